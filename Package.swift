@@ -1,0 +1,154 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every Swift target is built with.
+let everywhere: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),  // SE-0335: `any` marks what costs an existential
+    .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444: a file imports what it uses
+    .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409: imports do not leak into the API
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),  // SE-0461: async stays on its caller
+]
+
+/// For targets that touch pointers: each use says `unsafe` (SE-0458).
+let withPointers = everywhere + [.strictMemorySafety()]
+
+let package = Package(
+    name: "tutti",
+    products: [
+        .executable(name: "tutti", targets: ["tutti"]),
+        .library(name: "Tutti", targets: ["Timing", "Playout", "Playback", "Room"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(
+            url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+    ],
+    targets: [
+        // Pure: values decide. No clock, task, socket or random source of their own.
+
+        // What an instant is, in which clock; media time; how two clocks relate; timebases.
+        .target(name: "Timing", swiftSettings: everywhere),
+        // Turns time-exchange packets into an estimate of the group clock with an honest bound.
+        .target(name: "ClockSync", dependencies: ["Timing"], swiftSettings: everywhere),
+        // Turns commands and messages into group state and scheduled rate changes.
+        .target(name: "GroupControl", dependencies: ["Timing"], swiftSettings: everywhere),
+        // Messages of the two above as bytes and back; never trusts the bytes.
+        .target(
+            name: "Wire",
+            dependencies: [
+                "Timing", "ClockSync", "GroupControl",
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ],
+            exclude: ["tutti.proto"], swiftSettings: everywhere),
+        // Hands values between one writer and its readers without locks or allocation.
+        .target(name: "RealTime", swiftSettings: withPointers),
+        // Decides and renders the frames of each period; owns the ports to media and card.
+        .target(name: "Playout", dependencies: ["Timing", "RealTime"], swiftSettings: withPointers),
+        // Runs all of the above in a seeded world of bad crystals, networks and cards.
+        .target(
+            name: "Simulation",
+            dependencies: ["Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout"],
+            swiftSettings: withPointers),
+
+        // Adapters: thin shells named after what they touch.
+
+        .systemLibrary(
+            name: "CFFmpeg", pkgConfig: "libavformat",
+            providers: [
+                .apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswresample-dev"])
+            ]),
+        .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+        .systemLibrary(
+            name: "CAvahi", pkgConfig: "avahi-client", providers: [.apt(["libavahi-client-dev"])]),
+        .systemLibrary(name: "CLinux"),
+        // Opens an asset and yields its decoded frames, sample-exact.
+        .target(
+            name: "FFmpegMedia", dependencies: ["Timing", "Playout", "CFFmpeg"],
+            swiftSettings: withPointers),
+        // The machine: clocks, kernel-time-stamped UDP sockets, real-time threads.
+        .target(
+            name: "LinuxHost", dependencies: ["Timing", "ClockSync", "Wire", "RealTime", "CLinux"],
+            swiftSettings: withPointers),
+        // The output thread, and what it drives: an ALSA card, a virtual card or a file.
+        .target(
+            name: "DeviceOutput",
+            dependencies: ["Timing", "RealTime", "Playout", "LinuxHost", "CALSA"],
+            swiftSettings: withPointers),
+        // Advertises this room and lists the others.
+        .target(name: "AvahiDiscovery", dependencies: ["CAvahi"], swiftSettings: withPointers),
+        // The AVFoundation-like API: Asset, PlayerItem, Player.
+        .target(
+            name: "Playback", dependencies: ["Timing", "RealTime", "Playout"],
+            swiftSettings: everywhere),
+        // One node: output, discovery, links, media service; leader or follower.
+        .target(
+            name: "Room",
+            dependencies: [
+                "Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout",
+                "FFmpegMedia", "LinuxHost", "DeviceOutput", "AvahiDiscovery", "Playback",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            swiftSettings: everywhere),
+        // The command line.
+        .executableTarget(
+            name: "tutti",
+            dependencies: [
+                "Timing", "ClockSync", "GroupControl", "Playout", "FFmpegMedia", "DeviceOutput",
+                "AvahiDiscovery", "LinuxHost", "Simulation", "Room",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: everywhere),
+
+        // Tests mirror the sources; the architecture test holds the arrows above.
+        .testTarget(
+            name: "TimingTests", dependencies: ["Timing"], swiftSettings: everywhere),
+        .testTarget(
+            name: "ClockSyncTests", dependencies: ["Timing", "ClockSync"],
+            swiftSettings: everywhere),
+        .testTarget(
+            name: "GroupControlTests", dependencies: ["Timing", "GroupControl"],
+            swiftSettings: everywhere),
+        .testTarget(
+            name: "WireTests", dependencies: ["Timing", "ClockSync", "GroupControl", "Wire"],
+            swiftSettings: everywhere),
+        .testTarget(
+            name: "RealTimeTests", dependencies: ["RealTime"], swiftSettings: everywhere),
+        .testTarget(
+            name: "PlayoutTests", dependencies: ["Timing", "RealTime", "Playout"],
+            swiftSettings: everywhere),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["Timing", "Simulation"],
+            swiftSettings: everywhere),
+        .testTarget(
+            name: "FFmpegMediaTests", dependencies: ["Timing", "Playout", "FFmpegMedia"],
+            swiftSettings: everywhere),
+        .testTarget(
+            name: "LinuxHostTests",
+            dependencies: ["Timing", "ClockSync", "Wire", "LinuxHost"], swiftSettings: everywhere),
+        .testTarget(
+            name: "DeviceOutputTests",
+            dependencies: ["Timing", "RealTime", "Playout", "LinuxHost", "DeviceOutput"],
+            swiftSettings: everywhere),
+        .testTarget(
+            name: "PlaybackTests",
+            dependencies: ["Timing", "RealTime", "Playout", "Playback"], swiftSettings: everywhere),
+        .testTarget(
+            name: "RoomTests",
+            dependencies: [
+                "Timing", "ClockSync", "GroupControl", "Playout", "AvahiDiscovery", "Room",
+            ],
+            swiftSettings: everywhere),
+        .testTarget(
+            name: "CommandLineTests", dependencies: ["tutti"], swiftSettings: everywhere),
+        .testTarget(name: "ArchitectureTests", swiftSettings: everywhere),
+    ]
+)

@@ -1,0 +1,82 @@
+public import Timing
+
+/// What a card was opened with.
+@frozen
+public struct OutputFormat: Equatable, Sendable {
+    /// Nominal frames per second.
+    public var sampleRate: Int
+    public var channelCount: Int
+    /// Frames that are rendered and written at once.
+    public var periodFrames: Int
+    /// Frames the card can hold: the longest time between rendering and hearing.
+    public var bufferFrames: Int
+
+    public init(sampleRate: Int, channelCount: Int, periodFrames: Int, bufferFrames: Int) {
+        self.sampleRate = sampleRate
+        self.channelCount = channelCount
+        self.periodFrames = periodFrames
+        self.bufferFrames = bufferFrames
+    }
+}
+
+/// One atomic look at a card: at `instant`, `framesHeard` frames had left it.
+@frozen
+public struct CardReading: Equatable, Sendable, BitwiseCopyable {
+    /// Frames written so far minus frames still queued; counts from the last (re)start of the card.
+    public var framesHeard: Double
+    public var instant: LocalInstant
+
+    @inlinable
+    public init(framesHeard: Double, instant: LocalInstant) {
+        self.framesHeard = framesHeard
+        self.instant = instant
+    }
+}
+
+/// What came of waiting for, or writing to, a card.
+public enum OutputEvent: Equatable, Sendable {
+    /// At least one period of room.
+    case writable
+    /// The card ran dry (or was suspended) and has been restarted: its frame count is 0 again.
+    case restarted
+}
+
+/// Port: a card, a virtual card or a file; driven by one output thread.
+///
+/// The thread calls, again and again: `wait`, `reading`, then (having rendered) `write`.
+public protocol AudioOutput: AnyObject {
+    var format: OutputFormat { get }
+
+    /// Blocks until a period can be written; at most about a second.
+    func wait() throws(OutputError) -> OutputEvent
+
+    /// The card's position now; `nil` while it cannot say.
+    func reading() -> CardReading?
+
+    /// Queues one period: interleaved Float, −1…1, `periodFrames × channelCount`.
+    func write(_ frames: UnsafePointer<Float>) throws(OutputError) -> OutputEvent
+
+    /// Stops and frees the card; the object is not used afterwards.
+    func close()
+}
+
+/// Why a card cannot be opened or went away.
+public struct OutputError: Error, Equatable, CustomStringConvertible {
+    /// The library call.
+    public var operation: String
+    /// The library's code: a negative errno of ALSA, or an errno.
+    public var code: Int32
+    /// The card or path.
+    public var device: String
+    /// What the library said, and what the user can do.
+    public var reason: String
+
+    public init(operation: String, code: Int32, device: String, reason: String) {
+        self.operation = operation
+        self.code = code
+        self.device = device
+        self.reason = reason
+    }
+
+    public var description: String { "\(device): \(reason) (\(operation): \(code))" }
+}

@@ -1,0 +1,57 @@
+/// What a source of decoded frames yields.
+@frozen
+public struct MediaFormat: Equatable, Sendable {
+    /// Frames per second of the item, 1 to 768 000.
+    public var sampleRate: Int
+    /// Channels in the file; ``MediaSource/read(into:)`` yields two whatever this is.
+    public var channelCount: Int
+    /// The exact number of frames, encoder delay and padding removed; `nil` for a live stream.
+    public var frameCount: Int64?
+
+    public init(sampleRate: Int, channelCount: Int, frameCount: Int64?) {
+        self.sampleRate = sampleRate
+        self.channelCount = channelCount
+        self.frameCount = frameCount
+    }
+}
+
+/// Port: decoded audio of one item, in order, from any frame on.
+///
+/// One owner at a time uses a source; calls block on I/O and must not be made on the output thread.
+public protocol MediaSource: AnyObject {
+    var format: MediaFormat { get }
+
+    /// Makes the next ``read(into:)`` begin with exactly `frame` (0 is the item's first frame).
+    func seek(toFrame frame: Int64) throws(MediaError)
+
+    /// Decodes the next frames: interleaved stereo Float, −1…1 (a mono file in both channels, more
+    /// than two mixed down).
+    ///
+    /// - Parameter buffer: room for `buffer.count / 2` frames.
+    /// - Returns: frames written; 0 only at the end of the item.
+    func read(into buffer: UnsafeMutableBufferPointer<Float>) throws(MediaError) -> Int
+}
+
+/// Why an asset cannot be opened, read or positioned.
+public struct MediaError: Error, Equatable, CustomStringConvertible {
+    public enum Code: String, Sendable {
+        case notFound, notReadable, notMedia, noAudio, unsupported, encrypted, damaged, network
+        case cancelled, tooLarge
+    }
+    public var code: Code
+    /// What was tried: the name of the library call or of our own step.
+    public var operation: String
+    /// Which file or URL.
+    public var subject: String
+    /// What the library or the system said, and what the user can do.
+    public var reason: String
+
+    public init(_ code: Code, operation: String, subject: String, reason: String) {
+        self.code = code
+        self.operation = operation
+        self.subject = subject
+        self.reason = reason
+    }
+
+    public var description: String { "\(subject): \(reason) (\(operation))" }
+}

@@ -1,0 +1,35 @@
+/// The clock of this machine that no time daemon steers: CLOCK_MONOTONIC_RAW.
+public enum LocalClock {}
+
+/// The line of time that all rooms of a group share.
+///
+/// It starts as the first leader's local clock and every later leader continues it from its own
+/// estimate; nothing ever steps it.
+public enum GroupClock {}
+
+/// A point in time on one named clock, in nanoseconds since that clock's own epoch.
+///
+/// The clock is a phantom type: subtracting instants of two clocks does not compile; map one of
+/// them with a ``ClockMap`` first. Arithmetic saturates.
+@frozen
+public struct Instant<Clock>: Hashable, Comparable, Sendable, BitwiseCopyable {
+    public var nanoseconds: Int64
+
+    @inlinable
+    public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+    @inlinable public static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
+    @inlinable public static func - (a: Self, b: Self) -> Nanoseconds {
+        Nanoseconds(a.nanoseconds.subtracting(saturating: b.nanoseconds))
+    }
+    @inlinable public static func + (a: Self, d: Nanoseconds) -> Self {
+        Instant(nanoseconds: a.nanoseconds.adding(saturating: d.count))
+    }
+    @inlinable public static func - (a: Self, d: Nanoseconds) -> Self {
+        Instant(nanoseconds: a.nanoseconds.subtracting(saturating: d.count))
+    }
+    @inlinable public static func += (a: inout Self, d: Nanoseconds) { a = a + d }
+}
+
+public typealias LocalInstant = Instant<LocalClock>
+public typealias GroupInstant = Instant<GroupClock>

@@ -1,0 +1,86 @@
+/// A signed span of time as a whole number of nanoseconds; ±292 years.
+///
+/// Arithmetic saturates at the ends of the range instead of trapping: a nonsense value from a peer
+/// must become a useless schedule, never a crash. Allowed on the output thread (no `Duration`,
+/// whose arithmetic may allocate).
+@frozen
+public struct Nanoseconds: Hashable, Comparable, Sendable, BitwiseCopyable {
+    public var count: Int64
+
+    @inlinable
+    public init(_ count: Int64) { self.count = count }
+
+    /// The nearest whole nanosecond; NaN is zero, values out of range saturate.
+    ///
+    /// - Parameter seconds: any `Double`.
+    @inlinable
+    public init(seconds: Double) { self.count = Int64(saturating: seconds * 1e9) }
+
+    @inlinable public var seconds: Double { Double(count) * 1e-9 }
+    @inlinable public var microseconds: Double { Double(count) * 1e-3 }
+
+    public static let zero = Nanoseconds(0)
+    @inlinable public static func microseconds(_ n: Int64) -> Self {
+        Nanoseconds(n.multiplied(bySaturating: 1_000))
+    }
+    @inlinable public static func milliseconds(_ n: Int64) -> Self {
+        Nanoseconds(n.multiplied(bySaturating: 1_000_000))
+    }
+    @inlinable public static func seconds(_ n: Int64) -> Self {
+        Nanoseconds(n.multiplied(bySaturating: 1_000_000_000))
+    }
+
+    @inlinable public static func < (a: Self, b: Self) -> Bool { a.count < b.count }
+    @inlinable public static func + (a: Self, b: Self) -> Self {
+        Nanoseconds(a.count.adding(saturating: b.count))
+    }
+    @inlinable public static func - (a: Self, b: Self) -> Self {
+        Nanoseconds(a.count.subtracting(saturating: b.count))
+    }
+    @inlinable public static prefix func - (a: Self) -> Self {
+        Nanoseconds(Int64(0).subtracting(saturating: a.count))
+    }
+    @inlinable public static func * (a: Self, n: Int64) -> Self {
+        Nanoseconds(a.count.multiplied(bySaturating: n))
+    }
+    /// Division truncates towards zero; `n` must not be zero.
+    @inlinable public static func / (a: Self, n: Int64) -> Self {
+        let (quotient, overflow) = a.count.dividedReportingOverflow(by: n)
+        return Nanoseconds(overflow ? (n == 0 ? 0 : Int64.max) : quotient)
+    }
+    @inlinable public static func += (a: inout Self, b: Self) { a = a + b }
+    @inlinable public static func -= (a: inout Self, b: Self) { a = a - b }
+    @inlinable public var magnitude: Self { count < 0 ? -self : self }
+}
+
+extension Int64 {
+    /// Sum, clamped to the range of `Int64`.
+    @inlinable public func adding(saturating other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+    /// Difference, clamped to the range of `Int64`.
+    @inlinable public func subtracting(saturating other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other < 0 ? .max : .min) : difference
+    }
+    /// Product, clamped to the range of `Int64`.
+    @inlinable public func multiplied(bySaturating other: Int64) -> Int64 {
+        let (product, overflow) = multipliedReportingOverflow(by: other)
+        return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product
+    }
+    /// Nearest integer (halves away from zero); NaN is zero, values out of range are clamped.
+    @inlinable public init(saturating x: Double) {
+        if x >= 9.223372036854775e18 {
+            self = .max
+        } else if x <= -9.223372036854775e18 {
+            self = .min
+        } else if x != x {
+            self = 0
+        } else {
+            // Above 2^52 every Double is whole, and adding a half would round to the neighbour.
+            let exact = x < -4_503_599_627_370_496 || x > 4_503_599_627_370_496
+            self = exact ? Int64(x) : Int64(x < 0 ? x - 0.5 : x + 0.5)
+        }
+    }
+}

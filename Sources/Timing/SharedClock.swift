@@ -1,0 +1,51 @@
+/// One immutable estimate of the group clock, as seen from this machine.
+///
+/// Whoever publishes a sequence of these publishes a continuous line: the map of a newer one
+/// agrees with the older at the moment of hand-over and only its rate differs. `epoch` changes
+/// when continuity could not be kept (another group, a suspended machine).
+@frozen
+public struct SharedClock: Equatable, Sendable, BitwiseCopyable {
+    /// Local clock to group clock.
+    public var map: ClockMap<LocalClock, GroupClock>
+    /// Half width of the interval around the map that contains the true group clock.
+    public var uncertainty: Nanoseconds
+    /// When the estimate was made; the uncertainty holds for this instant and grows with age.
+    public var estimatedAt: LocalInstant
+    /// Changes when the line is not the continuation of the one before it.
+    public var epoch: UInt64
+    public var quality: Quality
+
+    @frozen
+    public enum Quality: UInt8, Sendable, BitwiseCopyable, Comparable {
+        /// No measurement yet: do not play by it.
+        case none
+        /// Running on an old estimate: the leader is silent.
+        case holdover
+        /// Measured a moment ago, still converging.
+        case acquiring
+        /// Measured and settled.
+        case locked
+
+        @inlinable public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+    }
+
+    @inlinable
+    public init(
+        map: ClockMap<LocalClock, GroupClock>, uncertainty: Nanoseconds,
+        estimatedAt: LocalInstant, epoch: UInt64, quality: Quality
+    ) {
+        self.map = map
+        self.uncertainty = uncertainty
+        self.estimatedAt = estimatedAt
+        self.epoch = epoch
+        self.quality = quality
+    }
+
+    /// The group clock of the machine that defines it: its own local clock, without error.
+    @inlinable
+    public static func own(at now: LocalInstant, epoch: UInt64) -> SharedClock {
+        SharedClock(
+            map: ClockMap(from: now, to: GroupInstant(nanoseconds: now.nanoseconds)),
+            uncertainty: .zero, estimatedAt: now, epoch: epoch, quality: .locked)
+    }
+}
