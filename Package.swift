@@ -47,7 +47,8 @@ let package = Package(
         // Hands values between one writer and its readers without locks or allocation.
         .target(name: "RealTime", swiftSettings: withPointers),
         // Decides and renders the frames of each period; owns the ports to media and card.
-        .target(name: "Playout", dependencies: ["Timing", "RealTime"], swiftSettings: withPointers),
+        .target(
+            name: "Playout", dependencies: ["Timing", "RealTime"], swiftSettings: withPointers),
         // Runs all of the above in a seeded world of bad crystals, networks and cards.
         .target(
             name: "Simulation",
