@@ -24,7 +24,8 @@ public struct ClockMap<From, To>: Equatable, Sendable, BitwiseCopyable {
     public func callAsFunction(_ instant: Instant<From>) -> Instant<To> {
         let elapsed = instant - fromAnchor
         let correction = Nanoseconds(Int64(saturating: Double(elapsed.count) * skew))
-        return toAnchor + elapsed + correction
+        // The span first: a sum that has saturated must not be pulled back into the range.
+        return toAnchor + (elapsed + correction)
     }
 
     /// The same relation read the other way.

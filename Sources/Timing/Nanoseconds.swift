@@ -71,16 +71,17 @@ extension Int64 {
     }
     /// Nearest integer (halves away from zero); NaN is zero, values out of range are clamped.
     @inlinable public init(saturating x: Double) {
-        if x >= 9.223372036854775e18 {
+        if x >= 0x1p63 {
             self = .max
-        } else if x <= -9.223372036854775e18 {
+        } else if x < -0x1p63 {
             self = .min
         } else if x != x {
             self = 0
         } else {
-            // Above 2^52 every Double is whole, and adding a half would round to the neighbour.
-            let exact = x < -4_503_599_627_370_496 || x > 4_503_599_627_370_496
-            self = exact ? Int64(x) : Int64(x < 0 ? x - 0.5 : x + 0.5)
+            // Adding a half before truncating would itself round, for values just below a half.
+            let whole = Int64(x)
+            let rest = x - Double(whole)
+            self = rest >= 0.5 ? whole + 1 : (rest <= -0.5 ? whole - 1 : whole)
         }
     }
 }
