@@ -1,0 +1,66 @@
+/// What every room must agree on about an item before it plays: the same bytes decode to the same
+/// frames everywhere, and a room that computes otherwise says so.
+public struct AssetDescriptor: Hashable, Sendable {
+    /// Longest title in bytes of UTF-8; longer ones are cut at a whole character.
+    public static let longestTitle = 200
+    /// Longest file extension in bytes.
+    public static let longestExtension = 16
+    /// Highest sample rate accepted, Hz; above it no card and no studio format goes.
+    public static let highestSampleRate = 768_000
+    /// Most frames accepted: four days at 768 kHz; keeps every later product inside `Int64`.
+    public static let mostFrames: Int64 = 1 << 38
+
+    public let hash: ContentHash
+    public let byteCount: Int64
+    /// Frames a second, Hz.
+    public let sampleRate: Int
+    /// Length of the item in frames at its sample rate; at least 1.
+    public let frameCount: Int64
+    /// For people; may be empty.
+    public let title: String
+    /// Without the dot, letters and digits only ("flac"); tells the decoder what it may expect.
+    public let fileExtension: String
+
+    /// - Throws: ``InvalidValue`` naming the value that is out of its range. A long title is cut,
+    ///   since it changes nothing that sounds.
+    public init(
+        hash: ContentHash, byteCount: Int64, sampleRate: Int, frameCount: Int64, title: String,
+        fileExtension: String
+    ) throws(InvalidValue) {
+        guard byteCount >= 0 else {
+            throw InvalidValue("asset size", "is negative (\(byteCount) bytes)")
+        }
+        guard sampleRate >= 1, sampleRate <= Self.highestSampleRate else {
+            throw InvalidValue(
+                "asset sample rate", "is \(sampleRate) Hz, not 1 to \(Self.highestSampleRate)")
+        }
+        guard frameCount >= 1, frameCount <= Self.mostFrames else {
+            throw InvalidValue(
+                "asset length", "is \(frameCount) frames, not 1 to \(Self.mostFrames)")
+        }
+        guard fileExtension.utf8.count <= Self.longestExtension,
+            fileExtension.utf8.allSatisfy({ Self.isLetterOrDigit($0) })
+        else {
+            throw InvalidValue(
+                "asset file extension", "is not up to \(Self.longestExtension) letters and digits")
+        }
+        self.hash = hash
+        self.byteCount = byteCount
+        self.sampleRate = sampleRate
+        self.frameCount = frameCount
+        self.title = title.limited(toBytes: Self.longestTitle)
+        self.fileExtension = fileExtension
+    }
+
+    /// Length of the item at rate 1, in seconds.
+    public var durationSeconds: Double { Double(frameCount) / Double(sampleRate) }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,32 @@
+/// What a person may ask of a group.
+public enum GroupCommand: Equatable, Sendable {
+    case play
+    case pause
+    /// To this position in the current item; clamped into the item.
+    case seek(seconds: Double)
+    /// Percent, 0 to 100; all rooms when `room` is `nil`.
+    case volume(room: RoomID?, percent: Int)
+    /// All rooms when `room` is `nil`.
+    case mute(room: RoomID?, muted: Bool)
+    case next
+    case stop
+}
+
+/// The answer to a command.
+public enum CommandOutcome: Equatable, Sendable {
+    case accepted
+    /// One sentence: why, and what to do instead.
+    case refused(reason: String)
+}
+
+/// What a control client asks of a leader.
+public enum ControlRequest: Equatable, Sendable {
+    case command(GroupCommand)
+    case status
+}
+
+/// What a leader answers; one reply for each request, in order.
+public enum ControlReply: Equatable, Sendable {
+    case outcome(CommandOutcome)
+    case status(GroupStatus)
+}

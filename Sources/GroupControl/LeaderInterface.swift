@@ -1,0 +1,53 @@
+public import Timing
+
+/// What a leader is told when it is made.
+public struct LeaderConfiguration: Equatable, Sendable {
+    /// Shown to rooms and people.
+    public var name: String
+    public var queue: [AssetDescriptor]
+    /// The first start waits until this many rooms with an output are ready; 0 starts at once.
+    public var roomsToWaitFor: Int
+    /// After the last item the first follows.
+    public var loops: Bool
+    /// Higher than every term before it; from the shell.
+    public var term: UInt64
+    public var groupClockEpoch: UInt64
+    /// UDP port of the clock, told to rooms.
+    public var timePort: UInt16
+    /// TCP port of the media service, told to rooms.
+    public var mediaPort: UInt16
+    /// How long a start or seek waits for rooms that are still preparing; who is not ready by
+    /// then joins late.
+    public var preparationLimit: Nanoseconds
+
+    public init(
+        name: String, queue: [AssetDescriptor], roomsToWaitFor: Int = 1, loops: Bool = false,
+        term: UInt64, groupClockEpoch: UInt64, timePort: UInt16, mediaPort: UInt16,
+        preparationLimit: Nanoseconds = .seconds(5)
+    ) {
+        self.name = name
+        self.queue = queue
+        self.roomsToWaitFor = roomsToWaitFor
+        self.loops = loops
+        self.term = term
+        self.groupClockEpoch = groupClockEpoch
+        self.timePort = timePort
+        self.mediaPort = mediaPort
+        self.preparationLimit = preparationLimit
+    }
+}
+
+/// What happens to a leader.
+public enum LeaderInput: Equatable, Sendable {
+    case received(RoomToLeader, from: LinkID)
+    case closed(LinkID)
+}
+
+/// What the shell does for the leader, in order.
+public enum LeaderEffect: Equatable, Sendable {
+    case send(LeaderToRoom, to: LinkID)
+    /// End the link after what was sent has left; nothing more will be said on it.
+    case close(LinkID)
+    /// The queue has been played to its end. The session stays: play begins again.
+    case ended
+}

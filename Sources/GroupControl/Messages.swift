@@ -1,0 +1,133 @@
+public import Timing
+
+/// Version of the messages below. Nodes of different versions do not play together.
+public let protocolVersion: UInt32 = 1
+
+/// One connection of a leader to a room; numbered by the shell, never used twice.
+public typealias LinkID = Int
+
+/// The first thing a room says.
+public struct Hello: Equatable, Sendable {
+    public var version: UInt32
+    public var room: RoomID
+    /// Random, made once per process: tells a restarted room from a second one of the same name.
+    public var instance: UInt64
+    /// From handing a frame to the output until it is audible.
+    public var outputLatency: Nanoseconds
+    /// False for a node that only watches and controls.
+    public var hasOutput: Bool
+
+    public init(
+        version: UInt32 = protocolVersion, room: RoomID, instance: UInt64,
+        outputLatency: Nanoseconds, hasOutput: Bool
+    ) {
+        self.version = version
+        self.room = room
+        self.instance = instance
+        self.outputLatency = outputLatency
+        self.hasOutput = hasOutput
+    }
+}
+
+/// What a room tells its leader.
+public enum RoomToLeader: Equatable, Sendable {
+    case hello(Hello)
+    /// The preparation is done; the latency is the output's at this moment.
+    case ready(preparation: UInt64, latency: Nanoseconds)
+    /// The preparation failed, or is not known here.
+    case notReady(preparation: UInt64, reason: String)
+    case report(RoomReport)
+    /// The room leaves on purpose.
+    case goodbye
+}
+
+/// The leader's answer to a ``Hello``.
+public struct Welcome: Equatable, Sendable {
+    public var version: UInt32
+    public var leaderName: String
+    /// UDP port of the clock on the leader's address.
+    public var timePort: UInt16
+    /// TCP port of the media service on the leader's address.
+    public var mediaPort: UInt16
+    public var term: UInt64
+    /// Identity of the leader's group clock; another epoch is another line of time.
+    public var groupClockEpoch: UInt64
+
+    public init(
+        version: UInt32 = protocolVersion, leaderName: String, timePort: UInt16,
+        mediaPort: UInt16, term: UInt64, groupClockEpoch: UInt64
+    ) {
+        self.version = version
+        self.leaderName = leaderName.limited(toBytes: RoomID.longestBytes)
+        self.timePort = timePort
+        self.mediaPort = mediaPort
+        self.term = term
+        self.groupClockEpoch = groupClockEpoch
+    }
+}
+
+/// "Be able to start this item here": fetch, open, seek, preroll, then say ready.
+public struct Preparation: Equatable, Sendable {
+    /// Never used twice within a term.
+    public var id: UInt64
+    public var asset: AssetDescriptor
+    /// First frame that will sound when `change` is `nil`.
+    public var itemFrame: Int64
+    public var rate: Double
+    /// The line to be joined when it is already known: it runs, or begins when the item before
+    /// ends. Prepare for where it will be, and for its first frame while it has not begun.
+    public var change: RateChange?
+
+    public init(
+        id: UInt64, asset: AssetDescriptor, itemFrame: Int64, rate: Double, change: RateChange?
+    ) {
+        self.id = id
+        self.asset = asset
+        self.itemFrame = itemFrame
+        self.rate = rate
+        self.change = change
+    }
+}
+
+/// "From this instant on, this": puts a preparation on its line, or pauses the line of one.
+public struct Commit: Equatable, Sendable {
+    /// The preparation that begins to sound; for rate 0 the one that sounds and shall pause.
+    public var id: UInt64
+    /// Place in the queue.
+    public var index: Int
+    public var hash: ContentHash
+    public var change: RateChange
+    /// The line begins where the running one ends, and does not cut it off.
+    public var following: Bool
+
+    public init(
+        id: UInt64, index: Int, hash: ContentHash, change: RateChange, following: Bool
+    ) {
+        self.id = id
+        self.index = index
+        self.hash = hash
+        self.change = change
+        self.following = following
+    }
+
+    public var isPause: Bool { change.rate == 0 }
+}
+
+/// What a leader tells a room.
+public enum LeaderToRoom: Equatable, Sendable {
+    case welcome(Welcome)
+    /// The hello was not accepted; the reason says what to do.
+    case refused(reason: String)
+    case prepare(Preparation)
+    case commit(Commit)
+    /// Forget this preparation; when it sounds already, end it now.
+    case withdraw(preparation: UInt64)
+    case settings(RoomSettings)
+    case state(SessionState)
+    /// Silence now; forget every preparation.
+    case stop
+    /// Nothing but a sign of life, once a second.
+    case alive
+    /// The leader leaves on purpose.
+    case goodbye
+}

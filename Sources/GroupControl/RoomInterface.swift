@@ -1,0 +1,78 @@
+public import Timing
+
+/// What a room is told when it is made.
+public struct RoomConfiguration: Equatable, Sendable {
+    public var room: RoomID
+    /// Random, made once per process.
+    public var instance: UInt64
+    public var outputLatency: Nanoseconds
+    public var hasOutput: Bool
+
+    public init(room: RoomID, instance: UInt64, outputLatency: Nanoseconds, hasOutput: Bool) {
+        self.room = room
+        self.instance = instance
+        self.outputLatency = outputLatency
+        self.hasOutput = hasOutput
+    }
+}
+
+/// How loading an asset went.
+public enum FetchOutcome: Equatable, Sendable {
+    /// The bytes are here and their hash is right.
+    case done
+    case failed(reason: String)
+}
+
+/// How a preroll went.
+public enum PrepareOutcome: Equatable, Sendable {
+    /// Could start now; the latency is the output's at this moment.
+    case ready(latency: Nanoseconds)
+    case failed(reason: String)
+}
+
+/// What happens to a room.
+public enum RoomInput: Equatable, Sendable {
+    /// The link asked for by ``RoomEffect/connect`` is up.
+    case connected
+    /// The link could not be made, or broke; harmless when there was none.
+    case closed(reason: String)
+    case received(LeaderToRoom)
+    case fetched(ContentHash, FetchOutcome)
+    case prepared(UInt64, PrepareOutcome)
+    /// The shell's latest figures; the machine fills in the activity and sends them when due.
+    case report(RoomReport)
+    case clock(SharedClock.Quality)
+    /// The voice of this preparation has played its item to the end.
+    case itemEnded(UInt64)
+    /// The person wants the room to leave.
+    case leave
+}
+
+/// What the shell does for the room, in order.
+public enum RoomEffect: Equatable, Sendable {
+    /// Make a link to the leader; answer with `.connected` or `.closed`.
+    case connect
+    /// End the link or the attempt; no `.closed` is needed, and one does no harm.
+    case disconnect
+    case send(RoomToLeader)
+    /// Welcomed: follow this leader's clock and load from its media service.
+    case joined(Welcome)
+    /// The link is gone. What plays goes on; the next attempt follows by itself.
+    case disconnected(reason: String)
+    /// The leader does not want this room; it is asked again after a while.
+    case refused(reason: String)
+    /// Load this asset into the cache; answer with `.fetched`, at once when it is there.
+    case fetch(AssetDescriptor)
+    /// Open, seek and decode ahead in a free voice; answer with `.prepared`.
+    case prepare(Preparation)
+    /// Put the prepared voice on this line. Unless `following`, whatever else sounds ends at the
+    /// same instant. For a pause: end the voice of this preparation at that instant.
+    case apply(Commit)
+    /// Give back the voice of this preparation, ending it now when it sounds.
+    case withdraw(UInt64)
+    /// Silence now; give back every voice.
+    case stop
+    case settings(RoomSettings)
+    /// The session as the leader has it, for display.
+    case state(SessionState)
+}

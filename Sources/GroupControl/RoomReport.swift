@@ -1,0 +1,74 @@
+public import Timing
+
+/// What a room is doing, as a word for its owner.
+public enum RoomActivity: String, CaseIterable, Codable, Sendable {
+    /// Linked, nothing to do yet.
+    case joining
+    /// Loading the bytes of an item.
+    case fetching
+    /// Decoding ahead for a start.
+    case prerolling
+    /// Could start at once.
+    case ready
+    case playing
+    case paused
+    /// Could not prepare; the detail says why.
+    case failed
+    /// Has not been heard for a while. Said by the leader, not by the room.
+    case lost
+    /// Takes part without a loudspeaker.
+    case noOutput
+}
+
+/// How a room is doing, told twice a second.
+///
+/// Values a person reads; numbers that are not finite become 0 and long texts are cut, so that a
+/// status can always be shown.
+public struct RoomReport: Equatable, Sendable {
+    /// Longest text in a report, bytes of UTF-8.
+    public static let longestText = 200
+
+    public var activity: RoomActivity
+    /// Decoded audio in hand, seconds.
+    public var bufferSeconds: Double
+    /// How far the estimate of the group clock has moved since it locked.
+    public var clockDeviation: Nanoseconds
+    /// Half width of the interval that contains the group clock.
+    public var clockBound: Nanoseconds
+    /// To the leader and back, as measured by the clock exchange; `nil` before the first.
+    public var roundTrip: Nanoseconds?
+    /// Where the time stamps come from: "kernel", "user", "own".
+    public var stamps: String
+    /// The card's crystal against the local clock; positive: the card runs fast.
+    public var cardPartsPerMillion: Double
+    /// The correction in force in the resampler.
+    public var ratioPartsPerMillion: Double
+    /// Audible position against the line; positive: we are late.
+    public var error: Nanoseconds
+    /// Periods that had to be filled with silence.
+    public var dropouts: Int
+    /// Times the output was started again after it broke off.
+    public var restarts: Int
+    public var detail: String
+
+    public init(
+        activity: RoomActivity = .joining, bufferSeconds: Double = 0,
+        clockDeviation: Nanoseconds = .zero, clockBound: Nanoseconds = .zero,
+        roundTrip: Nanoseconds? = nil, stamps: String = "", cardPartsPerMillion: Double = 0,
+        ratioPartsPerMillion: Double = 0, error: Nanoseconds = .zero, dropouts: Int = 0,
+        restarts: Int = 0, detail: String = ""
+    ) {
+        self.activity = activity
+        self.bufferSeconds = bufferSeconds.isFinite ? bufferSeconds : 0
+        self.clockDeviation = clockDeviation
+        self.clockBound = clockBound
+        self.roundTrip = roundTrip
+        self.stamps = stamps.limited(toBytes: Self.longestText)
+        self.cardPartsPerMillion = cardPartsPerMillion.isFinite ? cardPartsPerMillion : 0
+        self.ratioPartsPerMillion = ratioPartsPerMillion.isFinite ? ratioPartsPerMillion : 0
+        self.error = error
+        self.dropouts = max(0, dropouts)
+        self.restarts = max(0, restarts)
+        self.detail = detail.limited(toBytes: Self.longestText)
+    }
+}

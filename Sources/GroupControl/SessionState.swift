@@ -1,0 +1,70 @@
+public import Timing
+
+/// Where a session stands, as a word.
+public enum SessionPhase: String, CaseIterable, Codable, Sendable {
+    /// Not enough rooms have joined to start.
+    case waiting
+    /// Rooms are opening and prerolling; the start comes when they are ready.
+    case preparing
+    case playing
+    case paused
+    /// Stopped by command, at the beginning of the queue.
+    case stopped
+    /// The last item has been played to its end.
+    case ended
+}
+
+/// Everything a room must know about the session to play it, or to continue it.
+///
+/// A newer state replaces an older one as a whole: higher term first, then higher sequence.
+public struct SessionState: Equatable, Sendable {
+    /// Most items in a queue. A state of this size with the longest titles still fits one message
+    /// of 1 MiB.
+    public static let longestQueue = 3_000
+
+    /// Counts leaders: each session of a leader has its own.
+    public var term: UInt64
+    /// Counts changes within the term.
+    public var sequence: UInt64
+    public var queue: [AssetDescriptor]
+    /// The current item; 0 when the queue is empty.
+    public var index: Int
+    /// The line in force, or about to be; `nil` before the first start and after stop.
+    public var change: RateChange?
+    public var phase: SessionPhase
+
+    public init(
+        term: UInt64, sequence: UInt64, queue: [AssetDescriptor], index: Int, change: RateChange?,
+        phase: SessionPhase
+    ) {
+        self.term = term
+        self.sequence = sequence
+        self.queue = queue
+        self.index = index
+        self.change = change
+        self.phase = phase
+    }
+
+    public var current: AssetDescriptor? { queue.indices.contains(index) ? queue[index] : nil }
+
+    /// The frame of the current item at `instant`, within 0 to its length.
+    ///
+    /// Before the line's own instant it is the frame the line begins with.
+    public func itemFrame(at instant: GroupInstant) -> Double {
+        guard let change, let current else { return 0 }
+        let frame = change.itemFrame(
+            at: max(instant, change.instant), sampleRate: current.sampleRate)
+        return min(max(frame, 0), Double(current.frameCount))
+    }
+
+    /// When the current item ends on the line in force; `nil` while paused or without a line.
+    public var endInstant: GroupInstant? {
+        guard let change, let current else { return nil }
+        return change.instant(ofFrame: current.frameCount, sampleRate: current.sampleRate)
+    }
+
+    /// Whether this state was made later than `other`.
+    public func isNewer(than other: SessionState) -> Bool {
+        (term, sequence) > (other.term, other.sequence)
+    }
+}
