@@ -1,0 +1,24 @@
+// What Swift's Glibc module does not give: kernel headers, a variadic call, a large stack frame.
+#pragma once
+#include <time.h>
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+// prctl is variadic, pthread_setname_np is hidden. Up to 15 bytes of name for the calling thread.
+static inline int tutti_set_thread_name(const char *name) {
+    return prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+// The timer slack of the calling thread; wake-ups may be this late.
+static inline int tutti_set_timer_slack(unsigned long nanoseconds) {
+    return prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0);
+}
+
+// Touches the pages below the caller's frame. Swift puts large temporaries on the heap.
+__attribute__((noinline)) static void tutti_touch_stack(void) {
+    enum { bytes = 128 * 1024, page = 4096 };
+    volatile char frame[bytes];
+    for (int i = 0; i < bytes; i += page) frame[i] = 0;
+}
