@@ -1,0 +1,220 @@
+import CALSA
+import Glibc
+import LinuxHost
+public import Playout
+import Timing
+
+/// A sound card, or anything else that ALSA calls a PCM.
+///
+/// The card is filled by the first periods that are written and then started explicitly, so frame
+/// k that was written is frame k that is heard. After an underrun or a suspend the same happens
+/// again from frame 0: the caller hears of it as `.restarted` and the next writes fill the card.
+///
+/// Positions come from one `snd_pcm_status` call: frames queued *and* the instant at which that
+/// was true. The card counts whole frames; a count that is asked for at an arbitrary moment is half
+/// a frame old on average, hence the half that is added. For the moments to be arbitrary, waits
+/// end at a point of the frame that differs each time (a golden-ratio sequence): otherwise every
+/// reading would be taken just after the count has moved, and the error would be a constant
+/// of this machine's scheduler instead of noise that the card model averages out.
+///
+/// One thread at a time; no allocation after opening; no call waits longer than a second or so.
+/// `@safe`: the library's handles are opened and freed here and never leave.
+@safe
+public final class ALSADevice: AudioOutput {
+    public let format: OutputFormat
+    let sampleFormat: SampleFormat
+
+    private let pcm: OpaquePointer
+    private let name: String
+    private let cardFrames: Int
+    private var encoder: SampleEncoder
+    private let encoded: UnsafeMutableRawPointer
+    private let status: OpaquePointer
+    private var stamps: PositionStamps
+    private var isOpen = true
+
+    /// Frames written since the last (re)start, and whether that start has happened.
+    private var framesWritten: Int64 = 0
+    private var isRunning = false
+    private var startedAt = LocalInstant(nanoseconds: 0)
+    private var lastReading: CardReading?
+    private var phase = 0.0
+    private var fruitlessRestarts = 0
+
+    /// No room for one period within this: the card stands still and is restarted.
+    private static let stallLimit = Nanoseconds.seconds(1)
+    /// Restarts without a buffer's length of sound in between; then the card is given up.
+    private static let fruitlessRestartsMax = 3
+    /// A card that is faster than this against local time is not a card; see `hold`.
+    private static let fastestRate = 1.002
+
+    /// - Parameters:
+    ///   - pcm: any name that ALSA's configuration knows, such as `default` or `hw:1,0`.
+    ///   - preferredSampleRate: the nearest one that the card has is taken; see ``format``.
+    ///   - bufferMilliseconds: queue to keep, 5…1000; a card may insist on more or less.
+    /// - Throws: what failed, at which PCM, and what to do about it.
+    public convenience init(
+        pcm: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = 40
+    ) throws(OutputError) {
+        precondition((5...1000).contains(bufferMilliseconds), "buffer \(bufferMilliseconds) ms")
+        precondition(preferredSampleRate > 0, "sample rate \(preferredSampleRate)")
+        let setup = try ALSANegotiation(
+            name: pcm, preferredSampleRate: preferredSampleRate,
+            bufferMilliseconds: bufferMilliseconds
+        ).open()
+        var status: OpaquePointer?
+        let code = unsafe snd_pcm_status_malloc(&status)
+        guard code >= 0, let status = unsafe status else {
+            unsafe snd_pcm_close(setup.pcm)
+            throw ALSAFailure.error("snd_pcm_status_malloc", code, pcm: pcm)
+        }
+        unsafe self.init(setup, status)
+    }
+
+    private init(_ setup: ALSASetup, _ status: OpaquePointer) {
+        unsafe pcm = setup.pcm
+        name = setup.name
+        format = setup.format
+        sampleFormat = setup.sampleFormat
+        cardFrames = setup.cardFrames
+        stamps = PositionStamps(clock: setup.stampClock)
+        encoder = SampleEncoder(format: sampleFormat)
+        unsafe encoded = .allocate(
+            byteCount: format.periodFrames * format.channelCount * sampleFormat.bytesPerSample,
+            alignment: 16)
+        unsafe self.status = status
+    }
+
+    deinit {
+        close()
+        unsafe encoded.deallocate()
+        unsafe snd_pcm_status_free(status)
+    }
+
+    public func close() {
+        guard isOpen else { return }
+        isOpen = false
+        unsafe snd_pcm_drop(pcm)
+        unsafe snd_pcm_close(pcm)
+    }
+
+    // MARK: - The output thread's three calls
+
+    public func wait() throws(OutputError) -> OutputEvent {
+        // Filling: there is room until the card is started.
+        if !isRunning { return .writable }
+        hold()
+        let needed = cardFrames - format.bufferFrames + format.periodFrames
+        let giveUp = HostClock.now() + Self.stallLimit
+        while true {
+            let room = unsafe snd_pcm_avail(pcm)
+            if room >= needed {
+                if framesWritten > 2 * format.bufferFrames { fruitlessRestarts = 0 }
+                return .writable
+            }
+            if room < 0 { return try restart("snd_pcm_avail", Int32(room)) }
+            if HostClock.now() > giveUp { return try restart("snd_pcm_wait", -ETIMEDOUT) }
+            let code = unsafe snd_pcm_wait(pcm, 100)
+            if code < 0 { return try restart("snd_pcm_wait", code) }
+            // Some plug-ins wake us a little early, again and again.
+            if code > 0, unsafe snd_pcm_avail(pcm) < needed {
+                HostClock.sleep(until: HostClock.now() + .microseconds(200))
+            }
+        }
+    }
+
+    public func reading() -> CardReading? {
+        guard isRunning, let (delay, instant) = unsafe stamps.read(pcm, into: status) else {
+            return nil
+        }
+        let reading = CardReading(
+            framesHeard: Double(framesWritten - Int64(delay)) + 0.5, instant: instant)
+        lastReading = reading
+        return reading
+    }
+
+    public func write(_ frames: UnsafePointer<Float>) throws(OutputError) -> OutputEvent {
+        unsafe encoder.encode(
+            frames, count: format.periodFrames * format.channelCount, into: encoded)
+        let frameBytes = format.channelCount * sampleFormat.bytesPerSample
+        let giveUp = HostClock.now() + Self.stallLimit
+        var done = 0
+        while done < format.periodFrames {
+            let taken = unsafe snd_pcm_writei(
+                pcm, encoded + done * frameBytes, snd_pcm_uframes_t(format.periodFrames - done))
+            if taken > 0 {
+                done += taken
+            } else if taken == 0 || taken == -Int(EAGAIN) {
+                if HostClock.now() > giveUp { return try restart("snd_pcm_writei", -ETIMEDOUT) }
+                let code = unsafe snd_pcm_wait(pcm, 10)
+                if code < 0 { return try restart("snd_pcm_wait", code) }
+            } else {
+                return try restart("snd_pcm_writei", Int32(taken))
+            }
+        }
+        framesWritten += Int64(done)
+        if !isRunning, framesWritten >= format.bufferFrames {
+            let code = unsafe snd_pcm_start(pcm)
+            if code < 0 { return try restart("snd_pcm_start", code) }
+            isRunning = true
+            startedAt = HostClock.now()
+        }
+        return .writable
+    }
+
+    // MARK: -
+
+    /// Sleeps until the card should have room for a period, at a varying point of a frame.
+    ///
+    /// Cheaper than a poll and it decides at which phase the position is read. A card that is not
+    /// paced at all (`null`) is held to a card's pace here, or the thread would spin.
+    private func hold() {
+        let rate = Double(format.sampleRate)
+        let needed = framesWritten - Int64(format.bufferFrames - format.periodFrames)
+        if let last = lastReading {
+            phase += 0.618_033_988_749_895
+            if phase >= 1 { phase -= 1 }
+            let frames = Double(needed) - last.framesHeard + 0.5 + phase
+            // Beyond two buffers the reading is nonsense; then the poll decides.
+            if frames > 0, frames < Double(2 * format.bufferFrames) {
+                HostClock.sleep(until: last.instant + Nanoseconds(seconds: frames / rate))
+            }
+        }
+        let slack = Double(format.bufferFrames)
+        let earliest = (Double(needed) - slack) / (rate * Self.fastestRate)
+        HostClock.sleep(until: startedAt + Nanoseconds(seconds: earliest))
+    }
+
+    /// Makes the card ready for new frames from 0 on.
+    ///
+    /// - Throws: when the card is gone, or restarts do not help.
+    private func restart(_ operation: String, _ code: Int32) throws(OutputError) -> OutputEvent {
+        switch -code {
+        case EPIPE, ETIMEDOUT: break
+        case ESTRPIPE: resume()
+        default: throw ALSAFailure.error(operation, code, pcm: name)
+        }
+        fruitlessRestarts += 1
+        if fruitlessRestarts > Self.fruitlessRestartsMax {
+            var failure = ALSAFailure.error(operation, code, pcm: name)
+            failure.reason +=
+                "; restarting it \(Self.fruitlessRestartsMax) times did not help: "
+                + "check the card, or allow a longer buffer"
+            throw failure
+        }
+        framesWritten = 0
+        isRunning = false
+        lastReading = nil
+        stamps.forget()
+        unsafe snd_pcm_drop(pcm)
+        try ALSAFailure.check(unsafe snd_pcm_prepare(pcm), "snd_pcm_prepare", pcm: name)
+        return .restarted
+    }
+
+    /// Waits until the driver has woken up; `prepare` does the rest whether it can resume or not.
+    private func resume() {
+        for _ in 0..<100 where unsafe snd_pcm_resume(pcm) == -EAGAIN {
+            HostClock.sleep(until: HostClock.now() + .milliseconds(10))
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import CALSA
+import Glibc
+import Playout
+
+/// One PCM that ALSA's configuration offers for playback.
+public struct ALSAName: Equatable, Sendable {
+    /// What to write after `alsa:`.
+    public var name: String
+    /// One line for people; may be empty.
+    public var description: String
+}
+
+extension ALSADevice {
+    /// The PCMs that can be played on, as ALSA's configuration lists them; cards come and go.
+    ///
+    /// The list is of hints: a PCM that is not on it can still exist (`plug:'dmix:0'`).
+    public static func availablePCMs() -> [ALSAName] {
+        tutti_alsa_silence()
+        var list: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+        guard unsafe snd_device_name_hint(-1, "pcm", &list) >= 0, let hints = unsafe list else {
+            return []
+        }
+        defer { unsafe snd_device_name_free_hint(hints) }
+        var names: [ALSAName] = []
+        var next = unsafe hints
+        while let hint = unsafe next.pointee {
+            unsafe next += 1
+            guard let name = unsafe text(of: hint, "NAME"), name != "null" else { continue }
+            let direction = unsafe text(of: hint, "IOID")
+            guard direction == nil || direction == "Output" else { continue }
+            let lines = (unsafe text(of: hint, "DESC") ?? "").split(separator: "\n")
+            names.append(ALSAName(name: name, description: lines.joined(separator: ", ")))
+        }
+        return names
+    }
+
+    private static func text(of hint: UnsafeMutableRawPointer, _ key: String) -> String? {
+        guard let bytes = unsafe snd_device_name_get_hint(hint, key) else { return nil }
+        defer { unsafe free(bytes) }
+        return unsafe String(cString: bytes)
+    }
+}
+
+/// Result codes of the library as errors that say what to do.
+enum ALSAFailure {
+    /// Names in an error; more do not fit a sentence.
+    private static let namesInError = 12
+
+    static func error(_ operation: String, _ code: Int32, pcm: String) -> OutputError {
+        let library = unsafe String(cString: snd_strerror(code))
+        return OutputError(
+            operation: operation, code: code, device: "alsa:\(pcm)",
+            reason: advice(code, opening: operation == "snd_pcm_open").map { "\(library); \($0)" }
+                ?? library)
+    }
+
+    static func check(
+        _ code: Int32, _ operation: String, pcm: String
+    ) throws(OutputError) {
+        if code < 0 { throw error(operation, code, pcm: pcm) }
+    }
+
+    private static func advice(_ code: Int32, opening: Bool) -> String? {
+        switch -code {
+        case EBUSY:
+            "another program is using it: stop that program, or choose a PCM that mixes, "
+                + "for example alsa:default"
+        case EACCES, EPERM:
+            "this user may not open it: add the user to the group “audio” and log in again"
+        case ENOENT where opening: "there is no PCM of that name. \(known())"
+        case ENODEV, ENXIO, EBADFD,
+            EIO where !opening:
+            "the card was unplugged or its driver failed: plug it in again"
+        case ENODEV, ENXIO: "there is no such card. \(known())"
+        case EINVAL where opening: "the PCM's definition is not valid. \(known())"
+        default: nil
+        }
+    }
+
+    private static func known() -> String {
+        let names = ALSADevice.availablePCMs().map(\.name)
+        if names.isEmpty {
+            return "ALSA lists none on this machine; "
+                + "without a card play on virtual: or file:PATH"
+        }
+        let more = names.count > namesInError ? ", …" : ""
+        return "There are: " + names.prefix(namesInError).joined(separator: ", ") + more
+    }
+}

@@ -1,0 +1,215 @@
+import CALSA
+import Glibc
+import Playout
+
+/// What a PCM was opened with. `@safe`: whoever takes the handle frees it.
+@safe
+struct ALSASetup {
+    let pcm: OpaquePointer
+    let name: String
+    /// `bufferFrames` is the queue that we keep; the card may hold more (`cardFrames`).
+    let format: OutputFormat
+    let sampleFormat: SampleFormat
+    /// Frames that the card's own ring holds.
+    let cardFrames: Int
+    let stampClock: StampClock
+}
+
+/// Opens a PCM and agrees with it on format, rate, channels, period, buffer and time stamps.
+///
+/// The order of wishes: samples as wide as the card takes; the preferred rate without a plug-in
+/// resampling behind our back (we resample ourselves, and know the exact position); two channels;
+/// a period of a quarter of the wanted buffer but at most 10 ms. A PCM with a fixed, larger ring
+/// (dmix) is filled only up to the wanted buffer: latency is ours to choose.
+///
+/// The PCM is opened without blocking and stays so: a card in use is an error now, not a hang.
+struct ALSANegotiation {
+    let name: String
+    let preferredSampleRate: Int
+    let bufferMilliseconds: Int
+
+    /// Longest period: how often the position is read and the ratio set.
+    static let periodMillisecondsMax = 10
+    /// Fewest periods in a queue; below, a late wake-up is an underrun.
+    static let periodsMin = 2
+
+    func open() throws(OutputError) -> ALSASetup {
+        tutti_alsa_silence()
+        var opened: OpaquePointer?
+        try check(
+            unsafe snd_pcm_open(&opened, name, SND_PCM_STREAM_PLAYBACK, SND_PCM_NONBLOCK),
+            "snd_pcm_open")
+        guard let pcm = unsafe opened else {
+            throw ALSAFailure.error("snd_pcm_open", -ENODEV, pcm: name)
+        }
+        do throws(OutputError) {
+            let hardware: Hardware
+            do throws(OutputError) {
+                hardware = try unsafe chooseHardware(pcm, resampling: false)
+            } catch {
+                hardware = try unsafe chooseHardware(pcm, resampling: true)
+            }
+            let stampClock = try unsafe chooseSoftware(pcm, hardware)
+            return unsafe ALSASetup(
+                pcm: pcm, name: name, format: hardware.format,
+                sampleFormat: hardware.sampleFormat, cardFrames: hardware.cardFrames,
+                stampClock: stampClock)
+        } catch {
+            unsafe snd_pcm_close(pcm)
+            throw error
+        }
+    }
+
+    private struct Hardware {
+        var format: OutputFormat
+        var sampleFormat: SampleFormat
+        var cardFrames: Int
+    }
+
+    private func chooseHardware(
+        _ pcm: OpaquePointer, resampling: Bool
+    ) throws(OutputError) -> Hardware {
+        var allocated: OpaquePointer?
+        try check(unsafe snd_pcm_hw_params_malloc(&allocated), "snd_pcm_hw_params_malloc")
+        guard let wish = unsafe allocated else {
+            throw ALSAFailure.error("snd_pcm_hw_params_malloc", -ENOMEM, pcm: name)
+        }
+        defer { unsafe snd_pcm_hw_params_free(wish) }
+
+        try check(unsafe snd_pcm_hw_params_any(pcm, wish), "snd_pcm_hw_params_any")
+        try check(
+            unsafe snd_pcm_hw_params_set_rate_resample(pcm, wish, resampling ? 1 : 0),
+            "snd_pcm_hw_params_set_rate_resample")
+        try check(
+            unsafe snd_pcm_hw_params_set_access(pcm, wish, SND_PCM_ACCESS_RW_INTERLEAVED),
+            "snd_pcm_hw_params_set_access", hint: "use plughw: instead of hw:")
+        let sampleFormat = try unsafe chooseSampleFormat(pcm, wish)
+        let channels = try unsafe chooseChannels(pcm, wish)
+
+        var rate = UInt32(preferredSampleRate)
+        try check(
+            unsafe snd_pcm_hw_params_set_rate_near(pcm, wish, &rate, nil),
+            "snd_pcm_hw_params_set_rate_near")
+        let wanted = max(Int(rate) * bufferMilliseconds / 1000, 64)
+        var period = snd_pcm_uframes_t(
+            min(Int(rate) * Self.periodMillisecondsMax / 1000, wanted / 4))
+        try check(
+            unsafe snd_pcm_hw_params_set_period_size_near(pcm, wish, &period, nil),
+            "snd_pcm_hw_params_set_period_size_near")
+        var ring = snd_pcm_uframes_t(max(wanted, Self.periodsMin * Int(period)))
+        try check(
+            unsafe snd_pcm_hw_params_set_buffer_size_near(pcm, wish, &ring),
+            "snd_pcm_hw_params_set_buffer_size_near")
+        try check(unsafe snd_pcm_hw_params(pcm, wish), "snd_pcm_hw_params")
+        try check(
+            unsafe snd_pcm_hw_params_get_period_size(wish, &period, nil),
+            "snd_pcm_hw_params_get_period_size")
+        try check(
+            unsafe snd_pcm_hw_params_get_buffer_size(wish, &ring),
+            "snd_pcm_hw_params_get_buffer_size")
+
+        // A PCM may have one period only (null): cut our own.
+        let periodFrames = max(1, min(Int(period), Int(ring) / Self.periodsMin))
+        let queue = min(Int(ring), max(wanted, Self.periodsMin * periodFrames))
+        return Hardware(
+            format: OutputFormat(
+                sampleRate: Int(rate), channelCount: channels, periodFrames: periodFrames,
+                bufferFrames: queue / periodFrames * periodFrames),
+            sampleFormat: sampleFormat, cardFrames: Int(ring))
+    }
+
+    private func chooseSampleFormat(
+        _ pcm: OpaquePointer, _ wish: OpaquePointer
+    ) throws(OutputError) -> SampleFormat {
+        for format in SampleFormat.allCases
+        where unsafe snd_pcm_hw_params_test_format(pcm, wish, format.alsa) == 0 {
+            try check(
+                unsafe snd_pcm_hw_params_set_format(pcm, wish, format.alsa),
+                "snd_pcm_hw_params_set_format")
+            return format
+        }
+        var refusal = ALSAFailure.error("snd_pcm_hw_params_test_format", -EINVAL, pcm: name)
+        refusal.reason =
+            "takes neither 16-, 24- nor 32-bit samples nor Float; "
+            + "let ALSA convert: alsa:plughw:… instead of hw:…, or alsa:plug:NAME"
+        throw refusal
+    }
+
+    private func chooseChannels(
+        _ pcm: OpaquePointer, _ wish: OpaquePointer
+    ) throws(OutputError) -> Int {
+        var channels: UInt32 = 2
+        try check(
+            unsafe snd_pcm_hw_params_set_channels_near(pcm, wish, &channels),
+            "snd_pcm_hw_params_set_channels_near")
+        guard VirtualCardOptions.channelCounts.contains(Int(channels)) else {
+            var refusal = ALSAFailure.error(
+                "snd_pcm_hw_params_set_channels_near", -EINVAL, pcm: name)
+            refusal.reason = "has \(channels) channels, and 8 are the most this program fills"
+            throw refusal
+        }
+        return Int(channels)
+    }
+
+    /// Never starts by itself, stops when dry, stamps with the clock that nobody steers.
+    private func chooseSoftware(
+        _ pcm: OpaquePointer, _ hardware: Hardware
+    ) throws(OutputError) -> StampClock {
+        var allocated: OpaquePointer?
+        try check(unsafe snd_pcm_sw_params_malloc(&allocated), "snd_pcm_sw_params_malloc")
+        guard let wish = unsafe allocated else {
+            throw ALSAFailure.error("snd_pcm_sw_params_malloc", -ENOMEM, pcm: name)
+        }
+        defer { unsafe snd_pcm_sw_params_free(wish) }
+        try check(unsafe snd_pcm_sw_params_current(pcm, wish), "snd_pcm_sw_params_current")
+        var boundary: snd_pcm_uframes_t = 0
+        try check(
+            unsafe snd_pcm_sw_params_get_boundary(wish, &boundary),
+            "snd_pcm_sw_params_get_boundary")
+        try check(
+            unsafe snd_pcm_sw_params_set_start_threshold(pcm, wish, boundary),
+            "snd_pcm_sw_params_set_start_threshold")
+        try check(
+            unsafe snd_pcm_sw_params_set_stop_threshold(
+                pcm, wish, snd_pcm_uframes_t(hardware.cardFrames)),
+            "snd_pcm_sw_params_set_stop_threshold")
+        try check(
+            unsafe snd_pcm_sw_params_set_avail_min(
+                pcm, wish,
+                snd_pcm_uframes_t(
+                    hardware.cardFrames - hardware.format.bufferFrames
+                        + hardware.format.periodFrames)),
+            "snd_pcm_sw_params_set_avail_min")
+        try check(
+            unsafe snd_pcm_sw_params_set_tstamp_mode(pcm, wish, SND_PCM_TSTAMP_ENABLE),
+            "snd_pcm_sw_params_set_tstamp_mode")
+        // Refused by old drivers and some plug-ins at one of two places: when asked, or when set.
+        for (type, clock) in StampClock.preferred {
+            if unsafe snd_pcm_sw_params_set_tstamp_type(pcm, wish, type) < 0 { continue }
+            if unsafe snd_pcm_sw_params(pcm, wish) >= 0 { return clock }
+        }
+        try check(unsafe snd_pcm_sw_params(pcm, wish), "snd_pcm_sw_params")
+        return .realTime
+    }
+
+    private func check(
+        _ code: Int32, _ operation: String, hint: String? = nil
+    ) throws(OutputError) {
+        guard code < 0 else { return }
+        var failure = ALSAFailure.error(operation, code, pcm: name)
+        if let hint { failure.reason += "; \(hint)" }
+        throw failure
+    }
+}
+
+extension SampleFormat {
+    var alsa: snd_pcm_format_t {
+        switch self {
+        case .signed32: SND_PCM_FORMAT_S32_LE
+        case .signed24: SND_PCM_FORMAT_S24_LE
+        case .signed24Packed: SND_PCM_FORMAT_S24_3LE
+        case .signed16: SND_PCM_FORMAT_S16_LE
+        case .float32: SND_PCM_FORMAT_FLOAT_LE
+        }
+    }
+}
