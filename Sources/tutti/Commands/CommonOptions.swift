@@ -1,0 +1,129 @@
+import ArgumentParser
+import Logging
+import Room
+
+/// Options of every command that reads settings.
+struct CommonOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Read settings from this file instead of the usual ones.", valueName: "path"))
+    var config: String?
+
+    @Flag(help: "Log what happens to stderr (the same as --log-level debug).")
+    var verbose = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Log from this level on: trace, debug, info, notice, warning, error, critical.",
+            valueName: "level"))
+    var logLevel: String?
+
+    var flags: [SettingKey: String] {
+        var flags: [SettingKey: String] = [:]
+        if verbose { flags[.logLevel] = "debug" }
+        flags[.logLevel] = logLevel ?? flags[.logLevel]
+        return flags
+    }
+}
+
+/// Options that say which leader is meant.
+struct LeaderOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The leader's address; without it, Avahi finds the leader.", valueName: "host:port"))
+    var leader: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The leader of this name, when Avahi finds several.", valueName: "room"))
+    var group: String?
+
+    var flags: [SettingKey: String] {
+        var flags: [SettingKey: String] = [:]
+        flags[.leader] = leader
+        flags[.group] = group
+        return flags
+    }
+}
+
+/// Options of a room: what it is called and what it sounds on.
+struct RoomOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Name of this room (default: the host's name).", valueName: "room"))
+    var name: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Where the sound goes (default: alsa).",
+            discussion: """
+                alsa[:PCM]     a sound card by its ALSA name: alsa, alsa:hw:1,0
+                virtual[:…]    a card without hardware: ppm=80,wander=0.3,record=PATH
+                file:PATH      a WAV file, written at the pace of a card
+                none           no sound; a leader can do without
+                """, valueName: "out"))
+    var output: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Control (TCP) and clock (UDP) port of a leader; 0: any (default: 7430).",
+            valueName: "port"))
+    var port: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "How much later the sound leaves what hangs on this output, in µs (default: 0).",
+            discussion: "Amplifiers and DSPs delay; the room plays earlier by this much.",
+            valueName: "us"))
+    var latencyOffsetUs: String?
+
+    @Option(
+        help: ArgumentHelp("What the sound card should hold (default: 40).", valueName: "ms"))
+    var bufferMs: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Frames per second that the card is asked for (default: 48000).", valueName: "hz"))
+    var sampleRate: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "SCHED_FIFO priority of the output thread, 0: none (default: 50).",
+            valueName: "0…99"))
+    var realtimePriority: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Folder for assets fetched from the leader (default: ~/.cache/tutti).",
+            valueName: "path"))
+    var cacheFolder: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The most that this folder may hold (default: 2000).", valueName: "megabytes"))
+    var cacheLimitMb: String?
+
+    @Flag(help: "Neither announce this room nor look for leaders with Avahi.")
+    var noAvahi = false
+
+    @Flag(help: .hidden)
+    var dieWithParent = false
+
+    var flags: [SettingKey: String] {
+        var flags: [SettingKey: String] = [:]
+        flags[.name] = name
+        flags[.output] = output
+        flags[.port] = port
+        flags[.latencyOffset] = latencyOffsetUs
+        flags[.buffer] = bufferMs
+        flags[.sampleRate] = sampleRate
+        flags[.realTimePriority] = realtimePriority
+        flags[.cacheFolder] = cacheFolder
+        flags[.cacheLimit] = cacheLimitMb
+        flags[.avahi] = noAvahi ? "false" : nil
+        return flags
+    }
+}
+
+extension [SettingKey: String] {
+    static func + (a: Self, b: Self) -> Self { a.merging(b) { _, new in new } }
+}

@@ -1,0 +1,187 @@
+import ArgumentParser
+import GroupControl
+import Room
+
+/// Options of a command that talks to a leader.
+struct ControlOptions: ParsableArguments {
+    @OptionGroup var leader: LeaderOptions
+    @OptionGroup var common: CommonOptions
+
+    /// The leader that is meant, connected.
+    func connect() async throws -> GroupClient {
+        let settings = try await Settings.load(
+            flags: leader.flags + common.flags, file: common.config)
+        return try await GroupClient.connect(
+            to: try await Self.address(settings), timeout: .seconds(3))
+    }
+
+    /// Sends one command and waits for the leader's answer.
+    func perform(_ command: GroupCommand) async throws {
+        try await untilInterrupted {
+            let client = try await connect()
+            do {
+                try await client.perform(command)
+            } catch {
+                await client.close()
+                throw error
+            }
+            await client.close()
+        }
+    }
+
+    /// Long enough for Avahi's answers from a busy wifi, short enough to wait for at a prompt.
+    static let patience: [Duration] = [.milliseconds(400), .milliseconds(1_600)]
+
+    static func address(_ settings: Settings) async throws -> HostPort {
+        if let leader = settings.leader { return leader }
+        guard settings.avahi else {
+            throw ValidationError("Without Avahi the leader must be given: --leader HOST:PORT")
+        }
+        for duration in patience {
+            let leaders = try await Discovery.leaders(for: duration)
+            if let choice = try choose(leaders, group: settings.group) { return choice.address }
+        }
+        throw RoomError(
+            .noLeader,
+            settings.group.map {
+                "no leader named \"\($0)\" answers on this network: see tutti rooms, or give --leader HOST:PORT"
+            }
+                ?? "no leader answers on this network: start one with tutti lead FILE, or give --leader HOST:PORT"
+        )
+    }
+
+    /// The leader to talk to; `nil` while there is none.
+    ///
+    /// - Throws: when there are several and nothing says which.
+    static func choose(
+        _ leaders: [DiscoveredRoom], group: String?
+    ) throws(CommandError) -> DiscoveredRoom? {
+        if let group { return leaders.first { $0.name == group } }
+        guard leaders.count > 1 else { return leaders.first }
+        let names = leaders.map { "\"\($0.name)\" (\($0.address))" }.joined(separator: ", ")
+        throw CommandError(
+            "\(leaders.count) leaders answer: \(names); choose one with --group ROOM or --leader HOST:PORT"
+        )
+    }
+}
+
+/// `tutti play`.
+struct Play: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Play, or go on after a pause.", discussion: "Example:\n  tutti play")
+    @OptionGroup var options: ControlOptions
+    func run() async throws { try await options.perform(.play) }
+}
+
+/// `tutti pause`.
+struct Pause: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Pause all rooms at one instant.", discussion: "Example:\n  tutti pause")
+    @OptionGroup var options: ControlOptions
+    func run() async throws { try await options.perform(.pause) }
+}
+
+/// `tutti next`.
+struct Next: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Go to the next asset.", discussion: "Example:\n  tutti next")
+    @OptionGroup var options: ControlOptions
+    func run() async throws { try await options.perform(.next) }
+}
+
+/// `tutti stop`.
+struct Stop: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Stop playing; the rooms stay in the group.",
+        discussion: "Example:\n  tutti stop")
+    @OptionGroup var options: ControlOptions
+    func run() async throws { try await options.perform(.stop) }
+}
+
+/// `tutti seek`.
+struct Seek: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Go to a time of the current asset, in all rooms at one instant.",
+        discussion: """
+            Examples:
+              tutti seek 1:23.5
+              tutti seek 83.5
+              tutti seek 1:02:03
+            """)
+
+    @Argument(help: "Seconds, M:SS or H:MM:SS, with a fraction if you like.")
+    var time: PositionArgument
+
+    @OptionGroup var options: ControlOptions
+
+    func run() async throws { try await options.perform(.seek(seconds: time.seconds)) }
+}
+
+/// `tutti volume`.
+struct Volume: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Set the volume of one room or of all.",
+        discussion: """
+            Examples:
+              tutti volume 40
+              tutti volume bedroom 25
+            """)
+
+    @Argument(
+        help: ArgumentHelp(
+            "The room, if only one is meant, and 0 to 100.", valueName: "room] [0…100"))
+    var words: [String]
+
+    @OptionGroup var options: ControlOptions
+
+    func validate() throws { _ = try parsed() }
+
+    func parsed() throws -> (room: RoomID?, percent: Int) {
+        guard let last = words.last, let percent = Int(last), (0...100).contains(percent),
+            words.count <= 2
+        else {
+            throw ValidationError(
+                "\"\(words.joined(separator: " "))\" is no volume: write tutti volume [ROOM] 0…100")
+        }
+        return (words.count == 2 ? try roomID(words[0]) : nil, percent)
+    }
+
+    func run() async throws {
+        let (room, percent) = try parsed()
+        try await options.perform(.volume(room: room, percent: percent))
+    }
+}
+
+/// `tutti mute`.
+struct Mute: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Mute one room or all.",
+        discussion: """
+            Examples:
+              tutti mute
+              tutti mute bedroom
+              tutti mute bedroom --off
+            """)
+
+    @Argument(help: "The room, if only one is meant.")
+    var room: String?
+
+    @Flag(help: "Let it sound again.")
+    var off = false
+
+    @OptionGroup var options: ControlOptions
+
+    func validate() throws { _ = try room.map(roomID) }
+
+    func run() async throws {
+        try await options.perform(.mute(room: try room.map(roomID), muted: !off))
+    }
+}
+
+private func roomID(_ text: String) throws(ValidationError) -> RoomID {
+    do {
+        return try RoomID(text)
+    } catch {
+        throw ValidationError("\(error)")
+    }
+}

@@ -1,0 +1,51 @@
+import ArgumentParser
+import Logging
+import Room
+
+/// `tutti follow`: a room without music of its own.
+struct Follow: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Follow a leader: play what it plays, at the same instant.",
+        discussion: """
+            Finds the leader with Avahi, or takes --leader. Waits for a leader that is not there \
+            yet, and again when it goes away. Ends with Ctrl-C.
+
+            Examples:
+              tutti follow
+              tutti follow --name bedroom --output alsa:hw:1,0
+              tutti follow --leader 192.168.1.20:7430 --no-avahi
+            """)
+
+    @OptionGroup(title: "Leader") var leader: LeaderOptions
+    @OptionGroup(title: "Room") var room: RoomOptions
+    @OptionGroup(title: "Settings") var common: CommonOptions
+
+    func run() async throws {
+        let settings = try await Settings.load(
+            flags: leader.flags + room.flags + common.flags, file: common.config)
+        if settings.leader == nil && !settings.avahi {
+            throw ValidationError(
+                "Without Avahi the leader must be given: --leader HOST:PORT")
+        }
+        let logger = makeLogger(level: settings.logLevel)
+        try await untilInterrupted(alsoWhenParentEnds: room.dieWithParent) {
+            let address = try await Self.address(settings, logger: logger)
+            try await FollowerNode(settings.nodeConfiguration(logger: logger), leader: address)
+                .run()
+        }
+    }
+
+    /// The address to follow; `nil` leaves the choice to the node.
+    ///
+    /// A leader that is chosen by name is waited for, since nobody said that it is there already.
+    private static func address(_ settings: Settings, logger: Logger) async throws -> HostPort? {
+        if let leader = settings.leader { return leader }
+        guard let group = settings.group else { return nil }
+        while true {
+            let leaders = try await Discovery.leaders(for: .milliseconds(500))
+            if let match = leaders.first(where: { $0.name == group }) { return match.address }
+            logger.info("no leader of this name yet", metadata: ["group": "\(group)"])
+            try Task.checkCancellation()
+        }
+    }
+}

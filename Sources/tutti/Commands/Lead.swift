@@ -1,0 +1,47 @@
+import ArgumentParser
+import Room
+
+/// `tutti lead`: a node with the music.
+struct Lead: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Lead a group: announce it and play assets in order, in all of its rooms.",
+        discussion: """
+            Plays when as many rooms are ready as --wait-for says, this one included if it has an \
+            output. Rooms that come later join the running line in sync. Ends when the last asset \
+            has been played, or with Ctrl-C. Without an asset it waits for other commands.
+
+            Examples:
+              tutti lead song.flac
+              tutti lead a.mp3 b.opus --name kitchen --wait-for 3
+              tutti lead http://radio.example/x.flac --output none --wait-for 2
+              tutti lead song.wav --output alsa:hw:1,0 --loop
+            """)
+
+    @Argument(
+        help: ArgumentHelp(
+            "Files or http URLs of anything that FFmpeg plays.", valueName: "file|url"))
+    var assets: [String] = []
+
+    @Option(
+        help: ArgumentHelp("Start when this many rooms are ready (default: 1).", valueName: "n"))
+    var waitFor: String?
+
+    @Flag(help: "Begin again after the last asset.")
+    var loop = false
+
+    @OptionGroup(title: "Room") var room: RoomOptions
+    @OptionGroup(title: "Settings") var common: CommonOptions
+
+    func run() async throws {
+        var flags = room.flags + common.flags
+        flags[.waitFor] = waitFor
+        let settings = try await Settings.load(flags: flags, file: common.config)
+        let logger = makeLogger(level: settings.logLevel)
+        let node = LeaderNode(
+            settings.nodeConfiguration(logger: logger), assets: assets,
+            roomsToWaitFor: settings.waitFor, loops: loop)
+        try await untilInterrupted(alsoWhenParentEnds: room.dieWithParent) {
+            try await node.run()
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import Simulation
+
+/// `tutti simulate`: a whole group in one process and in no time.
+struct Simulate: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Run a scenario in the deterministic simulation.",
+        discussion: """
+            The same decisions that run in a room, in a world of drifting clocks, a lossy network \
+            and virtual cards. The same scenario and seed give the same trace, whatever the \
+            machine: compare the trace hash.
+
+            Example:
+              tutti simulate join --seed 7
+            """)
+
+    @Argument(help: "Name of the scenario; a wrong one lists them.")
+    var scenario: String
+
+    @Option(help: "What the world is drawn from; any whole number from 0 on.")
+    var seed: UInt64 = 1
+
+    func run() throws {
+        do {
+            let report = try SimulationRun.run(scenario: scenario, seed: seed)
+            Terminal.output.write("\(report)\ntrace \(String(report.traceHash, radix: 16))\n")
+        } catch {
+            throw CommandError("simulate \(scenario): \(error)")
+        }
+    }
+}
+
+/// `tutti version`.
+struct Version: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Print the version.")
+
+    func run() { Terminal.output.write("tutti \(Tutti.version)\n") }
+}

@@ -1,0 +1,173 @@
+import ArgumentParser
+import GroupControl
+import Room
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// `tutti status`.
+struct Status: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show what a group plays and how well its rooms keep together.",
+        discussion: """
+            Per room: state, decoded audio ahead, movement of the clock estimate ± its bound, the \
+            measured error of the card's crystal, and by how much the sound is late (+) or early \
+            (−) at the DAC. On a terminal, --watch draws a live table; elsewhere it prints one \
+            line per second, or one JSON object per line with --json.
+
+            Examples:
+              tutti status
+              tutti status --watch
+              tutti status --json --leader 192.168.1.20
+            """)
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @Flag(help: "Go on until Ctrl-C.")
+    var watch = false
+
+    @OptionGroup var options: ControlOptions
+
+    func run() async throws {
+        try await untilInterrupted {
+            let client = try await options.connect()
+            do {
+                if watch {
+                    try await show(client)
+                } else {
+                    print(try await client.status())
+                }
+            } catch {
+                await client.close()
+                throw error
+            }
+            await client.close()
+        }
+    }
+
+    private func print(_ status: GroupStatus) {
+        let terminal = Terminal.output
+        if json {
+            terminal.write(jsonText(status, pretty: !watch) + "\n")
+        } else {
+            let view = StatusView(
+                status: status, width: terminal.isInteractive ? terminal.width : Self.plainWidth,
+                showsColour: terminal.showsColour)
+            terminal.write(view.lines.joined(separator: "\n") + "\n")
+        }
+    }
+
+    /// A pipe has no width: wide enough that nothing is left out.
+    private static let plainWidth = 200
+
+    private func show(_ client: GroupClient) async throws {
+        var screen = LiveScreen(.output)
+        defer { screen.close() }
+        while true {
+            let status = try await client.status()
+            if json {
+                print(status)
+            } else if screen.isLive {
+                screen.draw(
+                    StatusView(
+                        status: status, width: screen.width, showsColour: screen.showsColour
+                    ).lines)
+            } else {
+                screen.note(Self.plainLine(status))
+            }
+            try await Task.sleep(for: screen.isLive && !json ? .milliseconds(250) : .seconds(1))
+        }
+    }
+
+    static func plainLine(_ status: GroupStatus) -> String {
+        let rooms = status.rooms.map {
+            "\($0.name.printable) \($0.state.rawValue) \($0.errorMicroseconds.text(1, sign: true)) µs"
+        }
+        return "\(status.phase.rawValue) \(PositionArgument.text(status.positionSeconds)) · "
+            + rooms.joined(separator: ", ")
+    }
+}
+
+/// JSON with sorted keys, so that two runs can be compared.
+func jsonText(_ value: some Encodable, pretty: Bool) -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting =
+        pretty
+        ? [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+        : [.sortedKeys, .withoutEscapingSlashes]
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(
+        positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+    guard let data = try? encoder.encode(value) else {
+        preconditionFailure("a value of strings and numbers has no JSON: \(value)")
+    }
+    return String(decoding: data, as: UTF8.self)
+}
+
+/// `tutti rooms`.
+struct Rooms: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List the rooms that Avahi finds.",
+        discussion: "Examples:\n  tutti rooms\n  tutti rooms --json")
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @Option(help: ArgumentHelp("How long to look.", valueName: "s"))
+    var seconds = 1.5
+
+    func validate() throws {
+        guard (0.1...60).contains(seconds) else {
+            throw ValidationError("--seconds takes 0.1 to 60, not \(seconds)")
+        }
+    }
+
+    func run() async throws {
+        try await untilInterrupted {
+            let rooms = try await Discovery.rooms(for: .milliseconds(Int(seconds * 1000)))
+            if json {
+                Terminal.output.write(jsonText(rooms.map(Line.init), pretty: true) + "\n")
+            } else if rooms.isEmpty {
+                Terminal.error.write(
+                    "No room answers on this network. Start one with tutti lead or tutti follow.\n")
+            } else {
+                var table = Table(columns: [
+                    .init(title: "room", rank: 5), .init(title: "role", rank: 4),
+                    .init(title: "group", rank: 3), .init(title: "host", rank: 1),
+                    .init(title: "address", rank: 2),
+                ])
+                table.rows = rooms.map {
+                    [
+                        $0.name.printable, $0.role.rawValue, $0.group.printable, $0.host.printable,
+                        $0.role == .leader ? "\($0.address)" : $0.address.host,
+                    ]
+                }
+                let terminal = Terminal.output
+                let width = terminal.isInteractive ? terminal.width : 200
+                terminal.write(table.lines(width: width).joined(separator: "\n") + "\n")
+            }
+        }
+    }
+
+    /// One room in the JSON.
+    private struct Line: Encodable {
+        var name: String
+        var role: String
+        var group: String
+        var host: String
+        var address: String
+        var port: Int
+
+        init(_ room: DiscoveredRoom) {
+            name = room.name
+            role = room.role.rawValue
+            group = room.group
+            host = room.host
+            address = room.address.host
+            port = room.address.port
+        }
+    }
+}

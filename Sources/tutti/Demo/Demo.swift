@@ -1,0 +1,4 @@
+import ArgumentParser
+struct Demo: AsyncParsableCommand {
+    func run() async throws {}
+}

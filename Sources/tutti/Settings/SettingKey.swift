@@ -1,0 +1,70 @@
+/// The keys of `tutti.yaml`, of `TUTTI_*` and of the flags, each with the values it may have.
+///
+/// A key is here only if it changes something. `Config/tutti.yaml` explains them to people; a test
+/// holds the two together.
+enum SettingKey: String, CaseIterable, Sendable {
+    case name
+    case output
+    case port
+    case leader
+    case group
+    case waitFor = "wait-for"
+    case avahi
+    case cacheFolder = "cache.folder"
+    case cacheLimit = "cache.limit-mb"
+    case latencyOffset = "latency-offset-us"
+    case buffer = "buffer-ms"
+    case sampleRate = "sample-rate"
+    case realTimePriority = "realtime-priority"
+    case logLevel = "log-level"
+
+    /// The environment variable: `cache.limit-mb` is `TUTTI_CACHE_LIMIT_MB`.
+    var variable: String {
+        "TUTTI_"
+            + rawValue.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined()
+    }
+
+    /// The flag: `cache.limit-mb` is `--cache-limit-mb`.
+    var flag: String {
+        switch self {
+        case .avahi: "--no-avahi"
+        default: "--" + rawValue.split(separator: ".").joined(separator: "-")
+        }
+    }
+
+    /// What may be written there, to end the sentence "allowed: …".
+    var allowed: String {
+        switch self {
+        case .name: "1 to 64 printable characters"
+        case .output: "alsa[:PCM], virtual[:ppm=…,wander=…,record=PATH], file:PATH or none"
+        case .port: "a whole number from 0 (any free port) to 65535"
+        case .leader: "HOST, HOST:PORT or [IPV6]:PORT"
+        case .group: "the name of the leading room"
+        case .waitFor: "a whole number of rooms from 0 to 1000"
+        case .avahi: "true or false"
+        case .cacheFolder: "the path of a folder"
+        case .cacheLimit: "a whole number of megabytes from 1 to 10000000"
+        case .latencyOffset: "a whole number of microseconds from -2000000 to 2000000"
+        case .buffer: "a whole number of milliseconds from 5 to 1000"
+        case .sampleRate: "a whole number of hertz from 8000 to 384000"
+        case .realTimePriority: "a whole number from 0 (none) to 99"
+        case .logLevel: "trace, debug, info, notice, warning, error or critical"
+        }
+    }
+}
+
+/// A setting that is unknown or impossible: where it stands, which one, and what is allowed.
+struct SettingsError: Error, Equatable, CustomStringConvertible {
+    var description: String
+
+    init(_ description: String) { self.description = description }
+
+    static func impossible(_ place: String, _ key: SettingKey, _ text: String) -> SettingsError {
+        SettingsError("\(place): \"\(text)\" is not possible; allowed: \(key.allowed)")
+    }
+
+    static func unknown(_ name: String, in place: String, known: [String]) -> SettingsError {
+        SettingsError(
+            "\(place): unknown key \"\(name)\"; known keys: \(known.joined(separator: ", "))")
+    }
+}

@@ -1,0 +1,75 @@
+import DeviceOutput
+import Logging
+import Room
+import Timing
+
+/// What a command works with, after flags, environment, file and defaults have been asked in turn.
+struct Settings: Equatable, Sendable {
+    var name: String
+    var output = OutputSpecification.alsa(pcm: "default")
+    var port = HostPort.defaultPort
+    var leader: HostPort?
+    var group: String?
+    var waitFor = 1
+    var avahi = true
+    var cacheFolder: String
+    var cacheLimitMegabytes = 2_000
+    var latencyOffsetMicroseconds = 0
+    var bufferMilliseconds = 40
+    var sampleRate = 48_000
+    var realTimePriority = 50
+    var logLevel = Logger.Level.warning
+
+    /// - Parameter sources: the first that has a key wins.
+    /// - Throws: ``SettingsError`` for the first value that is not possible.
+    init(
+        sources: [SettingSource], hostName: String, cacheFolder: String
+    ) throws(SettingsError) {
+        name = hostName
+        self.cacheFolder = cacheFolder
+        func set<Value>(
+            _ value: inout Value, _ key: SettingKey, _ parse: (String) -> Value?
+        ) throws(SettingsError) {
+            for source in sources {
+                guard let (text, place) = try source.text(key) else { continue }
+                guard let parsed = parse(text) else { throw .impossible(place, key, text) }
+                value = parsed
+                return
+            }
+        }
+        func number(_ range: ClosedRange<Int>) -> (String) -> Int? {
+            { text in Int(text).flatMap { range.contains($0) ? $0 : nil } }
+        }
+        try set(&name, .name) { Self.roomName($0) }
+        try set(&output, .output) { try? OutputSpecification(parsing: $0) }
+        try set(&port, .port, number(0...65_535))
+        try set(&leader, .leader) { try? HostPort(parsing: $0) }
+        try set(&group, .group) { Self.roomName($0) }
+        try set(&waitFor, .waitFor, number(0...1_000))
+        try set(&avahi, .avahi, Self.truth)
+        try set(&self.cacheFolder, .cacheFolder) { $0.isEmpty ? nil : $0 }
+        try set(&cacheLimitMegabytes, .cacheLimit, number(1...10_000_000))
+        try set(&latencyOffsetMicroseconds, .latencyOffset, number(-2_000_000...2_000_000))
+        try set(&bufferMilliseconds, .buffer, number(5...1_000))
+        try set(&sampleRate, .sampleRate, number(8_000...384_000))
+        try set(&realTimePriority, .realTimePriority, number(0...99))
+        try set(&logLevel, .logLevel, Logger.Level.init(rawValue:))
+    }
+
+    static func truth(_ text: String) -> Bool? {
+        switch text.lowercased() {
+        case "true", "yes", "on", "1": true
+        case "false", "no", "off", "0": false
+        default: nil
+        }
+    }
+
+    func nodeConfiguration(logger: Logger) -> NodeConfiguration {
+        NodeConfiguration(
+            name: name, output: output, port: port, cacheFolder: cacheFolder,
+            cacheLimitBytes: Int64(cacheLimitMegabytes) * 1_000_000,
+            latencyOffset: .microseconds(Int64(latencyOffsetMicroseconds)), usesAvahi: avahi,
+            realTimePriority: realTimePriority, bufferMilliseconds: bufferMilliseconds,
+            sampleRate: sampleRate, logger: logger)
+    }
+}

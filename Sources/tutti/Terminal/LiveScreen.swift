@@ -1,0 +1,51 @@
+/// Lines that are drawn again in place, as on a departure board.
+///
+/// On a terminal the cursor is hidden, moved back over the lines of the last frame, and shown
+/// again by ``close()``. Elsewhere nothing moves: ``draw(_:)`` does nothing and ``note(_:)``
+/// prints plain lines.
+struct LiveScreen {
+    private let terminal: Terminal
+    private var linesDrawn = 0
+    private var isOpen = false
+
+    init(_ terminal: Terminal) { self.terminal = terminal }
+
+    var isLive: Bool { terminal.isInteractive }
+    var width: Int { terminal.width }
+    var showsColour: Bool { terminal.showsColour }
+
+    /// Replaces the last frame; lines are cut to the terminal, so that none wraps.
+    mutating func draw(_ lines: [String]) {
+        guard terminal.isInteractive else { return }
+        var text = isOpen ? "" : Self.hideCursor
+        isOpen = true
+        if linesDrawn > 0 { text += "\u{1B}[\(linesDrawn)A" }
+        text += "\r"
+        let room = max(1, terminal.height - 1)
+        let width = terminal.width
+        for line in lines.prefix(room) {
+            text += line.cut(toColumns: width) + "\u{1B}[K\n"
+        }
+        text += "\u{1B}[J"
+        linesDrawn = min(lines.count, room)
+        terminal.write(text)
+    }
+
+    /// A line that stays, above the frames to come.
+    mutating func note(_ line: String) {
+        if linesDrawn > 0 { terminal.write("\u{1B}[\(linesDrawn)A\r\u{1B}[J") }
+        linesDrawn = 0
+        terminal.write(line + "\n")
+    }
+
+    /// Shows the cursor again; the last frame stays.
+    mutating func close() {
+        guard isOpen else { return }
+        isOpen = false
+        linesDrawn = 0
+        terminal.write(Self.showCursor)
+    }
+
+    static let hideCursor = "\u{1B}[?25l"
+    static let showCursor = "\u{1B}[?25h"
+}

@@ -1,0 +1,77 @@
+import GroupControl
+
+/// The lines of `tutti status` and of the demo's live table.
+struct StatusView {
+    var status: GroupStatus
+    var width: Int
+    var showsColour = false
+    /// What a room is called here; the demo hides the tag that keeps its rooms apart.
+    var roomName: (String) -> String = { $0 }
+
+    var lines: [String] { [headline, progress, ""] + table }
+
+    private var headline: String {
+        let place = status.count > 1 ? " (\(status.index + 1) of \(status.count))" : ""
+        let title = status.title.isEmpty ? "nothing" : status.title.printable
+        return "\(roomName(status.leader.printable)) · \(status.phase.rawValue) · \(title)\(place)"
+            .cut(toColumns: width)
+    }
+
+    private var progress: String {
+        Self.progress(
+            position: status.positionSeconds, duration: status.durationSeconds, width: width)
+    }
+
+    /// `1:23.4 ━━━━━━━────────── 3:05.0`, exactly as wide as asked for.
+    static func progress(position: Double, duration: Double, width: Int) -> String {
+        let left = PositionArgument.text(position)
+        let right = duration > 0 ? PositionArgument.text(duration) : "live"
+        let room = width - left.count - right.count - 2
+        guard room >= 5 else { return "\(left) / \(right)".cut(toColumns: width) }
+        let share = duration > 0 && position.isFinite ? min(max(position / duration, 0), 1) : 0
+        let done = Int(share * Double(room))
+        return left + " " + String(repeating: "━", count: done)
+            + String(repeating: "─", count: room - done) + " " + right
+    }
+
+    private var table: [String] {
+        var table = Table(columns: [
+            .init(title: "room", rank: 9),
+            .init(title: "state", rank: 8),
+            .init(title: "buffer", alignsRight: true, rank: 3),
+            .init(title: "clock ± bound µs", alignsRight: true, rank: 6),
+            .init(title: "DAC ppm", alignsRight: true, rank: 5),
+            .init(title: "error µs", alignsRight: true, rank: 7),
+            .init(title: "volume", alignsRight: true, rank: 4),
+            .init(title: "gaps", alignsRight: true, rank: 2),
+            .init(title: "", rank: 1),
+        ])
+        table.rows = status.rooms.map { room in
+            [
+                roomName(room.name.printable), room.state.rawValue,
+                room.bufferSeconds.text(1) + " s",
+                room.clockOffsetMicroseconds.text(1, sign: true) + " ± "
+                    + room.clockBoundMicroseconds.text(1),
+                room.cardPartsPerMillion.text(2, sign: true),
+                room.errorMicroseconds.text(1, sign: true),
+                room.muted ? "muted" : "\(room.volume) %", "\(room.dropouts + room.restarts)",
+                room.detail.printable,
+            ]
+        }
+        let lines = table.lines(width: width)
+        guard showsColour else { return lines }
+        return zip(lines.indices, lines).map { index, line in
+            index == 0
+                ? "\u{1B}[1m\(line)\u{1B}[0m"
+                : colour(of: status.rooms[index - 1]).map { "\($0)\(line)\u{1B}[0m" } ?? line
+        }
+    }
+
+    private func colour(of room: RoomStatus) -> String? {
+        switch room.state {
+        case .failed, .lost: "\u{1B}[31m"
+        case .joining, .fetching, .prerolling: "\u{1B}[33m"
+        case .playing, .paused, .ready, .noOutput: nil
+        }
+    }
+}

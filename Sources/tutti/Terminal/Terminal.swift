@@ -1,0 +1,52 @@
+import Glibc
+
+/// stdout or stderr, and what it can show.
+///
+/// Writes go straight to the descriptor: `stdout` and `stderr` of the C library are global
+/// variables that Swift 6 does not let several threads share.
+struct Terminal: Sendable {
+    static let output = Terminal(descriptor: STDOUT_FILENO)
+    static let error = Terminal(descriptor: STDERR_FILENO)
+
+    let descriptor: Int32
+
+    /// Whether a person looks at it; a pipe or a file gets plain lines.
+    var isInteractive: Bool {
+        isatty(descriptor) == 1 && getenv("TERM").map { strcmp($0, "dumb") != 0 } ?? false
+    }
+
+    /// Colours are for people who did not ask for none (no-color.org).
+    var showsColour: Bool {
+        isInteractive && (getenv("NO_COLOR").map { $0.pointee == 0 } ?? true)
+    }
+
+    /// Columns; 80 where nobody knows.
+    var width: Int {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
+    /// Lines; 24 where nobody knows.
+    var height: Int {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return 24 }
+        return Int(size.ws_row)
+    }
+
+    /// Writes all of `text`; a reader that went away is no error of ours.
+    func write(_ text: String) {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                bytes = bytes.dropFirst(count)
+            } else if errno != EINTR {
+                return
+            }
+        }
+    }
+}
+
+/// `tutti status | head -1` must end quietly, not by a signal.
+func ignoreBrokenPipes() { signal(SIGPIPE, SIG_IGN) }

@@ -1,0 +1,99 @@
+import Glibc
+
+extension String {
+    /// Columns that a terminal needs: escape sequences none, wide characters two.
+    var columns: Int { pieces.reduce(0) { $0 + $1.columns } }
+
+    /// The beginning that fits, with an ellipsis where something is missing.
+    func cut(toColumns width: Int) -> String {
+        guard columns > width else { return self }
+        var text = ""
+        var used = 0
+        var isFull = false
+        for piece in pieces {
+            if piece.columns == 0 {
+                text += piece.text
+            } else if !isFull {
+                if used + piece.columns > width - 1 {
+                    isFull = true
+                    if width > 0 { text += "…" }
+                } else {
+                    text += piece.text
+                    used += piece.columns
+                }
+            }
+        }
+        return text
+    }
+
+    /// Cut or filled with blanks to exactly `width` columns.
+    func padded(to width: Int, right: Bool = false) -> String {
+        let text = cut(toColumns: width)
+        let blanks = String(repeating: " ", count: max(0, width - text.columns))
+        return right ? blanks + text : text + blanks
+    }
+
+    /// Without what would move the cursor or paint: text of other nodes is not trusted with that.
+    var printable: String {
+        String(
+            String.UnicodeScalarView(
+                unicodeScalars.filter {
+                    $0.value >= 32 && $0.value != 127 && !(0x80...0x9F).contains($0.value)
+                }))
+    }
+
+    private struct Piece {
+        var text: String
+        var columns: Int
+    }
+
+    private var pieces: [Piece] {
+        var pieces: [Piece] = []
+        var escape: String?
+        for character in self {
+            if character == "\u{1B}" {
+                escape = String(character)
+            } else if let begun = escape {
+                let text = begun + String(character)
+                let ends = character.isLetter
+                if ends { pieces.append(Piece(text: text, columns: 0)) }
+                escape = ends ? nil : text
+            } else {
+                pieces.append(Piece(text: String(character), columns: character.isWide ? 2 : 1))
+            }
+        }
+        return pieces
+    }
+}
+
+extension Character {
+    /// East Asian wide characters and emoji, by the blocks that hold them.
+    fileprivate var isWide: Bool {
+        guard let value = unicodeScalars.first?.value else { return false }
+        return switch value {
+        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
+            0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F900...0x1F9FF,
+            0x20000...0x3FFFD:
+            true
+        default: false
+        }
+    }
+}
+
+extension Double {
+    /// Decimal text with a fixed number of places: `(1.25).text(1) == "1.3"`, `"–"` for NaN.
+    func text(_ places: Int, sign: Bool = false) -> String {
+        guard isFinite else { return "–" }
+        guard abs(self) < 1e12 else { return self < 0 ? "−∞" : "∞" }
+        let scale = pow(10, Double(places))
+        let scaled = (abs(self) * scale).rounded()
+        let whole = Int((scaled / scale).rounded(.down))
+        var text = "\(whole)"
+        if places > 0 {
+            let fraction = "\(Int(scaled - Double(whole) * scale))"
+            text += "." + String(repeating: "0", count: max(0, places - fraction.count)) + fraction
+        }
+        if self < 0 && scaled > 0 { return "−" + text }
+        return sign && scaled > 0 ? "+" + text : text
+    }
+}

@@ -1,0 +1,73 @@
+import ArgumentParser
+
+/// The command `tutti`: the root that names the others.
+struct Tutti: AsyncParsableCommand {
+    static let version = "0.1.0"
+
+    static let configuration = CommandConfiguration(
+        commandName: "tutti",
+        abstract: "Plays one asset in several rooms at one instant.",
+        discussion: """
+            Start a leader where the music is, and a follower in every other room:
+
+              tutti lead song.flac --name kitchen --wait-for 2
+              tutti follow --name bedroom
+
+            They find each other with Avahi (mDNS), agree on a clock, fetch the file, and start \
+            it at one instant. To see it work on this machine alone: tutti demo
+
+            Settings come from flags, then TUTTI_* environment variables, then tutti.yaml, then \
+            defaults. Exit status: 0 done, 1 it failed (the reason is on stderr), 64 the command \
+            line makes no sense.
+            """,
+        version: version,
+        subcommands: [],
+        groupedSubcommands: [
+            CommandGroup(name: "Rooms", subcommands: [Lead.self, Follow.self]),
+            CommandGroup(
+                name: "Control",
+                subcommands: [
+                    Rooms.self, Status.self, Play.self, Pause.self, Seek.self, Volume.self,
+                    Mute.self, Next.self, Stop.self,
+                ]),
+            CommandGroup(
+                name: "Seeing it work", subcommands: [Demo.self, Simulate.self, Version.self]),
+        ]
+    )
+}
+
+/// Runs the command and turns what it throws into one sentence and an exit status.
+///
+/// ArgumentParser's own `main` prints any error with Swift's description of it; a person needs
+/// what, where and what to do instead.
+@main
+enum Program {
+    static func main() async {
+        let command: any ParsableCommand
+        do {
+            command = try Tutti.parseAsRoot()
+        } catch {
+            Tutti.exit(withError: error)
+        }
+        do {
+            ignoreBrokenPipes()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                var command = command
+                try command.run()
+            }
+        } catch let error as ExitCode {
+            Tutti.exit(withError: error)
+        } catch let error as ValidationError {
+            Tutti.exit(withError: error)
+        } catch let error as CleanExit {
+            Tutti.exit(withError: error)
+        } catch  where error.isRequestForHelp {
+            Tutti.exit(withError: error)
+        } catch {
+            Terminal.error.write("tutti: \(sentence(for: error))\n")
+            Tutti.exit(withError: ExitCode.failure)
+        }
+    }
+}
