@@ -1,0 +1,119 @@
+import CFFmpeg
+import Playout
+
+/// One codec context and the frames that come out of it.
+///
+/// The decoder is told to leave encoder delay and padding in place (`SKIP_MANUAL`): its owner
+/// numbers every frame and cuts by number, so that a seek and a linear decode count alike.
+///
+/// A fresh context, not a flushed one, begins every run of packets: some decoders keep state across
+/// a flush (AAC's noise generator), and then the same seek would sound different each time.
+@safe
+final class AudioDecoder {
+    private let location: MediaLocation
+    private let codec: UnsafePointer<AVCodec>
+    private var context: UnsafeMutablePointer<AVCodecContext>?
+    private let frame: UnsafeMutablePointer<AVFrame>
+    private let converter = StereoConverter()
+    /// Frames a second of what was decoded last; 0 before the first frame.
+    private(set) var sampleRate = 0
+    private(set) var channelCount = 0
+
+    /// - Throws: `.unsupported` when this FFmpeg cannot decode the stream.
+    init(for stream: UnsafeMutablePointer<AVStream>, location: MediaLocation) throws(MediaError) {
+        let parameters = unsafe stream.pointee.codecpar!
+        // libopus yields exactly what the packet says; the built-in decoder delays SILK packets.
+        let preferred =
+            unsafe parameters.pointee.codec_id == AV_CODEC_ID_OPUS
+            ? avcodec_find_decoder_by_name("libopus") : nil
+        let found = unsafe preferred ?? avcodec_find_decoder(parameters.pointee.codec_id)
+        guard let codec = unsafe found else {
+            throw MediaError(
+                .unsupported, operation: "avcodec_find_decoder", subject: location.subject,
+                reason: "its sound is in a format that cannot be decoded here; convert it")
+        }
+        unsafe self.codec = codec
+        self.location = location
+        guard let frame = unsafe av_frame_alloc() else { fatalError("no memory for a frame") }
+        unsafe self.frame = frame
+        do throws(MediaError) { unsafe try restart(for: stream) } catch {
+            // A class whose init throws after all fields are set runs its deinit.
+            throw error
+        }
+    }
+
+    deinit {
+        var frame: UnsafeMutablePointer<AVFrame>? = unsafe frame
+        unsafe av_frame_free(&frame)
+        unsafe avcodec_free_context(&context)
+    }
+
+    /// Forgets everything decoded so far.
+    func restart(for stream: UnsafeMutablePointer<AVStream>) throws(MediaError) {
+        unsafe avcodec_free_context(&context)
+        guard let fresh = unsafe avcodec_alloc_context3(codec) else {
+            fatalError("no memory for a codec context")
+        }
+        unsafe context = fresh
+        let parameters = unsafe stream.pointee.codecpar!
+        var code = unsafe avcodec_parameters_to_context(fresh, parameters)
+        if code >= 0 {
+            unsafe fresh.pointee.pkt_timebase = stream.pointee.time_base
+            unsafe fresh.pointee.thread_count = 1
+            unsafe fresh.pointee.flags2 |= Int32(bitPattern: UInt32(AV_CODEC_FLAG2_SKIP_MANUAL))
+            unsafe fresh.pointee.request_sample_fmt = AV_SAMPLE_FMT_FLT
+            if unsafe parameters.pointee.codec_id == AV_CODEC_ID_FLAC {
+                // A damaged frame becomes silence instead of noise.
+                unsafe fresh.pointee.err_recognition = AV_EF_CRCCHECK | AV_EF_EXPLODE
+            }
+            code = unsafe avcodec_open2(fresh, codec, nil)
+        }
+        guard code >= 0 else {
+            throw MediaError(library: code, operation: "avcodec_open2", location: location)
+        }
+    }
+
+    /// Decodes one packet, or what is left after the last (`nil`); replaces ``output``.
+    ///
+    /// Damaged packets yield fewer frames or none: the caller knows how many there should be.
+    func decode(_ packet: UnsafeMutablePointer<AVPacket>?) throws(MediaError) {
+        converter.removeAll()
+        // A refused packet is a damaged one: it yields nothing, and the count is made up later.
+        _ = unsafe avcodec_send_packet(context, packet)
+        while true {
+            let code = unsafe avcodec_receive_frame(context, frame)
+            if code < 0 { return }
+            defer { unsafe av_frame_unref(frame) }
+            let rate = unsafe Int(frame.pointee.sample_rate)
+            if sampleRate == 0 {
+                sampleRate = rate
+                channelCount = unsafe Int(frame.pointee.ch_layout.nb_channels)
+            } else if rate != sampleRate {
+                throw MediaError(
+                    .unsupported, operation: "avcodec_receive_frame", subject: location.subject,
+                    reason: "changes from \(sampleRate) to \(rate) frames a second on its way;"
+                        + " split or convert it")
+            }
+            let converted = unsafe converter.append(frame)
+            guard converted >= 0 else {
+                throw MediaError(library: converted, operation: "swr_convert", location: location)
+            }
+        }
+    }
+
+    /// Frames that the last packet yielded.
+    var outputCount: Int { converter.count }
+
+    /// Interleaved stereo, valid until the next ``decode(_:)``.
+    var output: UnsafeMutableBufferPointer<Float> {
+        unsafe UnsafeMutableBufferPointer(rebasing: converter.buffer[..<(2 * converter.count)])
+    }
+
+    /// Cuts the output to `count` frames or fills it up with silence.
+    func setOutputCount(_ count: Int) { converter.setCount(count) }
+
+    /// `flac`, `aac`, `mp3float` …
+    var codecName: String {
+        unsafe String(cString: avcodec_get_name(codec.pointee.id))
+    }
+}

@@ -1,0 +1,178 @@
+import CFFmpeg
+import Playout
+
+/// The packets of one audio stream of an opened file or address, with the ways back.
+///
+/// Confined to its owner's thread. Owns the format context and one packet that is used again.
+@safe
+final class Demuxer {
+    /// Longest wait for a server that says nothing; long enough for a sleeping disk behind it.
+    static let ioTimeoutMicroseconds = 10_000_000
+
+    /// What may be opened. The list keeps out everything that names other files or devices
+    /// (concat, playlists on disk, image sequences, lavfi); hls only from a server.
+    private static let containers =
+        "aac,ac3,aiff,alac,amr,ape,asf,au,avi,bonk,caf,dsf,dts,eac3,flac,flv,iff,loas,matroska,mlp,"
+        + "mov,mp3,mpc,mpc8,mpeg,mpegts,oga,ogg,oma,rm,rso,sln,sox,tak,truehd,tta,voc,vqf,w64,wav,"
+        + "wv,xwma"
+
+    let location: MediaLocation
+    let cancellation: MediaCancellation
+    private(set) var context: UnsafeMutablePointer<AVFormatContext>
+    private(set) var stream: UnsafeMutablePointer<AVStream>
+    private let packet: UnsafeMutablePointer<AVPacket>
+    /// The packet was read ahead and is to be yielded by the next `next()`.
+    private var isHeld = false
+
+    init(_ location: MediaLocation, cancellation: MediaCancellation) throws(MediaError) {
+        precondition(libraryIsQuiet)
+        try location.checkReadable()
+        self.location = location
+        self.cancellation = cancellation
+        guard let packet = unsafe av_packet_alloc() else { fatalError("no memory for a packet") }
+        do throws(MediaError) {
+            let context = unsafe try Self.open(location, cancellation)
+            do throws(MediaError) {
+                unsafe self.stream = try Self.audioStream(of: context, location)
+            } catch {
+                var context: UnsafeMutablePointer<AVFormatContext>? = unsafe context
+                unsafe avformat_close_input(&context)
+                throw error
+            }
+            unsafe self.context = context
+            unsafe self.packet = packet
+        } catch {
+            var packet: UnsafeMutablePointer<AVPacket>? = unsafe packet
+            unsafe av_packet_free(&packet)
+            throw error
+        }
+    }
+
+    deinit {
+        var context: UnsafeMutablePointer<AVFormatContext>? = unsafe context
+        var packet: UnsafeMutablePointer<AVPacket>? = unsafe packet
+        unsafe av_packet_free(&packet)
+        unsafe avformat_close_input(&context)
+    }
+
+    /// The next packet of the stream, valid until the next call; `nil` at the end.
+    ///
+    /// A truncated local file simply ends; an interrupted transfer is an error.
+    func next() throws(MediaError) -> UnsafeMutablePointer<AVPacket>? {
+        if isHeld {
+            isHeld = false
+            return unsafe packet
+        }
+        while true {
+            unsafe av_packet_unref(packet)
+            let code = unsafe av_read_frame(context, packet)
+            if cancellation.isCancelled { throw failure(cff_error_exit, "av_read_frame") }
+            if code == cff_error_eof { return nil }
+            if code < 0 {
+                if location.isRemote { throw failure(code, "av_read_frame") }
+                return nil
+            }
+            if unsafe packet.pointee.stream_index == stream.pointee.index {
+                // Priming packets are numbered and dropped by frame number, not by flag.
+                unsafe packet.pointee.flags &= ~AV_PKT_FLAG_DISCARD
+                return unsafe packet
+            }
+        }
+    }
+
+    /// Makes the next `next()` yield the packet that the last one yielded.
+    func hold() { isHeld = true }
+
+    /// - Returns: whether the container moved; where to, only the next packet tells.
+    func seek(toTimestamp timestamp: Int64) -> Bool {
+        isHeld = false
+        return unsafe av_seek_frame(
+            context, stream.pointee.index, timestamp, AVSEEK_FLAG_BACKWARD) >= 0
+    }
+
+    func seek(toByte position: Int64) -> Bool {
+        isHeld = false
+        return unsafe av_seek_frame(
+            context, stream.pointee.index, position, AVSEEK_FLAG_BYTE) >= 0
+    }
+
+    /// Opens the location again, at its first packet: what always works where seeking does not.
+    func reopen() throws(MediaError) {
+        isHeld = false
+        unsafe av_packet_unref(packet)
+        let fresh = unsafe try Self.open(location, cancellation)
+        var old: UnsafeMutablePointer<AVFormatContext>? = unsafe context
+        unsafe avformat_close_input(&old)
+        unsafe context = fresh
+        unsafe stream = try Self.audioStream(of: fresh, location)
+    }
+
+    func failure(_ code: Int32, _ operation: String) -> MediaError {
+        MediaError(library: code, operation: operation, location: location)
+    }
+}
+
+extension Demuxer {
+    /// Bytes in the file; `nil` when the server does not say.
+    var byteCount: Int64? {
+        guard let io = unsafe context.pointee.pb else { return nil }
+        let size = unsafe avio_size(io)
+        return size > 0 ? size : nil
+    }
+
+    /// Whether the bytes can be read again from anywhere.
+    var isSeekable: Bool {
+        guard let io = unsafe context.pointee.pb else { return false }
+        return unsafe io.pointee.seekable & AVIO_SEEKABLE_NORMAL != 0 && byteCount != nil
+    }
+
+    /// First of FFmpeg's names for the container: `flac`, `mov`, `matroska` …
+    var containerName: String {
+        let names = unsafe String(cString: context.pointee.iformat.pointee.name)
+        return String(names.prefix { $0 != "," })
+    }
+
+    private static func open(
+        _ location: MediaLocation, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
+        var context = unsafe avformat_alloc_context()
+        guard unsafe context != nil else { fatalError("no memory for a format context") }
+        unsafe context!.pointee.interrupt_callback = cancellation.interrupt
+        var options: OpaquePointer?
+        defer { unsafe av_dict_free(&options) }
+        let protocols = location.isRemote ? "http,https,tcp,tls,crypto" : "file"
+        unsafe av_dict_set(&options, "protocol_whitelist", protocols, 0)
+        let kinds = location.isRemote ? containers + ",hls" : containers
+        unsafe av_dict_set(&options, "format_whitelist", kinds, 0)
+        if location.isRemote {
+            unsafe av_dict_set_int(&options, "rw_timeout", Int64(ioTimeoutMicroseconds), 0)
+        }
+        var code = unsafe avformat_open_input(&context, location.address, nil, &options)
+        guard code >= 0, let opened = unsafe context else {
+            throw MediaError(library: code, operation: "avformat_open_input", location: location)
+        }
+        code = unsafe avformat_find_stream_info(opened, nil)
+        guard code >= 0 else {
+            unsafe avformat_close_input(&context)
+            throw MediaError(
+                library: code, operation: "avformat_find_stream_info", location: location)
+        }
+        return unsafe opened
+    }
+
+    /// The stream to play; all others are dropped by the demuxer.
+    private static func audioStream(
+        of context: UnsafeMutablePointer<AVFormatContext>, _ location: MediaLocation
+    ) throws(MediaError) -> UnsafeMutablePointer<AVStream> {
+        let best = unsafe av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, -1, nil, 0)
+        guard best >= 0, let stream = unsafe context.pointee.streams[Int(best)] else {
+            throw MediaError(
+                .noAudio, operation: "av_find_best_stream", subject: location.subject,
+                reason: "holds no sound; choose a file with an audio track")
+        }
+        for index in 0..<Int(unsafe context.pointee.nb_streams) where index != Int(best) {
+            unsafe context.pointee.streams[index]!.pointee.discard = AVDISCARD_ALL
+        }
+        return unsafe stream
+    }
+}

@@ -1,0 +1,310 @@
+import CFFmpeg
+public import Playout
+
+/// What FFmpeg opens, as decoded frames with exact numbers.
+///
+/// Frame 0 is the first frame of the recording: encoder delay is removed, end padding too, so that
+/// two items that were one recording join without a gap. After ``seek(toFrame:)`` the frames equal
+/// those of a decode from the start, bit for bit; ``PacketMap`` says how, and `Docs` lists where a
+/// codec allows only "almost" (AAC with noise substitution).
+///
+/// Opening reads the packets of a whole file where the container does not number them (MP3, ADTS,
+/// Ogg, Matroska): a few milliseconds a minute from a disk, one transfer from a server.
+///
+/// Use from one thread at a time; only ``cancellation`` may be used from others.
+@safe
+public final class FFmpegSource: MediaSource {
+    public let format: MediaFormat
+    public let info: MediaInfo
+    /// Ends a blocking call from another thread.
+    public let cancellation: MediaCancellation
+
+    private let demuxer: Demuxer
+    private let decoder: AudioDecoder
+    private let map: PacketMap
+    private let length: PacketLength
+
+    /// Raw frame that the next packet's output begins with (or is made to begin with).
+    private var next: Int64 = 0
+    /// Raw frame that the next `read` begins with; everything before is dropped.
+    private var wanted: Int64 = 0
+    /// Silent frames to yield before `pending`.
+    private var silence: Int64 = 0
+    /// Frames of the decoder's output not read yet.
+    private var pending: Range<Int> = 0..<0
+    /// The next packet is this anchor: its output is incomplete and dropped.
+    private var anchor: PacketMap.Anchor?
+    private var isDrained = false
+
+    /// - Parameter location: a path, or an `http:`, `https:` or `file:` address.
+    /// - Throws: ``MediaError`` saying what is wrong and what the user can do.
+    public init(
+        _ location: String, cancellation: MediaCancellation = MediaCancellation()
+    ) throws(MediaError) {
+        let demuxer = try Demuxer(MediaLocation(location), cancellation: cancellation)
+        if let reason = unsafe Self.protection(of: demuxer.stream) {
+            throw MediaError(
+                .encrypted, operation: "avformat_open_input", subject: location, reason: reason)
+        }
+        let decoder = unsafe try AudioDecoder(for: demuxer.stream, location: demuxer.location)
+        (map, length) = try PacketSurvey(demuxer: demuxer, decoder: decoder).run()
+        self.demuxer = demuxer
+        self.decoder = decoder
+        self.cancellation = cancellation
+        format = MediaFormat(
+            sampleRate: decoder.sampleRate, channelCount: decoder.channelCount,
+            frameCount: map.end == .max ? nil : map.end - map.start)
+        info = MediaInfo(demuxer, decoder, frameCount: format.frameCount)
+        try begin()
+    }
+
+    /// - Throws: `.unsupported` for a way back in a live stream.
+    public func seek(toFrame frame: Int64) throws(MediaError) {
+        let target = min(map.end, map.start + max(0, min(frame, .max / 2)))
+        switch map.numbering {
+        case .live:
+            guard target >= wanted else {
+                throw MediaError(
+                    .unsupported, operation: "seek", subject: demuxer.location.subject,
+                    reason: "is a live stream, which cannot be heard again")
+            }
+            drop(to: target)
+        case .timestamps(let origin):
+            try begin(at: target, origin: origin)
+        case .anchors(let anchors, let byBytes):
+            let latest = target - map.preroll
+            if let index = anchors.partitioningIndex(where: { $0.end > latest }) {
+                try begin(at: target, anchors[index], byBytes)
+            } else {
+                try begin()
+                drop(to: target)
+            }
+        }
+    }
+
+    public func read(into buffer: UnsafeMutableBufferPointer<Float>) throws(MediaError) -> Int {
+        let room = buffer.count / 2
+        var filled = 0
+        while filled < room {
+            if silence > 0 {
+                let count = Int(min(silence, Int64(room - filled)))
+                unsafe (buffer.baseAddress! + 2 * filled).update(repeating: 0, count: 2 * count)
+                silence -= Int64(count)
+                filled += count
+            } else if !pending.isEmpty {
+                let count = min(pending.count, room - filled)
+                unsafe (buffer.baseAddress! + 2 * filled).update(
+                    from: decoder.output.baseAddress! + 2 * pending.lowerBound, count: 2 * count)
+                pending.removeFirst(count)
+                filled += count
+            } else if try !advance() {
+                break
+            }
+        }
+        wanted += Int64(filled)
+        return filled
+    }
+}
+
+// MARK: Decoding
+
+extension FFmpegSource {
+    /// Decodes one packet into `pending`; false at the item's end.
+    private func advance() throws(MediaError) -> Bool {
+        guard next < map.end, !isDrained || map.end != .max else { return false }
+        if cancellation.isCancelled { throw demuxer.failure(cff_error_exit, "read") }
+        guard !isDrained, let packet = unsafe try demuxer.next() else { return try drain() }
+        let expected = unsafe length.frames(of: packet)
+        unsafe try decoder.decode(packet)
+        if let anchor {
+            self.anchor = nil
+            next = anchor.end
+            return true
+        }
+        decoder.setOutputCount(expected ?? decoder.outputCount)
+        var begin = next
+        if case .timestamps(let origin) = map.numbering {
+            begin = unsafe packet.pointee.pts - origin
+            if begin > next { owe(from: next, to: begin) }
+        }
+        offer(from: begin)
+        return true
+    }
+
+    /// What the decoder still holds after the last packet, then silence up to the promised end.
+    private func drain() throws(MediaError) -> Bool {
+        if !isDrained {
+            isDrained = true
+            unsafe try decoder.decode(nil)
+            if length.rule == .decoded || map.end == .max { offer(from: next) }
+            return true
+        }
+        owe(from: next, to: map.end)
+        next = map.end
+        return true
+    }
+
+    /// Makes the wanted part of the decoder's output, which begins at raw frame `begin`, pending.
+    private func offer(from begin: Int64) {
+        let low = max(begin, next, wanted)
+        let end = begin + Int64(decoder.outputCount)
+        let high = min(end, map.end)
+        pending = low < high ? Int(low - begin)..<Int(high - begin) : 0..<0
+        next = max(next, end)
+    }
+
+    /// A hole between packets (damage) is as long as what is missing.
+    private func owe(from begin: Int64, to end: Int64) {
+        let low = max(begin, wanted)
+        let high = min(end, map.end)
+        silence = max(0, high - low)
+        next = max(next, end)
+    }
+
+    private func drop(to target: Int64) {
+        let skipped = target - wanted
+        wanted = target
+        let silent = min(skipped, silence)
+        silence -= silent
+        pending.removeFirst(Int(min(skipped - silent, Int64(pending.count))))
+    }
+}
+
+// MARK: Positioning
+
+extension FFmpegSource {
+    private func forget() throws(MediaError) {
+        unsafe try decoder.restart(for: demuxer.stream)
+        length.restart()
+        silence = 0
+        pending = 0..<0
+        anchor = nil
+        isDrained = false
+    }
+
+    /// Begins at the first packet, as after opening.
+    private func begin() throws(MediaError) {
+        try rewind()
+        try forget()
+        next = 0
+        wanted = map.start
+    }
+
+    private func rewind() throws(MediaError) {
+        let moved =
+            switch map.numbering {
+            case .live: false
+            case .anchors(_, byBytes: true): demuxer.seek(toByte: map.first.position)
+            default:
+                map.first.timestamp != cff_no_timestamp
+                    && demuxer.seek(toTimestamp: map.first.timestamp)
+            }
+        if moved, let packet = unsafe try demuxer.next(), unsafe map.first.isSame(as: packet) {
+            demuxer.hold()
+            return
+        }
+        try demuxer.reopen()
+    }
+
+    /// By exact timestamps: any packet at or before what is needed will do.
+    private func begin(at target: Int64, origin: Int64) throws(MediaError) {
+        let latest = target - map.preroll
+        var margin: Int64 = 0
+        for _ in 0..<4 where latest - margin > 0 {
+            guard demuxer.seek(toTimestamp: origin + latest - margin) else { break }
+            if let packet = unsafe try demuxer.next() {
+                let begin = unsafe packet.pointee.pts - origin
+                if begin <= latest, begin >= 0 {
+                    demuxer.hold()
+                    try forget()
+                    (next, wanted) = (begin, target)
+                    return
+                }
+            }
+            margin = max(Int64(format.sampleRate), 4 * margin)
+        }
+        try begin()
+        drop(to: target)
+    }
+
+    /// By an anchor: reads on until its very packet comes by.
+    private func begin(
+        at target: Int64, _ anchor: PacketMap.Anchor, _ byBytes: Bool
+    ) throws(MediaError) {
+        if try byBytes ? landByBytes(on: anchor) : landByTimestamp(on: anchor) {
+            demuxer.hold()
+        } else {
+            try demuxer.reopen()
+            guard try find(anchor, mayBeFirst: true) else {
+                throw MediaError(
+                    .damaged, operation: "seek", subject: demuxer.location.subject,
+                    reason: "has changed since it was opened; open it again")
+            }
+            demuxer.hold()
+        }
+        try forget()
+        self.anchor = anchor
+        (next, wanted) = (anchor.end, target)
+    }
+
+    private func landByBytes(on anchor: PacketMap.Anchor) throws(MediaError) -> Bool {
+        guard demuxer.seek(toByte: anchor.position), let packet = unsafe try demuxer.next() else {
+            return false
+        }
+        return unsafe anchor.isSame(as: packet)
+    }
+
+    private func landByTimestamp(on anchor: PacketMap.Anchor) throws(MediaError) -> Bool {
+        guard anchor.timestamp != cff_no_timestamp else { return false }
+        let base = unsafe demuxer.stream.pointee.time_base
+        // Ogg packets share their page's position: only one that was seen to follow another page
+        // is known to be the page's first, hence the step back.
+        let isOgg = demuxer.containerName == "ogg"
+        var seconds: Int64 = isOgg ? 2 : 0
+        for _ in 0..<3 {
+            let back = av_rescale(seconds, Int64(base.den), Int64(base.num))
+            let timestamp = max(map.first.timestamp, anchor.timestamp - back)
+            guard demuxer.seek(toTimestamp: timestamp) else { return false }
+            if try find(anchor, mayBeFirst: !isOgg) { return true }
+            seconds = max(2, 4 * seconds)
+        }
+        return false
+    }
+
+    /// Reads on to the anchor's packet; false once it must have been passed.
+    private func find(_ anchor: PacketMap.Anchor, mayBeFirst: Bool) throws(MediaError) -> Bool {
+        var sawOther = mayBeFirst
+        while let packet = unsafe try demuxer.next() {
+            if unsafe anchor.isSame(as: packet) { return sawOther }
+            let position = unsafe packet.pointee.pos
+            if position > anchor.position { return false }
+            if position != anchor.position { sawOther = true }
+        }
+        return false
+    }
+
+    /// Why a stream's samples cannot be had, for the forms of protection met in MP4.
+    private static func protection(of stream: UnsafeMutablePointer<AVStream>) -> String? {
+        let tag = unsafe stream.pointee.codecpar.pointee.codec_tag
+        let name = String(
+            decoding: (0..<4).map { UInt8(truncatingIfNeeded: tag >> (8 * $0)) }, as: UTF8.self)
+        let hasKeys =
+            unsafe av_stream_get_side_data(
+                stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
+        guard ["drms", "enca", "aavd", "drmi"].contains(name) || hasKeys else { return nil }
+        return "is protected against copying and cannot be played; use an unprotected copy"
+    }
+}
+
+extension Array {
+    /// Index of the last element before the first for which `isAfter` holds; elements are sorted.
+    fileprivate func partitioningIndex(where isAfter: (Element) -> Bool) -> Int? {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if isAfter(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low == 0 ? nil : low - 1
+    }
+}

@@ -1,0 +1,27 @@
+import CFFmpeg
+public import Synchronization
+
+/// Ends the blocking calls of a source, a download or a fingerprint from another thread.
+///
+/// Hand it to what may have to be stopped, keep it, call ``cancel()``. Work that notices throws
+/// ``MediaError/Code/cancelled``. Once cancelled it stays so.
+public final class MediaCancellation: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    public init() {}
+
+    public func cancel() { flag.store(true, ordering: .releasing) }
+
+    public var isCancelled: Bool { flag.load(ordering: .acquiring) }
+
+    /// What FFmpeg asks during every wait; the context is `self`, unretained: whoever opens keeps
+    /// the object alive until it has closed.
+    var interrupt: AVIOInterruptCB {
+        unsafe AVIOInterruptCB(
+            callback: { context in
+                guard let context = unsafe context else { return 0 }
+                return unsafe Unmanaged<MediaCancellation>.fromOpaque(context)
+                    .takeUnretainedValue().isCancelled ? 1 : 0
+            }, opaque: Unmanaged.passUnretained(self).toOpaque())
+    }
+}

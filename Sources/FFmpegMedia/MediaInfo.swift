@@ -1,0 +1,59 @@
+import CFFmpeg
+
+/// What a file says about itself.
+public struct MediaInfo: Equatable, Sendable {
+    /// From the tags; the file's name without its extension when it has none.
+    public var title: String
+    public var artist: String?
+    public var album: String?
+    /// Frames of the item, exact; `nil` for a live stream.
+    public var frameCount: Int64?
+    /// Frames per second.
+    public var sampleRate: Int
+    /// Channels in the file.
+    public var channelCount: Int
+    /// FFmpeg's name: `flac`, `aac`, `pcm_s24le` …
+    public var codec: String
+    /// FFmpeg's first name for it: `flac`, `mov` (for MP4, M4A), `matroska` …
+    public var container: String
+    /// Bits per second on average; 0 when unknown.
+    public var bitRate: Int
+
+    /// Length in seconds; `nil` for a live stream.
+    public var duration: Double? { frameCount.map { Double($0) / Double(sampleRate) } }
+}
+
+extension MediaInfo {
+    init(_ demuxer: Demuxer, _ decoder: AudioDecoder, frameCount: Int64?) {
+        // Ogg keeps its tags with the stream, most others with the file.
+        let tags = unsafe [demuxer.context.pointee.metadata, demuxer.stream.pointee.metadata]
+        func tag(_ key: String) -> String? {
+            for unsafedictionary in unsafe tags {
+                guard let entry = unsafe av_dict_get(dictionary, key, nil, 0) else { continue }
+                let text = unsafe String(cString: entry.pointee.value)
+                if !text.isEmpty { return text }
+            }
+            return nil
+        }
+        title = tag("title") ?? demuxer.location.name
+        artist = tag("artist") ?? tag("album_artist")
+        album = tag("album")
+        self.frameCount = frameCount
+        sampleRate = decoder.sampleRate
+        channelCount = decoder.channelCount
+        codec = decoder.codecName
+        container = demuxer.containerName
+        let streamRate = unsafe Int(demuxer.stream.pointee.codecpar.pointee.bit_rate)
+        bitRate = unsafe streamRate > 0 ? streamRate : Int(demuxer.context.pointee.bit_rate)
+    }
+}
+
+extension MediaLocation {
+    /// The last part of path or address, without extension and query.
+    var name: String {
+        let whole = subject.split(separator: "?").first.map(String.init) ?? subject
+        let last = whole.split(separator: "/").last.map(String.init) ?? whole
+        guard let dot = last.lastIndex(of: "."), dot > last.startIndex else { return last }
+        return String(last[..<dot])
+    }
+}

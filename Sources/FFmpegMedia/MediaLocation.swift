@@ -1,0 +1,70 @@
+import CFFmpeg
+import Glibc
+import Playout
+
+/// Where an asset is: a local file or an http(s) address, told apart before FFmpeg sees the text.
+///
+/// FFmpeg takes anything before a colon for a protocol (`concat:`, `pipe:`, `a:b.mp3`), so a local
+/// path is always handed over as `file:…`, with only that protocol allowed.
+struct MediaLocation: Equatable, Sendable {
+    /// As the user wrote it; for messages.
+    let subject: String
+    /// What FFmpeg opens.
+    let address: String
+    let isRemote: Bool
+    /// The local path; `nil` for an address.
+    let path: String?
+
+    /// - Throws: `.unsupported` for another kind of address.
+    init(_ text: String) throws(MediaError) {
+        subject = text
+        let scheme = text.prefix(8).lowercased()
+        if scheme.hasPrefix("http://") || scheme.hasPrefix("https://") {
+            address = text
+            isRemote = true
+            path = nil
+            return
+        }
+        if !scheme.hasPrefix("file://"), let range = text.firstRange(of: "://"),
+            text[..<range.lowerBound].allSatisfy({ $0.isASCII && $0.isLetter })
+        {
+            throw MediaError(
+                .unsupported, operation: "open", subject: text,
+                reason: "only files, http and https addresses can be opened")
+        }
+        let local = scheme.hasPrefix("file://") ? String(text.dropFirst(7)) : text
+        isRemote = false
+        path = local
+        address = "file:" + local
+    }
+
+    /// Refuses what would block or mislead before anything is opened: folders, pipes, devices.
+    func checkReadable() throws(MediaError) {
+        guard let path else { return }
+        func failure(_ code: MediaError.Code, _ reason: String) -> MediaError {
+            MediaError(code, operation: "stat", subject: subject, reason: reason)
+        }
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else {
+            let code = errno
+            if code == EACCES { throw failure(.notReadable, "is in a folder that may not be read") }
+            if code == ENOENT || code == ENOTDIR {
+                throw failure(.notFound, "is not there; check the name")
+            }
+            throw failure(.notReadable, "cannot be read: \(libraryText(cff_error(code)))")
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR: throw failure(.notReadable, "is a folder; name a file in it")
+        default: throw failure(.notReadable, "is not a regular file; copy it into one")
+        }
+        guard unsafe access(path, R_OK) == 0 else {
+            throw failure(.notReadable, "may not be read by this user; change its permissions")
+        }
+        guard status.st_size > 0 else {
+            throw MediaError(
+                .notMedia, operation: "stat", subject: subject,
+                reason: "is empty; was it copied completely?")
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import CFFmpeg
+import Playout
+
+/// How the packets of a stream are numbered in frames, and where the item begins and ends in them.
+///
+/// **Raw** frames count everything that the decoder yields from the first packet on; the item is
+/// the part between encoder delay and end padding:
+///
+///     raw  0 ........ start ............................. end ........
+///                     item 0                       frameCount
+///
+/// Two ways to know a packet's raw frame. Plain samples, FLAC and regular MP4 tables carry exact
+/// timestamps: those are used, and only the last second is read to find the end. All others are
+/// counted once at open by walking through the packets (no decoding where ``PacketLength`` knows
+/// better), which leaves an anchor every quarter of a second. An anchor is recognised by its bytes'
+/// position, so a container that seeks somewhere else than asked costs time, never exactness.
+struct PacketMap {
+    /// A packet to begin decoding at.
+    struct Anchor: Equatable {
+        var position: Int64
+        var timestamp: Int64
+        var size: Int32
+        /// Raw frame after the packet's own output, which lacks what came before it.
+        var end: Int64
+    }
+
+    enum Numbering: Equatable {
+        case timestamps(origin: Int64)
+        case anchors([Anchor], byBytes: Bool)
+        /// No length and no way back: frames are counted as they come.
+        case live
+    }
+
+    var numbering: Numbering
+    var first: Anchor
+    /// Raw frame of the item's frame 0.
+    var start: Int64
+    /// Raw frame after the item's last; `Int64.max` while it cannot be known.
+    var end: Int64
+    /// Frames to decode before the first one wanted.
+    var preroll: Int64
+
+    /// Least distance of anchors in seconds: an hour is 14 400 of them, 460 kB.
+    static let anchorsPerSecond = 4
+}
+
+extension PacketMap.Anchor {
+    init(_ packet: UnsafeMutablePointer<AVPacket>, end: Int64 = 0) {
+        position = unsafe packet.pointee.pos
+        let presentation = unsafe packet.pointee.pts
+        timestamp =
+            unsafe presentation != cff_no_timestamp ? presentation : packet.pointee.dts
+        size = unsafe packet.pointee.size
+        self.end = end
+    }
+
+    func isSame(as packet: UnsafeMutablePointer<AVPacket>) -> Bool {
+        unsafe position == packet.pointee.pos && size == packet.pointee.size
+    }
+}
+
+/// Frames to cut at a packet's start and end, told by the demuxer.
+func trims(of packet: UnsafeMutablePointer<AVPacket>) -> (start: Int64, end: Int64) {
+    var size = 0
+    guard
+        let data = unsafe av_packet_get_side_data(packet, AV_PKT_DATA_SKIP_SAMPLES, &size),
+        size >= 8
+    else { return (0, 0) }
+    func word(_ at: Int) -> Int64 {
+        (0..<4).reduce(0) { sum, byte in
+            unsafe sum | Int64(data[at + byte]) << (8 * byte)
+        }
+    }
+    return (word(0), word(4))
+}

@@ -1,0 +1,110 @@
+import CFFmpeg
+import Playout
+
+/// Decoded frames of any sample format and channel count as interleaved stereo Float.
+///
+/// Mono goes to both sides at unity. More than two channels go through swresample's matrix, scaled
+/// so that full scale everywhere does not exceed full scale (a float mix would clip later). Two
+/// channels keep their values: the integer formats convert exactly.
+@safe
+final class StereoConverter {
+    private var resampler: OpaquePointer?
+    private var format: Int32 = -1
+    private var channels: Int32 = 0
+    private var mask: UInt64 = 0
+    /// Interleaved stereo; grows to the largest frame met and is used again.
+    private(set) var buffer: UnsafeMutableBufferPointer<Float>
+    /// Frames in `buffer`.
+    private(set) var count = 0
+
+    init() { unsafe buffer = .allocate(capacity: 2 * 8192) }
+
+    deinit {
+        unsafe swr_free(&resampler)
+        unsafe buffer.deallocate()
+    }
+
+    func removeAll() { count = 0 }
+
+    /// Appends a decoded frame; a negative code of the library when it cannot be converted.
+    func append(_ frame: UnsafeMutablePointer<AVFrame>) -> Int32 {
+        let frames = unsafe Int(frame.pointee.nb_samples)
+        guard frames > 0 else { return 0 }
+        let code = unsafe configure(for: frame)
+        guard code >= 0 else { return code }
+        makeRoom(for: frames)
+        var target: UnsafeMutablePointer<UInt8>? = unsafe UnsafeMutableRawPointer(
+            buffer.baseAddress! + 2 * count
+        ).assumingMemoryBound(to: UInt8.self)
+        let source = unsafe UnsafeMutableRawPointer(frame.pointee.extended_data!)
+            .assumingMemoryBound(to: UnsafePointer<UInt8>?.self)
+        let converted = unsafe swr_convert(
+            resampler, &target, Int32(frames), source, Int32(frames))
+        guard converted >= 0 else { return converted }
+        count += Int(converted)
+        return 0
+    }
+
+    /// Cuts to `length` frames, or fills up with silence.
+    func setCount(_ length: Int) {
+        if length > count {
+            makeRoom(for: length - count)
+            unsafe (buffer.baseAddress! + 2 * count).update(
+                repeating: 0, count: 2 * (length - count))
+        }
+        count = length
+    }
+
+    private func makeRoom(for frames: Int) {
+        let needed = 2 * (count + frames)
+        guard unsafe needed > buffer.count else { return }
+        let larger = unsafe UnsafeMutableBufferPointer<Float>.allocate(
+            capacity: max(needed, 2 * buffer.count))
+        unsafe larger.baseAddress!.update(from: buffer.baseAddress!, count: 2 * count)
+        unsafe buffer.deallocate()
+        unsafe buffer = larger
+    }
+
+    /// A resampler for the frame's format; the one at hand when nothing changed.
+    private func configure(for frame: UnsafeMutablePointer<AVFrame>) -> Int32 {
+        let layout = unsafe frame.pointee.ch_layout
+        let frameMask = unsafe layout.order == AV_CHANNEL_ORDER_NATIVE ? layout.u.mask : 0
+        if unsafe resampler != nil, unsafe frame.pointee.format == format,
+            unsafe layout.nb_channels == channels, frameMask == mask
+        {
+            return 0
+        }
+        unsafe swr_free(&resampler)
+        var input = unsafe AVChannelLayout()
+        var output = unsafe AVChannelLayout()
+        defer { unsafe av_channel_layout_uninit(&input) }
+        unsafe av_channel_layout_default(&output, 2)
+        if frameMask != 0 {
+            guard unsafe av_channel_layout_from_mask(&input, frameMask) >= 0 else {
+                return cff_error(EINVAL)
+            }
+        } else {
+            unsafe av_channel_layout_default(&input, layout.nb_channels)
+        }
+        let sampleFormat = AVSampleFormat(rawValue: unsafe frame.pointee.format)
+        let rate = unsafe frame.pointee.sample_rate
+        var code = unsafe swr_alloc_set_opts2(
+            &resampler, &output, AV_SAMPLE_FMT_FLT, rate, &input, sampleFormat, rate, 0, nil)
+        guard code >= 0, let resampler = unsafe resampler else { return code }
+        if unsafe input.nb_channels == 1 {
+            code = unsafe swr_set_matrix(resampler, [1, 1], 1)
+            guard code >= 0 else { return code }
+        } else if unsafe input.nb_channels > 2 {
+            unsafe av_opt_set_double(
+                UnsafeMutableRawPointer(resampler), "rematrix_maxval", 1, 0)
+        }
+        unsafe av_opt_set_sample_fmt(
+            UnsafeMutableRawPointer(resampler), "internal_sample_fmt", AV_SAMPLE_FMT_FLTP, 0)
+        code = unsafe swr_init(resampler)
+        guard code >= 0 else { return code }
+        format = unsafe frame.pointee.format
+        channels = unsafe layout.nb_channels
+        mask = frameMask
+        return 0
+    }
+}
