@@ -1,38 +1,203 @@
 public import Timing
 
 /// Runs a session: who takes part, what plays, and the common instants of every change.
+///
+/// Rooms are far away and slow in different ways, so nothing is ever ordered "now". The leader
+/// asks for a preparation, hears who is ready, and commits a ``RateChange`` at the earliest
+/// instant that every ready room can still meet:
+///
+///     instant = now + max over rooms (round trip / 2 + output latency) + margin
+///
+/// A room that was not ready gets the running line to itself as soon as it is. Three offers stand
+/// beside each other for every member: for the line in force, for the start or seek that will
+/// replace it, and for the item that follows it.
+///
+/// Pure: `now` is the group clock, which the leader defines; the shell performs the effects.
 public struct LeaderMachine: Sendable {
     public let configuration: LeaderConfiguration
     public internal(set) var session: SessionState
 
+    var members: [Member] = []
+    var pending: PendingStart?
+    var followUp: FollowUp?
+    var settings: [RoomID: RoomSettings] = [:]
+    /// For rooms without settings of their own; moved by commands for all rooms.
+    var commonSettings = RoomSettings.standard
+    var lastPreparation: UInt64 = 0
+    /// Items skipped in a row because no room could play them.
+    var skipped = 0
+    var nextAlive = GroupInstant(nanoseconds: .min)
+    /// Effects of the verb being performed.
+    var outbox: [LeaderEffect] = []
+
     public init(_ configuration: LeaderConfiguration) {
         self.configuration = configuration
+        let queue = Array(configuration.queue.prefix(SessionState.longestQueue))
         session = SessionState(
-            term: configuration.term, sequence: 1, queue: configuration.queue, index: 0,
-            change: nil, phase: .waiting)
+            term: configuration.term, sequence: 1, queue: queue, index: 0, change: nil,
+            phase: queue.isEmpty ? .stopped : .waiting)
+        if !queue.isEmpty {
+            pending = PendingStart(
+                index: 0, frame: 0, starts: true, required: max(0, configuration.roomsToWaitFor))
+        }
     }
 
+    /// Takes in what came over a link.
     public mutating func receive(_ input: LeaderInput, at now: GroupInstant) -> [LeaderEffect] {
-        []
+        passEnds(at: now)
+        switch input {
+        case .received(let message, let link): receive(message, from: link, at: now)
+        case .closed(let link): members.removeAll { $0.link == link }
+        }
+        return settled(at: now)
     }
 
+    /// Performs or refuses a command; effects are empty when it is refused.
     public mutating func perform(
         _ command: GroupCommand, at now: GroupInstant
     ) -> (outcome: CommandOutcome, effects: [LeaderEffect]) {
-        (.accepted, [])
+        passEnds(at: now)
+        let outcome = outcome(of: command, at: now)
+        return (outcome, settled(at: now))
     }
 
-    public mutating func advance(to now: GroupInstant) -> [LeaderEffect] { [] }
+    /// Does what is due; call it at ``nextDeadline``.
+    public mutating func advance(to now: GroupInstant) -> [LeaderEffect] {
+        passEnds(at: now)
+        if now >= nextAlive {
+            for member in members { send(.alive, to: member.link) }
+            nextAlive = now + Self.aliveInterval
+        }
+        dropSilent(at: now)
+        retryFailed(at: now)
+        return settled(at: now)
+    }
 
-    /// When ``advance(to:)`` is due next.
-    public var nextDeadline: GroupInstant? { nil }
+    /// When ``advance(to:)`` is due next; in the past before the first call.
+    public var nextDeadline: GroupInstant? {
+        var deadlines = [nextAlive]
+        if let deadline = pending?.deadline { deadlines.append(deadline) }
+        if isRunning, let end = session.endInstant {
+            deadlines.append(end)
+            if followUp == nil, pending == nil, indexAfter(session.index) != nil {
+                deadlines.append(end - Self.followLead)
+            }
+        }
+        for member in members {
+            deadlines.append(
+                member.lastHeard + (member.isLost ? Self.silenceUntilClosed : Self.silenceUntilLost)
+            )
+            if let retry = member.retryAt { deadlines.append(retry) }
+        }
+        return deadlines.min()
+    }
 
-    /// Tells every room that the leader leaves.
-    public mutating func leave(at now: GroupInstant) -> [LeaderEffect] { [] }
+    /// Tells every room that the leader leaves; they fall silent.
+    public mutating func leave(at now: GroupInstant) -> [LeaderEffect] {
+        for member in members {
+            send(.goodbye, to: member.link)
+            outbox.append(.close(member.link))
+        }
+        members = []
+        pending = nil
+        followUp = nil
+        session.change = nil
+        session.phase = .stopped
+        session.sequence += 1
+        return takeOutbox()
+    }
 
-    public func status(at now: GroupInstant) -> GroupStatus {
-        GroupStatus(
-            leader: configuration.name, phase: session.phase, title: "", index: session.index,
-            count: session.queue.count, positionSeconds: 0, durationSeconds: 0, rate: 0, rooms: [])
+    private mutating func settled(at now: GroupInstant) -> [LeaderEffect] {
+        decidePending(at: now)
+        planFollowUp(at: now)
+        return takeOutbox()
+    }
+
+    private mutating func takeOutbox() -> [LeaderEffect] {
+        defer { outbox = [] }
+        return outbox
+    }
+}
+
+// MARK: Constants
+
+extension LeaderMachine {
+    /// Most rooms of a group; keeps every loop over them and every broadcast small.
+    public static let mostMembers = 256
+    /// Most rooms whose volume is remembered after they left.
+    static let mostSettings = 1_024
+
+    /// Added to what rooms need: scheduling of the leader and of the slowest room, and one late
+    /// packet. A host stalls for about 30 ms now and then; less makes starts miss their instant,
+    /// more is felt on every key press.
+    public static let margin = Nanoseconds.milliseconds(40)
+
+    /// How long before its beginning the next item is prepared: enough to load it from the leader
+    /// over a slow link, since rooms load one item ahead anyhow.
+    static let followLead = Nanoseconds.seconds(10)
+
+    /// Rooms take a leader for lost after five missed signs of life.
+    static let aliveInterval = Nanoseconds.seconds(1)
+    /// Rooms report twice a second: ten missed reports.
+    static let silenceUntilLost = Nanoseconds.seconds(5)
+    static let silenceUntilClosed = Nanoseconds.seconds(30)
+    /// A link heard this recently is alive, and a second room may not take its name.
+    static let silenceUntilReplaced = Nanoseconds.seconds(3)
+
+    static let retryInterval = Nanoseconds.seconds(1)
+    /// How often all rooms may fail at an item before it is skipped.
+    static let mostAttempts = 3
+
+    /// A seek goes no closer to the end than this part of a second, so that something is heard.
+    static let seekEndParts: Int64 = 10
+}
+
+// MARK: Small steps
+
+extension LeaderMachine {
+    /// Whether the line in force moves.
+    var isRunning: Bool { (session.change?.rate ?? 0) > 0 }
+
+    func indexAfter(_ index: Int) -> Int? {
+        if index + 1 < session.queue.count { return index + 1 }
+        return configuration.loops && !session.queue.isEmpty ? 0 : nil
+    }
+
+    mutating func send(_ message: LeaderToRoom, to link: LinkID) {
+        outbox.append(.send(message, to: link))
+    }
+
+    /// Changes the session and tells every member.
+    mutating func update(index: Int, change: RateChange?, phase: SessionPhase) {
+        session.index = index
+        session.change = change
+        session.phase = phase
+        session.sequence += 1
+        for member in members { send(.state(session), to: member.link) }
+    }
+
+    mutating func makePreparation(
+        of index: Int, frame: Int64, change: RateChange?
+    ) -> Preparation {
+        lastPreparation += 1
+        return Preparation(
+            id: lastPreparation, asset: session.queue[index], itemFrame: frame,
+            rate: change?.rate ?? 1, change: change)
+    }
+
+    /// Takes one of a member's offers back, and tells it unless it had failed at it anyway.
+    mutating func withdraw(_ slot: WritableKeyPath<Member, Offer?>, of place: Int) {
+        guard let offer = members[place][keyPath: slot] else { return }
+        members[place][keyPath: slot] = nil
+        if offer.standing != .failed {
+            send(.withdraw(preparation: offer.id), to: members[place].link)
+        }
+    }
+
+    /// The earliest instant that all of these members can meet, never before the line in force.
+    func earliestInstant(for members: [Member], at now: GroupInstant) -> GroupInstant {
+        let reach = members.map(\.reach).max() ?? .zero
+        let earliest = now + reach + Self.margin
+        return max(earliest, session.change?.instant ?? earliest)
     }
 }

@@ -1,17 +1,182 @@
 public import Timing
 
 /// One room's side of the group: its link, its preparations and the lines it plays.
+///
+/// What sounds does not depend on the link: when the leader is silent the line runs on to the end
+/// of its item, and a room that finds the same session with the same line again says ready at
+/// once and plays on without a gap. A commit counts only for a preparation that is ready here; for
+/// any other the room says why not, and the leader asks again.
+///
+/// Pure: `now` is the local clock; the shell performs the effects and reports back.
 public struct RoomMachine: Sendable {
     public let configuration: RoomConfiguration
 
-    public init(_ configuration: RoomConfiguration, at now: LocalInstant) {
-        self.configuration = configuration
+    var link: Link
+    /// Delay before the next attempt to connect; doubles until a leader welcomes us.
+    var backOff = shortestBackOff
+    var clock = SharedClock.Quality.none
+    var report = RoomReport()
+    var nextReport = LocalInstant(nanoseconds: .max)
+
+    /// The session that `preparations` and `lines` belong to.
+    var membership: Welcome?
+    /// The state that comes first after a welcome decides whether old lines may run on.
+    var awaitsState = false
+    var session: SessionState?
+    var isPaused = false
+    var failure = ""
+    /// Of the output, as the last preroll found it.
+    var latency: Nanoseconds
+
+    var preparations: [RoomPreparation] = []
+    var lines: [RoomLine] = []
+    /// Assets in the cache, oldest first.
+    var fetched: [ContentHash] = []
+    var fetching: [ContentHash] = []
+
+    enum Link: Equatable, Sendable {
+        case waiting(until: LocalInstant)
+        case connecting(since: LocalInstant)
+        /// The hello is sent.
+        case greeting(since: LocalInstant)
+        case joined(heard: LocalInstant)
+        case left
     }
 
-    public mutating func receive(_ input: RoomInput, at now: LocalInstant) -> [RoomEffect] { [] }
+    public init(_ configuration: RoomConfiguration, at now: LocalInstant) {
+        self.configuration = configuration
+        link = .waiting(until: now)
+        latency = configuration.outputLatency
+    }
 
-    public mutating func advance(to now: LocalInstant) -> [RoomEffect] { [] }
+    /// Takes in what happened to the link, the shell or the output.
+    public mutating func receive(_ input: RoomInput, at now: LocalInstant) -> [RoomEffect] {
+        switch input {
+        case .connected: connected(at: now)
+        case .closed(let reason): closed(reason, at: now)
+        case .received(let message): received(message, at: now)
+        case .fetched(let hash, let outcome): fetched(hash, outcome)
+        case .prepared(let id, let outcome): prepared(id, outcome)
+        case .report(let report): take(report)
+        case .clock(let quality): take(quality)
+        case .itemEnded(let id): itemEnded(id)
+        case .leave: leave()
+        }
+    }
 
-    /// When ``advance(to:)`` is due next.
-    public var nextDeadline: LocalInstant? { nil }
+    /// Does what is due; call it at ``nextDeadline``.
+    public mutating func advance(to now: LocalInstant) -> [RoomEffect] {
+        switch link {
+        case .left: return []
+        case .waiting(let until):
+            guard now >= until else { return [] }
+            link = .connecting(since: now)
+            return [.connect]
+        case .connecting(let since):
+            guard now >= since + Self.answerLimit else { return [] }
+            return lose("the leader cannot be reached", at: now)
+        case .greeting(let since):
+            guard now >= since + Self.answerLimit else { return [] }
+            return lose("the leader does not answer", at: now)
+        case .joined(let heard):
+            if now >= heard + Self.leaderSilence { return lose("the leader is silent", at: now) }
+            guard now >= nextReport else { return [] }
+            nextReport = now + Self.reportInterval
+            return [.send(.report(currentReport))]
+        }
+    }
+
+    /// When ``advance(to:)`` is due next; `nil` after the room has left.
+    public var nextDeadline: LocalInstant? {
+        switch link {
+        case .waiting(let until): until
+        case .connecting(let since), .greeting(let since): since + Self.answerLimit
+        case .joined(let heard): min(heard + Self.leaderSilence, nextReport)
+        case .left: nil
+        }
+    }
+
+    /// Whether a leader has welcomed this room and is heard.
+    public var isJoined: Bool {
+        if case .joined = link { true } else { false }
+    }
+}
+
+/// One preparation, as the room sees it.
+struct RoomPreparation: Equatable, Sendable {
+    enum Standing: Equatable, Sendable {
+        case fetching
+        case prerolling
+        /// Prepared, but the group clock is not known yet.
+        case clockless(latency: Nanoseconds)
+        case ready
+        /// The line asked for is the one that sounds here already: nothing to prepare.
+        case running
+    }
+
+    let order: Preparation
+    var standing: Standing
+
+    /// Whether the shell holds a voice for it.
+    var hasVoice: Bool {
+        switch standing {
+        case .fetching, .running: false
+        case .prerolling, .clockless, .ready: true
+        }
+    }
+}
+
+/// A line that sounds here, or is armed to follow.
+struct RoomLine: Equatable, Sendable {
+    /// What the leader calls it; changes when the room joins again.
+    var id: UInt64
+    /// What the shell calls it: the preparation it was made for.
+    let voice: UInt64
+    let hash: ContentHash
+    let change: RateChange
+}
+
+// MARK: Constants
+
+extension RoomMachine {
+    static let shortestBackOff = Nanoseconds.milliseconds(200)
+    /// A leader that comes back is found within two seconds; more often would be noise on the
+    /// network for as long as it is away.
+    static let longestBackOff = Nanoseconds.seconds(2)
+    static let answerLimit = Nanoseconds.seconds(3)
+    /// The leader gives a sign of life every second.
+    static let leaderSilence = Nanoseconds.seconds(5)
+    static let reportInterval = Nanoseconds.milliseconds(500)
+    /// A leader holds three offers to a room; the rest is room for messages crossing.
+    static let mostPreparations = 6
+    static let mostLines = 4
+    static let mostFetched = 64
+    static let mostFetching = 8
+}
+
+// MARK: What the room says of itself
+
+extension RoomMachine {
+    private mutating func take(_ report: RoomReport) -> [RoomEffect] {
+        self.report = report
+        return []
+    }
+
+    /// The shell's figures under the machine's own word for what the room does.
+    var currentReport: RoomReport {
+        var current = report
+        current.activity = activity
+        if activity == .failed { current.detail = failure }
+        return current
+    }
+
+    var activity: RoomActivity {
+        if !configuration.hasOutput { return .noOutput }
+        if !lines.isEmpty { return .playing }
+        if preparations.contains(where: { $0.standing == .fetching }) { return .fetching }
+        if preparations.contains(where: { $0.standing != .ready }) { return .prerolling }
+        if isPaused { return .paused }
+        if !preparations.isEmpty { return .ready }
+        return failure.isEmpty ? .joining : .failed
+    }
 }

@@ -1,0 +1,182 @@
+import Timing
+
+// Joining, leaving, falling silent, and what rooms answer.
+
+extension LeaderMachine {
+    mutating func receive(_ message: RoomToLeader, from link: LinkID, at now: GroupInstant) {
+        if case .hello(let hello) = message {
+            return receive(hello, from: link, at: now)
+        }
+        guard let place = members.firstIndex(where: { $0.link == link }) else {
+            send(.refused(reason: "the first message must be a hello"), to: link)
+            outbox.append(.close(link))
+            return
+        }
+        members[place].lastHeard = max(now, members[place].lastHeard)
+        if members[place].isLost {
+            members[place].isLost = false
+            if members[place].hello.hasOutput { offerEverything(to: place) }
+        }
+        switch message {
+        case .hello: break
+        case .ready(let id, let latency):
+            members[place].latency = Member.believable(latency)
+            receiveReady(id, from: place)
+        case .notReady(let id, let reason):
+            receiveNotReady(id, reason: reason, from: place, at: now)
+        case .report(let report):
+            members[place].report = report
+        case .goodbye:
+            members.remove(at: place)
+            outbox.append(.close(link))
+        }
+    }
+
+    private mutating func receive(_ hello: Hello, from link: LinkID, at now: GroupInstant) {
+        if let reason = objection(to: hello, from: link, at: now) {
+            send(.refused(reason: reason), to: link)
+            outbox.append(.close(link))
+            return
+        }
+        for member in members where member.hello.room == hello.room && member.link != link {
+            outbox.append(.close(member.link))
+        }
+        members.removeAll { $0.hello.room == hello.room || $0.link == link }
+        members.append(Member(link: link, hello: hello, at: now))
+        let place = members.count - 1
+        send(.welcome(welcome), to: link)
+        send(.settings(rememberedSettings(of: hello.room)), to: link)
+        send(.state(session), to: link)
+        if hello.hasOutput { offerEverything(to: place) }
+    }
+
+    private var welcome: Welcome {
+        Welcome(
+            leaderName: configuration.name, timePort: configuration.timePort,
+            mediaPort: configuration.mediaPort, term: session.term,
+            groupClockEpoch: configuration.groupClockEpoch)
+    }
+
+    /// Why this hello is not welcome; `nil` when it is.
+    private func objection(
+        to hello: Hello, from link: LinkID, at now: GroupInstant
+    ) -> String? {
+        if hello.version != protocolVersion {
+            return "this group speaks version \(protocolVersion), the room \(hello.version); "
+                + "install the same version on both"
+        }
+        if let own = members.first(where: { $0.link == link }), own.hello.room != hello.room {
+            return "this link already belongs to \"\(own.hello.room)\""
+        }
+        if let other = members.first(where: { $0.hello.room == hello.room && $0.link != link }) {
+            let isAlive = now - other.lastHeard < Self.silenceUntilReplaced
+            if isAlive, other.hello.instance != hello.instance {
+                return "a room named \"\(hello.room)\" is already playing; choose another --name"
+            }
+            return nil
+        }
+        if members.count >= Self.mostMembers {
+            return "the group has \(Self.mostMembers) rooms and takes no more"
+        }
+        return nil
+    }
+
+    /// Prepares a member for whatever the session is doing.
+    mutating func offerEverything(to place: Int) {
+        if pending != nil {
+            let isBeginning = session.phase == .waiting || session.phase == .preparing
+            offerPending(to: place, isAwaited: isBeginning)
+        } else if isRunning {
+            offerLine(to: place)
+        }
+    }
+
+    /// Asks a member for the line in force; it gets the commit to itself when it is ready.
+    mutating func offerLine(to place: Int, attempt: Int = 1) {
+        guard let change = session.change else { return }
+        let preparation = makePreparation(
+            of: session.index, frame: change.itemFrame, change: change)
+        members[place].line = Offer(id: preparation.id, attempt: attempt)
+        send(.prepare(preparation), to: members[place].link)
+    }
+
+    private mutating func receiveReady(_ id: UInt64, from place: Int) {
+        if members[place].line?.id == id, members[place].line?.standing == .sent {
+            members[place].line?.standing = .committed
+            members[place].failure = ""
+            commitLine(to: place)
+        } else if members[place].pending?.id == id, members[place].pending?.standing == .sent {
+            members[place].pending?.standing = .ready
+            members[place].failure = ""
+        } else if members[place].follow?.id == id, members[place].follow?.standing == .sent {
+            members[place].follow?.standing = .committed
+            members[place].failure = ""
+            commitFollowUp(to: place)
+        }
+        // Anything else answers an offer that was withdrawn meanwhile, or says it twice.
+    }
+
+    private mutating func commitLine(to place: Int) {
+        guard let change = session.change, let asset = session.current,
+            let line = members[place].line
+        else { return }
+        send(
+            .commit(
+                Commit(
+                    id: line.id, index: session.index, hash: asset.hash, change: change,
+                    following: false)),
+            to: members[place].link)
+        if followUp != nil, pending == nil { offerFollowUp(to: place) }
+    }
+
+    private mutating func receiveNotReady(
+        _ id: UInt64, reason: String, from place: Int, at now: GroupInstant
+    ) {
+        for slot in [\Member.line, \Member.pending, \Member.follow]
+        where members[place][keyPath: slot]?.id == id {
+            let attempt = members[place][keyPath: slot]?.attempt ?? 1
+            members[place][keyPath: slot]?.standing = .failed
+            members[place].failure = reason.limited(toBytes: RoomReport.longestText)
+            members[place].retryAt = now + Self.retryInterval * Int64(min(attempt, 10))
+        }
+    }
+
+    /// Offers again what a member failed at; the world may have changed.
+    mutating func retryFailed(at now: GroupInstant) {
+        for place in members.indices {
+            guard let retryAt = members[place].retryAt, now >= retryAt else { continue }
+            members[place].retryAt = nil
+            guard members[place].takesPart else { continue }
+            let member = members[place]
+            if let failed = member.pending, failed.standing == .failed {
+                offerPending(to: place, isAwaited: false, attempt: failed.attempt + 1)
+            }
+            if let failed = member.follow, failed.standing == .failed {
+                offerFollowUp(to: place, attempt: failed.attempt + 1)
+            }
+            if isRunning, let failed = member.line, failed.standing == .failed {
+                offerLine(to: place, attempt: failed.attempt + 1)
+            } else if isRunning, member.line == nil, member.pending == nil {
+                offerLine(to: place)
+            }
+        }
+    }
+
+    /// Marks who has not been heard, and lets go of who has been silent for long.
+    mutating func dropSilent(at now: GroupInstant) {
+        for place in members.indices.reversed() {
+            let silence = now - members[place].lastHeard
+            if silence >= Self.silenceUntilClosed {
+                outbox.append(.close(members[place].link))
+                members.remove(at: place)
+            } else if silence >= Self.silenceUntilLost, !members[place].isLost {
+                members[place].isLost = true
+                members[place].forgetOffers()
+            }
+        }
+    }
+
+    func rememberedSettings(of room: RoomID) -> RoomSettings {
+        settings[room] ?? commonSettings
+    }
+}

@@ -1,0 +1,122 @@
+import Timing
+
+// Common starts: a first start, a seek, a resume, the next item by command; and standing by for
+// one while paused.
+
+extension LeaderMachine {
+    /// Begins to prepare a common start, in place of the one being prepared.
+    ///
+    /// - Parameters:
+    ///   - starts: false to stand by at the frame until play.
+    ///   - required: rooms that must have answered; `nil` for whoever is there.
+    mutating func prepareStart(
+        index: Int, frame: Int64, starts: Bool, required: Int? = nil, at now: GroupInstant
+    ) {
+        withdrawPending()
+        let deadline = starts && required == nil ? now + configuration.preparationLimit : nil
+        pending = PendingStart(
+            index: index, frame: frame, starts: starts, required: required, deadline: deadline)
+        for place in members.indices where members[place].takesPart {
+            offerPending(to: place, isAwaited: !isRunning || members[place].isOnLine)
+        }
+    }
+
+    mutating func offerPending(to place: Int, isAwaited: Bool, attempt: Int = 1) {
+        guard let pending else { return }
+        let preparation = makePreparation(of: pending.index, frame: pending.frame, change: nil)
+        members[place].pending = Offer(
+            id: preparation.id, isAwaited: isAwaited, attempt: attempt)
+        send(.prepare(preparation), to: members[place].link)
+    }
+
+    mutating func withdrawPending() {
+        for place in members.indices { withdraw(\.pending, of: place) }
+        pending = nil
+    }
+
+    /// Starts when everybody awaited has answered, or the deadline has passed.
+    mutating func decidePending(at now: GroupInstant) {
+        guard let start = pending, start.starts else { return }
+        let offers = members.filter(\.takesPart).map(\.pending)
+        let ready = offers.count { $0?.standing == .ready }
+        let failed = offers.count { $0?.standing == .failed }
+        let required = start.required ?? (isRunning ? 0 : 1)
+        let isEnough = ready + failed >= required
+        if isEnough { watchDeadline(at: now) }
+
+        let isWaitedFor = offers.contains { $0?.standing == .sent && $0?.isAwaited == true }
+        let mayStart = isEnough && (!isWaitedFor || pending?.isOverdue == true)
+        if mayStart, ready > 0 || offers.isEmpty {
+            commit(start, at: now)
+        } else if !offers.isEmpty, offers.allSatisfy({ $0.map(hasGivenUp) ?? false }), isEnough {
+            skipped += 1
+            skip(start.index, at: now)
+        } else {
+            showPreparing(isEnough: offers.count >= max(1, required))
+        }
+    }
+
+    private func hasGivenUp(_ offer: Offer) -> Bool {
+        offer.standing == .failed && offer.attempt >= Self.mostAttempts
+    }
+
+    /// Sets the deadline once enough rooms have answered, and notices when it has passed.
+    private mutating func watchDeadline(at now: GroupInstant) {
+        guard pending?.isOverdue == false else { return }
+        let deadline = pending?.deadline ?? now + configuration.preparationLimit
+        pending?.isOverdue = now >= deadline
+        pending?.deadline = now >= deadline ? nil : deadline
+    }
+
+    /// While nothing sounds yet, the phase says whether rooms are missing or preparing.
+    private mutating func showPreparing(isEnough: Bool) {
+        guard !isRunning else { return }
+        let phase: SessionPhase = isEnough ? .preparing : .waiting
+        if session.phase != phase {
+            update(index: session.index, change: session.change, phase: phase)
+        }
+    }
+
+    private mutating func commit(_ start: PendingStart, at now: GroupInstant) {
+        let meeting = members.filter { $0.takesPart && $0.pending?.standing == .ready }
+        let change = RateChange(
+            itemFrame: start.frame, instant: earliestInstant(for: meeting, at: now), rate: 1)
+        pending = nil
+        skipped = 0
+        for place in members.indices {
+            guard let offer = members[place].pending, offer.standing == .ready else { continue }
+            // This commit replaces what sounds; an offer never committed has to be taken back.
+            if members[place].isOnLine { members[place].line = nil }
+            withdraw(\.line, of: place)
+            members[place].pending = nil
+            members[place].line = Offer(id: offer.id, standing: .committed)
+            let commit = Commit(
+                id: offer.id, index: start.index, hash: session.queue[start.index].hash,
+                change: change, following: false)
+            send(.commit(commit), to: members[place].link)
+        }
+        let late = members.indices.filter { members[$0].pending != nil }
+        update(index: start.index, change: change, phase: .playing)
+        for place in late {
+            let hadFailed = members[place].pending?.standing == .failed
+            withdraw(\.line, of: place)
+            withdraw(\.pending, of: place)
+            // Who had failed is asked again at its own time.
+            if !hadFailed { offerLine(to: place) }
+        }
+    }
+
+    /// Goes on behind an item that no room can play. A running line is kept when there is nothing
+    /// behind it; otherwise the session stops and says why in the rooms' details.
+    mutating func skip(_ index: Int, at now: GroupInstant) {
+        if let next = indexAfter(index), skipped < session.queue.count,
+            !(isRunning && index == session.index)
+        {
+            if !isRunning { update(index: next, change: nil, phase: .preparing) }
+            return prepareStart(index: next, frame: 0, starts: true, at: now)
+        }
+        withdrawPending()
+        skipped = 0
+        if !isRunning { update(index: 0, change: nil, phase: .stopped) }
+    }
+}

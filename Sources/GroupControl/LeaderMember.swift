@@ -1,0 +1,100 @@
+import Timing
+
+/// One preparation a member was asked for, and how far it is.
+struct Offer: Equatable, Sendable {
+    enum Standing: Equatable, Sendable {
+        case sent
+        case ready
+        case failed
+        case committed
+    }
+
+    let id: UInt64
+    var standing: Standing = .sent
+    /// Whether a common start waits for it. A room that joins while the others play does not hold
+    /// them up.
+    var isAwaited = true
+    /// Counts from 1; a failed offer is made again.
+    var attempt = 1
+}
+
+/// A room on a link, as the leader sees it.
+struct Member: Sendable {
+    let link: LinkID
+    let hello: Hello
+    var lastHeard: GroupInstant
+    /// Not heard for a while: nothing waits for it until it speaks again.
+    var isLost = false
+    /// Of its output, as it said last.
+    var latency: Nanoseconds
+    var report: RoomReport?
+
+    /// For the line in force; committed, or on the way to it.
+    var line: Offer?
+    /// For the common start or seek that is being prepared.
+    var pending: Offer?
+    /// For the item after this one.
+    var follow: Offer?
+
+    /// When what failed is offered again.
+    var retryAt: GroupInstant?
+    /// Why the last preparation failed; empty when none did.
+    var failure = ""
+
+    init(link: LinkID, hello: Hello, at now: GroupInstant) {
+        self.link = link
+        self.hello = hello
+        lastHeard = now
+        latency = Self.believable(hello.outputLatency)
+    }
+
+    var takesPart: Bool { hello.hasOutput && !isLost }
+    var isOnLine: Bool { line?.standing == .committed }
+
+    /// From the moment we speak until a sound of this room can change: half its round trip and
+    /// the latency of its output.
+    var reach: Nanoseconds {
+        let roundTrip = report?.roundTrip.map(Self.believable) ?? Self.unmeasuredRoundTrip
+        return roundTrip / 2 + latency
+    }
+
+    /// Taken for a round trip nobody has measured yet. A local network is far below; more would
+    /// only delay the first start.
+    static let unmeasuredRoundTrip = Nanoseconds.milliseconds(50)
+
+    /// A span a room may claim. Above it the room would hold up the whole group for its own
+    /// sake: it joins late instead.
+    static let longestClaim = Nanoseconds.seconds(1)
+
+    static func believable(_ claim: Nanoseconds) -> Nanoseconds {
+        min(max(claim, .zero), longestClaim)
+    }
+
+    /// Forgets what was offered, without a word to the room.
+    mutating func forgetOffers() {
+        line = nil
+        pending = nil
+        follow = nil
+        retryAt = nil
+        failure = ""
+    }
+}
+
+/// A common start, seek or next item that rooms are preparing.
+struct PendingStart: Equatable, Sendable {
+    var index: Int
+    var frame: Int64
+    /// False while paused: rooms stand by at the frame and play turns it true.
+    var starts: Bool
+    /// Rooms that must have answered; `nil`: whoever is there.
+    var required: Int?
+    /// From here on it starts with those that are ready.
+    var deadline: GroupInstant?
+    var isOverdue = false
+}
+
+/// The item that begins by itself when the current one ends.
+struct FollowUp: Equatable, Sendable {
+    var index: Int
+    var change: RateChange
+}

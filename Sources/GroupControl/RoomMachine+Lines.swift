@@ -1,0 +1,205 @@
+import Timing
+
+// From an order to prepare to a line that sounds: fetch, preroll, ready, commit.
+
+extension RoomMachine {
+    mutating func prepare(_ order: Preparation) -> [RoomEffect] {
+        if let known = preparations.first(where: { $0.order.id == order.id }) {
+            return known.standing == .ready || known.standing == .running
+                ? [.send(.ready(preparation: order.id, latency: latency))] : []
+        }
+        guard configuration.hasOutput else {
+            return [notReady(order.id, "this room has no output")]
+        }
+        var effects: [RoomEffect] = []
+        if preparations.count >= Self.mostPreparations {
+            let oldest = preparations.removeFirst()
+            if oldest.hasVoice { effects.append(.withdraw(oldest.order.id)) }
+            effects.append(notReady(oldest.order.id, "too many preparations at once"))
+        }
+        if soundsAlready(order) {
+            preparations.append(RoomPreparation(order: order, standing: .running))
+            return effects + [
+                .send(.ready(preparation: order.id, latency: latency))
+            ]
+        }
+        if fetched.contains(order.asset.hash) {
+            preparations.append(RoomPreparation(order: order, standing: .prerolling))
+            return effects + [.prepare(order)]
+        }
+        preparations.append(RoomPreparation(order: order, standing: .fetching))
+        return effects + fetch(order.asset)
+    }
+
+    private func soundsAlready(_ order: Preparation) -> Bool {
+        lines.contains { $0.hash == order.asset.hash && $0.change == order.change }
+    }
+
+    private func notReady(_ id: UInt64, _ reason: String) -> RoomEffect {
+        .send(.notReady(preparation: id, reason: reason.limited(toBytes: RoomReport.longestText)))
+    }
+
+    // MARK: Fetching
+
+    private mutating func fetch(_ asset: AssetDescriptor) -> [RoomEffect] {
+        guard !fetching.contains(asset.hash) else { return [] }
+        if fetching.count >= Self.mostFetching { fetching.removeFirst() }
+        fetching.append(asset.hash)
+        return [.fetch(asset)]
+    }
+
+    mutating func fetched(_ hash: ContentHash, _ outcome: FetchOutcome) -> [RoomEffect] {
+        fetching.removeAll { $0 == hash }
+        let waiting = preparations.indices.filter {
+            preparations[$0].standing == .fetching && preparations[$0].order.asset.hash == hash
+        }
+        switch outcome {
+        case .done:
+            if !fetched.contains(hash) { fetched.append(hash) }
+            if fetched.count > Self.mostFetched { fetched.removeFirst() }
+            for place in waiting { preparations[place].standing = .prerolling }
+            return waiting.map { .prepare(preparations[$0].order) } + prefetch()
+        case .failed(let reason):
+            let ids = waiting.map { preparations[$0].order.id }
+            preparations.removeAll { ids.contains($0.order.id) }
+            if !ids.isEmpty { failure = reason.limited(toBytes: RoomReport.longestText) }
+            return ids.map { notReady($0, reason) }
+        }
+    }
+
+    /// Loads the item after the current one as soon as the current one is here.
+    private mutating func prefetch() -> [RoomEffect] {
+        guard configuration.hasOutput, isJoined, let session, let current = session.current,
+            fetched.contains(current.hash)
+        else { return [] }
+        let next = session.queue[(session.index + 1) % session.queue.count]
+        return fetched.contains(next.hash) ? [] : fetch(next)
+    }
+
+    // MARK: Prerolling
+
+    mutating func prepared(_ id: UInt64, _ outcome: PrepareOutcome) -> [RoomEffect] {
+        guard
+            let place = preparations.firstIndex(where: {
+                $0.order.id == id && $0.standing == .prerolling
+            })
+        else { return [] }  // withdrawn meanwhile; its voice has been given back
+        switch outcome {
+        case .ready(let latency):
+            self.latency = latency
+            preparations[place].standing = .clockless(latency: latency)
+            return sayReady()
+        case .failed(let reason):
+            // The bytes may be what is wrong with it: load them again next time.
+            let hash = preparations[place].order.asset.hash
+            fetched.removeAll { $0 == hash }
+            preparations.remove(at: place)
+            failure = reason.limited(toBytes: RoomReport.longestText)
+            return [.withdraw(id), notReady(id, reason)]
+        }
+    }
+
+    mutating func take(_ quality: SharedClock.Quality) -> [RoomEffect] {
+        clock = quality
+        return sayReady()
+    }
+
+    /// Without the group clock a room cannot start at an instant, however well prerolled.
+    private mutating func sayReady() -> [RoomEffect] {
+        guard clock > .none, isJoined else { return [] }
+        var effects: [RoomEffect] = []
+        for place in preparations.indices {
+            guard case .clockless(let latency) = preparations[place].standing else { continue }
+            preparations[place].standing = .ready
+            failure = ""
+            effects.append(
+                .send(.ready(preparation: preparations[place].order.id, latency: latency)))
+        }
+        return effects
+    }
+
+    // MARK: Lines
+
+    mutating func start(_ commit: Commit) -> [RoomEffect] {
+        if let line = lines.first(where: { $0.id == commit.id }) {
+            return line.change == commit.change
+                ? [] : [notReady(commit.id, "this line was committed before with another instant")]
+        }
+        guard let place = preparations.firstIndex(where: { $0.order.id == commit.id }) else {
+            return [notReady(commit.id, "no such preparation here")]
+        }
+        let preparation = preparations[place]
+        guard preparation.order.asset.hash == commit.hash, commit.change.isPlayable else {
+            return [notReady(commit.id, "the commit is not for what was prepared")]
+        }
+        switch preparation.standing {
+        case .fetching, .prerolling, .clockless:
+            return [notReady(commit.id, "not ready yet")]
+        case .running:
+            preparations.remove(at: place)
+            guard
+                let line = lines.firstIndex(where: {
+                    $0.hash == commit.hash && $0.change == commit.change
+                })
+            else { return [notReady(commit.id, "the line to continue has ended")] }
+            lines[line].id = commit.id
+            return []
+        case .ready:
+            preparations.remove(at: place)
+            if !commit.following { lines = [] }
+            if lines.count >= Self.mostLines { lines.removeFirst() }
+            lines.append(
+                RoomLine(
+                    id: commit.id, voice: commit.id, hash: commit.hash, change: commit.change))
+            isPaused = false
+            return [.apply(commit)]
+        }
+    }
+
+    mutating func pause(_ commit: Commit) -> [RoomEffect] {
+        guard let place = lines.firstIndex(where: { $0.id == commit.id }) else {
+            return [notReady(commit.id, "nothing of this preparation sounds here")]
+        }
+        var order = commit
+        order.id = lines.remove(at: place).voice
+        isPaused = true
+        return [.apply(order)]
+    }
+
+    mutating func withdraw(_ id: UInt64) -> [RoomEffect] {
+        if let place = preparations.firstIndex(where: { $0.order.id == id }) {
+            return preparations.remove(at: place).hasVoice ? [.withdraw(id)] : []
+        }
+        if let place = lines.firstIndex(where: { $0.id == id }) {
+            return [.withdraw(lines.remove(at: place).voice)]
+        }
+        return []
+    }
+
+    mutating func itemEnded(_ voice: UInt64) -> [RoomEffect] {
+        lines.removeAll { $0.voice == voice }
+        return []
+    }
+
+    // MARK: The session
+
+    mutating func take(_ state: SessionState) -> [RoomEffect] {
+        guard state.term == membership?.term else { return [] }
+        if !awaitsState, let session, !state.isNewer(than: session) { return [] }
+        var effects: [RoomEffect] = []
+        if awaitsState, !lines.isEmpty, !continues(state) {
+            // The group went elsewhere while we were away: silence is better than out of step.
+            forgetVoices()
+            effects.append(.stop)
+        }
+        awaitsState = false
+        session = state
+        isPaused = state.phase == .paused
+        return effects + [.state(state)] + prefetch()
+    }
+
+    private func continues(_ state: SessionState) -> Bool {
+        state.phase == .playing
+            && lines.contains { $0.hash == state.current?.hash && $0.change == state.change }
+    }
+}

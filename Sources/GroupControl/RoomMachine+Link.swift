@@ -1,0 +1,132 @@
+import Timing
+
+// The link to the leader: made, greeted, lost, made again.
+
+extension RoomMachine {
+    mutating func connected(at now: LocalInstant) -> [RoomEffect] {
+        guard case .connecting = link else {
+            // An attempt given up meanwhile; the next one is planned.
+            return isLinked ? [] : [.disconnect]
+        }
+        link = .greeting(since: now)
+        return [
+            .send(
+                .hello(
+                    Hello(
+                        room: configuration.room, instance: configuration.instance,
+                        outputLatency: configuration.outputLatency,
+                        hasOutput: configuration.hasOutput)))
+        ]
+    }
+
+    private var isLinked: Bool {
+        switch link {
+        case .greeting, .joined: true
+        case .waiting, .connecting, .left: false
+        }
+    }
+
+    mutating func closed(_ reason: String, at now: LocalInstant) -> [RoomEffect] {
+        switch link {
+        case .waiting, .left: []
+        case .connecting, .greeting, .joined: unlink(reason, at: now)
+        }
+    }
+
+    /// Ends a link that is of no use any more.
+    mutating func lose(_ reason: String, at now: LocalInstant) -> [RoomEffect] {
+        [.disconnect] + unlink(reason, at: now)
+    }
+
+    /// Forgets what only a leader can bring to an end; what sounds goes on.
+    private mutating func unlink(_ reason: String, at now: LocalInstant) -> [RoomEffect] {
+        let wasJoined = isJoined
+        link = .waiting(until: now + backOff)
+        backOff = min(backOff + backOff, Self.longestBackOff)
+        nextReport = LocalInstant(nanoseconds: .max)
+        let voices = preparations.filter(\.hasVoice).map { RoomEffect.withdraw($0.order.id) }
+        preparations = []
+        return voices + (wasJoined ? [.disconnected(reason: reason)] : [])
+    }
+
+    mutating func leave() -> [RoomEffect] {
+        let farewell: [RoomEffect] = isLinked ? [.send(.goodbye)] : []
+        let end: [RoomEffect] = link == .left ? [] : [.stop, .disconnect]
+        link = .left
+        forgetVoices()
+        return farewell + end
+    }
+
+    mutating func received(_ message: LeaderToRoom, at now: LocalInstant) -> [RoomEffect] {
+        switch link {
+        case .waiting, .connecting, .left:
+            return []  // left over from a link that is gone
+        case .greeting:
+            switch message {
+            case .welcome(let welcome): return welcomed(welcome, at: now)
+            case .refused(let reason):
+                backOff = Self.longestBackOff
+                return [.refused(reason: reason)] + lose(reason, at: now)
+            case .goodbye: return lose("the leader has left", at: now)
+            case .prepare, .commit, .withdraw, .settings, .state, .stop, .alive:
+                return []  // nothing counts before the welcome
+            }
+        case .joined:
+            link = .joined(heard: now)
+            return obey(message, at: now)
+        }
+    }
+
+    private mutating func obey(_ message: LeaderToRoom, at now: LocalInstant) -> [RoomEffect] {
+        switch message {
+        case .welcome, .alive: return []
+        case .refused(let reason):
+            backOff = Self.longestBackOff
+            return [.refused(reason: reason)] + lose(reason, at: now)
+        case .prepare(let order): return prepare(order)
+        case .commit(let commit): return commit.isPause ? pause(commit) : start(commit)
+        case .withdraw(let id): return withdraw(id)
+        case .settings(let settings): return [.settings(settings)]
+        case .state(let state): return take(state)
+        case .stop:
+            forgetVoices()
+            return [.stop]
+        case .goodbye:
+            // Left on purpose: the music is meant to end. A leader that dies says nothing.
+            forgetVoices()
+            return [.stop] + lose("the leader has left", at: now)
+        }
+    }
+
+    private mutating func welcomed(_ welcome: Welcome, at now: LocalInstant) -> [RoomEffect] {
+        guard welcome.version == protocolVersion else {
+            backOff = Self.longestBackOff
+            let reason =
+                "the leader speaks version \(welcome.version), this room \(protocolVersion)"
+            return [.refused(reason: reason)] + lose(reason, at: now)
+        }
+        link = .joined(heard: now)
+        backOff = Self.shortestBackOff
+        nextReport = now + Self.reportInterval
+        awaitsState = true
+        var effects: [RoomEffect] = []
+        let isSameSession =
+            membership?.term == welcome.term
+            && membership?.groupClockEpoch == welcome.groupClockEpoch
+        if !isSameSession {
+            if !lines.isEmpty { effects.append(.stop) }
+            forgetVoices()
+            session = nil
+        }
+        if membership?.groupClockEpoch != welcome.groupClockEpoch { clock = .none }
+        membership = welcome
+        return effects + [.joined(welcome)]
+    }
+
+    mutating func forgetVoices() {
+        preparations = []
+        lines = []
+        isPaused = false
+        failure = ""
+    }
+}
