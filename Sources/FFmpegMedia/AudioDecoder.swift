@@ -23,9 +23,14 @@ final class AudioDecoder {
     init(for stream: UnsafeMutablePointer<AVStream>, location: MediaLocation) throws(MediaError) {
         let parameters = unsafe stream.pointee.codecpar!
         // libopus yields exactly what the packet says; the built-in decoder delays SILK packets.
-        let preferred =
-            unsafe parameters.pointee.codec_id == AV_CODEC_ID_OPUS
-            ? avcodec_find_decoder_by_name("libopus") : nil
+        // The fixed-point MPEG decoders dither, and would not repeat themselves after a seek.
+        let preferred: UnsafePointer<AVCodec>? =
+            switch unsafe parameters.pointee.codec_id {
+            case AV_CODEC_ID_OPUS: unsafe avcodec_find_decoder_by_name("libopus")
+            case AV_CODEC_ID_MP1: unsafe avcodec_find_decoder_by_name("mp1float")
+            case AV_CODEC_ID_MP2: unsafe avcodec_find_decoder_by_name("mp2float")
+            default: nil
+            }
         let found = unsafe preferred ?? avcodec_find_decoder(parameters.pointee.codec_id)
         guard let codec = unsafe found else {
             throw MediaError(

@@ -32,8 +32,12 @@ public final class FFmpegSource: MediaSource {
     private var silence: Int64 = 0
     /// Frames of the decoder's output not read yet.
     private var pending: Range<Int> = 0..<0
-    /// The next packet is this anchor: its output is incomplete and dropped.
+    /// Packets that end before this raw frame are counted but not decoded.
+    private var decodeStart: Int64 = .min
+    /// The next packet is this anchor, whose only use is to tell its number.
     private var anchor: PacketMap.Anchor?
+    /// The last packets, for ``PacketMap/restartInterval``.
+    private let history = PacketHistory()
     private var isDrained = false
 
     /// - Parameter location: a path, or an `http:`, `https:` or `file:` address.
@@ -72,7 +76,7 @@ public final class FFmpegSource: MediaSource {
         case .timestamps(let origin):
             try begin(at: target, origin: origin)
         case .anchors(let anchors, let byBytes):
-            let latest = target - map.preroll
+            let latest = map.decodeStart(for: target)
             if let index = anchors.partitioningIndex(where: { $0.end > latest }) {
                 try begin(at: target, anchors[index], byBytes)
             } else {
@@ -115,20 +119,37 @@ extension FFmpegSource {
         if cancellation.isCancelled { throw demuxer.failure(cff_error_exit, "read") }
         guard !isDrained, let packet = unsafe try demuxer.next() else { return try drain() }
         let expected = unsafe length.frames(of: packet)
-        unsafe try decoder.decode(packet)
         if let anchor {
             self.anchor = nil
             next = anchor.end
             return true
         }
-        decoder.setOutputCount(expected ?? decoder.outputCount)
         var begin = next
         if case .timestamps(let origin) = map.numbering {
             begin = unsafe packet.pointee.pts - origin
             if begin > next { owe(from: next, to: begin) }
         }
+        if let expected, begin + Int64(expected) <= decodeStart {
+            next = begin + Int64(expected)
+            return true
+        }
+        if map.restartInterval > 0 { unsafe try restartIfDue(at: begin, before: packet) }
+        unsafe try decoder.decode(packet)
+        decoder.setOutputCount(expected ?? decoder.outputCount)
         offer(from: begin)
         return true
+    }
+
+    private func restartIfDue(
+        at frame: Int64, before packet: UnsafeMutablePointer<AVPacket>
+    ) throws(MediaError) {
+        if frame > 0, frame % map.restartInterval == 0 {
+            unsafe try decoder.restart(for: demuxer.stream)
+            for index in 0..<history.count {
+                unsafe try decoder.decode(history.packet(index))
+            }
+        }
+        unsafe history.append(packet)
     }
 
     /// What the decoder still holds after the last packet, then silence up to the promised end.
@@ -180,6 +201,8 @@ extension FFmpegSource {
         pending = 0..<0
         anchor = nil
         isDrained = false
+        decodeStart = .min
+        history.removeAll()
     }
 
     /// Begins at the first packet, as after opening.
@@ -208,7 +231,7 @@ extension FFmpegSource {
 
     /// By exact timestamps: any packet at or before what is needed will do.
     private func begin(at target: Int64, origin: Int64) throws(MediaError) {
-        let latest = target - map.preroll
+        let latest = map.decodeStart(for: target)
         var margin: Int64 = 0
         for _ in 0..<4 where latest - margin > 0 {
             guard demuxer.seek(toTimestamp: origin + latest - margin) else { break }
@@ -217,7 +240,7 @@ extension FFmpegSource {
                 if begin <= latest, begin >= 0 {
                     demuxer.hold()
                     try forget()
-                    (next, wanted) = (begin, target)
+                    (next, wanted, decodeStart) = (begin, target, latest)
                     return
                 }
             }
@@ -245,6 +268,7 @@ extension FFmpegSource {
         try forget()
         self.anchor = anchor
         (next, wanted) = (anchor.end, target)
+        decodeStart = map.decodeStart(for: target)
     }
 
     private func landByBytes(on anchor: PacketMap.Anchor) throws(MediaError) -> Bool {

@@ -26,14 +26,9 @@ public struct MediaInfo: Equatable, Sendable {
 extension MediaInfo {
     init(_ demuxer: Demuxer, _ decoder: AudioDecoder, frameCount: Int64?) {
         // Ogg keeps its tags with the stream, most others with the file.
-        let tags = unsafe [demuxer.context.pointee.metadata, demuxer.stream.pointee.metadata]
         func tag(_ key: String) -> String? {
-            for unsafedictionary in unsafe tags {
-                guard let entry = unsafe av_dict_get(dictionary, key, nil, 0) else { continue }
-                let text = unsafe String(cString: entry.pointee.value)
-                if !text.isEmpty { return text }
-            }
-            return nil
+            unsafe Self.text(key, in: demuxer.context.pointee.metadata)
+                ?? Self.text(key, in: demuxer.stream.pointee.metadata)
         }
         title = tag("title") ?? demuxer.location.name
         artist = tag("artist") ?? tag("album_artist")
@@ -45,6 +40,12 @@ extension MediaInfo {
         container = demuxer.containerName
         let streamRate = unsafe Int(demuxer.stream.pointee.codecpar.pointee.bit_rate)
         bitRate = unsafe streamRate > 0 ? streamRate : Int(demuxer.context.pointee.bit_rate)
+    }
+
+    private static func text(_ key: String, in dictionary: OpaquePointer?) -> String? {
+        guard let entry = unsafe av_dict_get(dictionary, key, nil, 0) else { return nil }
+        let text = unsafe String(cString: entry.pointee.value)
+        return text.isEmpty ? nil : text
     }
 }
 

@@ -39,6 +39,18 @@ struct PacketMap {
     var end: Int64
     /// Frames to decode before the first one wanted.
     var preroll: Int64
+    /// Frames after which decoding starts afresh, preroll and all; 0 for codecs that need not.
+    ///
+    /// AAC and AC-3 decoders fill noisy bands from a random generator, whose state depends on all
+    /// that was decoded before. Restarted at fixed frames, a seek and a linear decode meet in the
+    /// same state. At a restart one noise is followed by another of the same spectrum and level.
+    var restartInterval: Int64 = 0
+
+    /// Raw frame from which packets must be decoded, for the output to be right from `target` on.
+    func decodeStart(for target: Int64) -> Int64 {
+        guard restartInterval > 0 else { return target - preroll }
+        return target / restartInterval * restartInterval - preroll
+    }
 
     /// Least distance of anchors in seconds: an hour is 14 400 of them, 460 kB.
     static let anchorsPerSecond = 4

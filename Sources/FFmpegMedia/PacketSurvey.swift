@@ -19,6 +19,8 @@ struct PacketSurvey {
         var map = PacketMap(
             numbering: .live, first: probe.first, start: start, end: .max,
             preroll: unsafe preroll(of: parameters.pointee.codec_id, probe.framesPerPacket))
+        map.restartInterval = unsafe restartInterval(
+            of: parameters.pointee.codec_id, length.rule)
         guard demuxer.isSeekable, demuxer.containerName != "hls" else {
             return (map, length)
         }
@@ -33,7 +35,9 @@ struct PacketSurvey {
             length.restart()
             (map.numbering, map.end) = try walk(length)
         }
-        map.end = max(start, min(map.end, statedEnd(start: start) ?? .max))
+        if let stated = statedEnd(start: start, end: map.end), stated < map.end {
+            map.end = max(start, stated)
+        }
         return (map, length)
     }
 }
@@ -164,7 +168,7 @@ extension PacketSurvey {
     }
 
     /// Raw end that an MP4 states besides its packets: iTunes' comment, else the edit list.
-    private func statedEnd(start: Int64) -> Int64? {
+    private func statedEnd(start: Int64, end: Int64) -> Int64? {
         guard demuxer.containerName == "mov" else { return nil }
         if let entry = unsafe av_dict_get(
             demuxer.context.pointee.metadata, "iTunSMPB", nil, 0)
@@ -178,7 +182,18 @@ extension PacketSurvey {
         let base = unsafe stream.pointee.time_base
         let duration = unsafe stream.pointee.duration
         guard base.num == 1, Int(base.den) == decoder.sampleRate, duration > 0 else { return nil }
-        return start + duration
+        // Edit lists are often in milliseconds: one that cuts less may only have been rounded, and
+        // a last packet with a length of its own has already been cut.
+        let isRounded = duration + start > end - Int64(decoder.sampleRate / 500)
+        return isRounded ? nil : start + duration
+    }
+
+    /// 256 packets are some 6 s: decoding the 8 of preroll twice costs 3 %, and a seek decodes 3 s
+    /// on average, 3 ms.
+    private func restartInterval(of codec: AVCodecID, _ rule: PacketLength.Rule) -> Int64 {
+        guard codec == AV_CODEC_ID_AAC || codec == AV_CODEC_ID_AC3, case .fixed(let frames) = rule
+        else { return 0 }
+        return Int64(256 * frames)
     }
 
     /// Frames after which a decoder that began in the middle yields what it yields from the start.
