@@ -1,0 +1,205 @@
+import RealTime
+public import Timing
+
+import func Glibc.cos
+
+/// Renders the periods of one card: all voices, each at its place on its line, summed and mixed.
+///
+/// Confined to the output thread (or to a simulation). The thread calls, again and again,
+/// ``observe(_:)`` with each look at the card, then ``render(into:now:)`` for the next period, and
+/// ``restarted()`` when the card has broken off. No call locks, allocates or waits.
+///
+/// Frame 0 of the card is the first frame rendered after `init` or `restarted()`: frames that a shell
+/// writes by itself must not be counted in the readings.
+@safe public final class OutputEngine {
+    /// Whether sound is computed: a simulation of many rooms needs the positions only.
+    public enum Fidelity: Sendable { case audio, positionsOnly }
+
+    /// Without any reading from the card this long, assume that it plays at the nominal rate.
+    private static var patienceSeconds: Double { 0.3 }
+
+    public let format: OutputFormat
+    public let port: OutputPort
+    private let fidelity: Fidelity
+    private let link: PortLink
+    private let buffers: RenderBuffers
+    private let voiceCount = OutputPort.voiceLimit
+    private let voices: UnsafeMutablePointer<VoiceKernel>
+    private var card: CardClock
+    private var mixer = Mixer()
+    private var settings = OutputSettings()
+    /// Since the last restart: the number of the next frame.
+    private var nextFrame: Int64 = 0
+    private var framesBefore: Int64 = 0
+    private var restarts = 0
+
+    public init(format: OutputFormat, fidelity: Fidelity = .audio) {
+        precondition(
+            (1_000...768_000).contains(format.sampleRate) && (1...64).contains(format.channelCount)
+                && (1...65_536).contains(format.periodFrames), "not a playable format: \(format)")
+        self.format = format
+        self.fidelity = fidelity
+        port = OutputPort(format: format)
+        unsafe link = PortLink(port)
+        card = CardClock(sampleRate: format.sampleRate)
+        let fadeFrames = max(1, format.sampleRate / 200)
+        unsafe buffers = RenderBuffers(
+            inputLeft: .allocate(capacity: RenderBuffers.inputFrames),
+            inputRight: .allocate(capacity: RenderBuffers.inputFrames),
+            sumLeft: .allocate(capacity: format.periodFrames),
+            sumRight: .allocate(capacity: format.periodFrames),
+            gains: .allocate(capacity: format.periodFrames),
+            fade: .allocate(capacity: fadeFrames + 1), fadeFrames: fadeFrames)
+        for i in 0...fadeFrames {
+            let x = Double(i) / Double(fadeFrames)
+            unsafe (buffers.fade + i).initialize(to: Float(0.5 - 0.5 * cos(.pi * x)))
+        }
+        unsafe voices = .allocate(capacity: OutputPort.voiceLimit)
+        unsafe voices.initialize(repeating: VoiceKernel(), count: OutputPort.voiceLimit)
+    }
+
+    deinit {
+        unsafe buffers.inputLeft.deallocate()
+        unsafe buffers.inputRight.deallocate()
+        unsafe buffers.sumLeft.deallocate()
+        unsafe buffers.sumRight.deallocate()
+        unsafe buffers.gains.deallocate()
+        unsafe buffers.fade.deallocate()
+        unsafe voices.deallocate()
+        unsafe link.deallocate()
+    }
+
+    // MARK: The card
+
+    /// Takes in one look at the card. Several per period are welcome.
+    public func observe(_ reading: CardReading) { card.observe(reading) }
+
+    /// The card ran dry or was suspended: its frame count begins at 0 again. The rate is kept;
+    /// voices come back on their lines, faded, once the card's phase is known (about 0.1 s).
+    public func restarted() {
+        framesBefore += nextFrame
+        nextFrame = 0
+        restarts += 1
+        card.restart()
+        for i in 0..<voiceCount { unsafe voices[i].interrupt() }
+    }
+
+    // MARK: One period
+
+    /// Renders the next period.
+    ///
+    /// - Parameters:
+    ///   - output: room for `periodFrames × channelCount` samples; interleaved Float, nominally
+    ///     −1…1 (a sum of voices or a gain above 1 may exceed it).
+    ///   - now: the local clock.
+    public func render(into output: UnsafeMutablePointer<Float>, now: LocalInstant) {
+        takeCommands()
+        settings = unsafe link.settings._withUnsafeGuaranteedRef { $0.load() }
+        let count = format.periodFrames
+        let duration = Double(count) / Double(format.sampleRate)
+        if !card.isAnchored, Double(nextFrame) > Self.patienceSeconds * Double(format.sampleRate) {
+            card.assume(
+                framesHeard: Double(nextFrame - Int64(format.bufferFrames)), at: now)
+        }
+        let period = PeriodTimes(
+            count: count, duration: duration, sampleRate: Double(format.sampleRate),
+            heard: card.instant(ofFrame: Double(nextFrame)) + settings.latencyOffset,
+            heardEnd: card.instant(ofFrame: Double(nextFrame) + Double(count))
+                + settings.latencyOffset,
+            cardStretch: 1 / (1 + card.skew), isPlaceable: card.isUsable)
+
+        var isSilent = true
+        for i in 0..<voiceCount {
+            if unsafe voices[i].isSounding {
+                isSilent = false
+                unsafe voices[i].follow(period, sibling: nil)
+            }
+        }
+        for i in 0..<voiceCount {
+            if unsafe !voices[i].isSounding {
+                unsafe voices[i].follow(period, sibling: sibling(of: i))
+            }
+        }
+        mixer.set(
+            settings, channels: format.channelCount,
+            rampFrames: Int(Mixer.rampSeconds * Double(format.sampleRate)), isSilent: isSilent)
+
+        unsafe buffers.sumLeft.update(repeating: 0, count: count)
+        unsafe buffers.sumRight.update(repeating: 0, count: count)
+        for i in 0..<voiceCount {
+            let serial = unsafe voices[i].serial
+            let isGone = unsafe voices[i].render(
+                period, buffers: buffers, rendersAudio: fidelity == .audio)
+            if isGone { unsafe link.acknowledge(i, serial) }
+        }
+        unsafe mixer.write(
+            left: buffers.sumLeft, right: buffers.sumRight, count: count, into: output,
+            channels: format.channelCount)
+        nextFrame += Int64(count)
+        publish(now)
+    }
+
+    private func takeCommands() {
+        while let command = unsafe link.commands._withUnsafeGuaranteedRef({ unsafe $0.pop() }) {
+            let slot = unsafe command.slot
+            switch unsafe command.kind {
+            case .start(let start): unsafe voices[slot].start(start)
+            case .stop(let instant): unsafe voices[slot].stop(at: instant)
+            case .release(let serial, let fades):
+                if unsafe voices[slot].release(fades: fades) {
+                    unsafe link.acknowledge(slot, serial)
+                }
+            }
+        }
+    }
+
+    /// The timeline of a sounding voice that follows the clock of voice `index`.
+    private func sibling(of index: Int) -> Timeline? {
+        guard let own = unsafe voices[index].source else { return nil }
+        for i in 0..<voiceCount where i != index {
+            guard unsafe voices[i].isSounding, let other = unsafe voices[i].source else { continue }
+            if unsafe other.clock?.toOpaque() == own.clock?.toOpaque() {
+                return unsafe voices[i].timeline
+            }
+        }
+        return nil
+    }
+
+    private func publish(_ now: LocalInstant) {
+        var worst: VoiceReport?
+        var starved: Int64 = 0
+        for i in 0..<voiceCount {
+            let report = unsafe voices[i].report()
+            let snapshot = unsafe VoiceSnapshot(serial: voices[i].serial, report: report)
+            unsafe link.voiceReports[i]._withUnsafeGuaranteedRef { $0.store(snapshot) }
+            starved += report.starvedFrames
+            if unsafe voices[i].isSounding,
+                report.errorNanoseconds.magnitude > (worst?.errorNanoseconds.magnitude ?? -1)
+            {
+                worst = report
+            }
+        }
+        let queued = Double(nextFrame) - card.frames(at: now)
+        let report = OutputReport(
+            framesWritten: framesBefore + nextFrame, cardPartsPerMillion: card.skew * 1e6,
+            cardUncertainty: Nanoseconds(seconds: card.uncertaintySeconds),
+            cardSettled: card.isSettled,
+            error: Nanoseconds(Int64(saturating: worst?.errorNanoseconds ?? 0)),
+            ratioPartsPerMillion: worst?.ratioPartsPerMillion ?? 0, restarts: restarts,
+            starvedFrames: starved,
+            queuedFrames: card.isAnchored ? Int(max(-1e9, min(1e9, queued))) : 0, at: now)
+        unsafe link.report._withUnsafeGuaranteedRef { $0.store(report) }
+    }
+
+    // MARK: For simulations and tests
+
+    /// Where in its item a voice is at the end of the last rendered period: the resampler's exact
+    /// input position. `nil` while it does not sound.
+    public func position(of voice: Voice) -> Double? {
+        let report = voice.report
+        return report.state == .playing || report.state == .starved ? report.itemFrame : nil
+    }
+
+    /// The card model's opinion: when frame `n` since the last restart leaves the card.
+    public func instant(ofFrame n: Double) -> LocalInstant { card.instant(ofFrame: n) }
+}

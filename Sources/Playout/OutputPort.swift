@@ -1,0 +1,242 @@
+public import RealTime
+import Synchronization
+public import Timing
+
+/// The control side of one output: hands out voices, sets volume, role and latency.
+///
+/// Everything crosses to the output thread through a bounded queue or a latest value; no call here
+/// waits for it. Calls may come from any thread.
+@safe public final class OutputPort: Sendable {
+    /// Voices that can sound at once: one playing, its gapless successor, and the pair of a seek.
+    public static var voiceLimit: Int { 4 }
+    /// 2.7 s at 48 kHz; an eighth of it is kept behind the playing position for a resume.
+    public static var ringFrames: Int { 131_072 }
+
+    public let format: OutputFormat
+
+    let commands = unsafe CommandRing<VoiceCommand>(capacity: 64)
+    let settings = LatestValue(OutputSettings())
+    let reports = LatestValue(OutputReport())
+    let voiceReports: [LatestValue<VoiceSnapshot>]
+    /// Per slot: the serial of the last use that the thread has let go of.
+    let acknowledgements: [LatestValue<UInt64>]
+
+    private struct Slot: Sendable {
+        enum Phase {
+            case free, used
+            /// Given back, but the queue to the thread was full.
+            case releaseDue(fades: Bool)
+            /// Given back, the thread has not acknowledged it.
+            case releasing
+        }
+        var phase = Phase.free
+        /// Counts the uses of the slot.
+        var serial: UInt64 = 0
+        var hasStarted = false
+        var sampleRate = 0
+        var ring: FrameRing?
+        var bank: FilterBank?
+        /// Keeps alive what the thread reads through unmanaged references.
+        var clocks: [ClockCell] = []
+
+        func isUsed(by serial: UInt64) -> Bool {
+            if case .used = phase { self.serial == serial } else { false }
+        }
+    }
+    private struct Control: Sendable {
+        var slots = [Slot](repeating: Slot(), count: voiceLimit)
+        var settings = OutputSettings()
+    }
+    private let control = Mutex(Control())
+
+    init(format: OutputFormat) {
+        self.format = format
+        voiceReports = (0..<Self.voiceLimit).map { _ in LatestValue(VoiceSnapshot()) }
+        acknowledgements = (0..<Self.voiceLimit).map { _ in LatestValue(0) }
+    }
+
+    /// The latest snapshot from the output thread.
+    public var report: OutputReport { reports.load() }
+
+    /// Room volume, linear, 0 (muted) to 16; ramped.
+    public func setGain(_ linear: Float) {
+        change { $0.gain = linear >= 0 ? min(linear, 16) : 0 }
+    }
+
+    /// Which part of the item this output plays; ramped.
+    public func setRole(_ role: ChannelRole) { change { $0.role = role } }
+
+    /// Positive: sound leaves the loudspeaker this much after the card says (amplifier, DSP), so play
+    /// earlier. Limited to ±5 s. While playing, up to 5 ms are slewed, more is a short fade.
+    public func setLatencyOffset(_ offset: Nanoseconds) {
+        let limit = Nanoseconds.seconds(5)
+        change { $0.latencyOffset = max(-limit, min(limit, offset)) }
+    }
+
+    private func change(_ body: (inout OutputSettings) -> Void) {
+        control.withLock { control in
+            body(&control.settings)
+            settings.store(control.settings)
+        }
+    }
+
+    // MARK: Voices
+
+    /// A free voice for an item; `nil` when all are in use.
+    ///
+    /// - Parameters:
+    ///   - sampleRate: of the item, 1 to 768 000 frames per second.
+    ///   - rate: the fastest that its lines will run; decides where the filter cuts.
+    public func makeVoice(sampleRate: Int, rate: Double = 1) -> Voice? {
+        precondition((1...768_000).contains(sampleRate), "item of \(sampleRate) frames per second")
+        let bank = FilterBank.shared(
+            inputRate: Double(sampleRate) * max(rate, 0.01), outputRate: Double(format.sampleRate))
+        return control.withLock { control in
+            for index in control.slots.indices {
+                settle(&control.slots[index], index)
+                guard case .free = control.slots[index].phase else { continue }
+                let ring = control.slots[index].ring ?? FrameRing(capacityFrames: Self.ringFrames)
+                ring.reset(firstFrame: 0)
+                control.slots[index].phase = .used
+                control.slots[index].serial += 1
+                control.slots[index].hasStarted = false
+                control.slots[index].sampleRate = sampleRate
+                control.slots[index].ring = ring
+                control.slots[index].bank = bank
+                control.slots[index].clocks = []
+                return Voice(
+                    port: self, slot: index, serial: control.slots[index].serial, ring: ring)
+            }
+            return nil
+        }
+    }
+
+    func start(
+        slot index: Int, serial: UInt64, line: Line, clock: ClockCell?, endFrame: Int64?,
+        fadeIn: Bool
+    ) -> Bool {
+        guard line.isPlayable else { return false }
+        return control.withLock { control in
+            guard control.slots[index].isUsed(by: serial),
+                let ring = control.slots[index].ring, let bank = control.slots[index].bank
+            else { return false }
+            if let clock, !control.slots[index].clocks.contains(where: { $0 === clock }) {
+                control.slots[index].clocks.append(clock)
+            }
+            let start = unsafe StartCommand(
+                serial: serial, line: line, clock: clock.map { Unmanaged.passUnretained($0) },
+                ring: Unmanaged.passUnretained(ring), bank: Unmanaged.passUnretained(bank),
+                sampleRate: Double(control.slots[index].sampleRate), endFrame: endFrame ?? .max,
+                fadeIn: fadeIn)
+            let sent = unsafe commands.push(VoiceCommand(slot: index, kind: .start(start)))
+            if sent { control.slots[index].hasStarted = true }
+            return sent
+        }
+    }
+
+    func stop(slot index: Int, serial: UInt64, at instant: GroupInstant?) -> Bool {
+        control.withLock { control in
+            guard control.slots[index].isUsed(by: serial)
+            else { return false }
+            return unsafe commands.push(VoiceCommand(slot: index, kind: .stop(instant)))
+        }
+    }
+
+    func release(slot index: Int, serial: UInt64, fades: Bool) {
+        control.withLock { control in
+            guard control.slots[index].isUsed(by: serial) else { return }
+            control.slots[index].phase =
+                control.slots[index].hasStarted ? .releaseDue(fades: fades) : .free
+            settle(&control.slots[index], index)
+        }
+    }
+
+    /// Takes a slot that was given back as far towards free as the thread allows.
+    private func settle(_ slot: inout Slot, _ index: Int) {
+        if case .releaseDue(let fades) = slot.phase {
+            let kind = unsafe VoiceCommand.Kind.release(serial: slot.serial, fades: fades)
+            if unsafe commands.push(VoiceCommand(slot: index, kind: kind)) {
+                slot.phase = .releasing
+            }
+        }
+        if case .releasing = slot.phase, acknowledgements[index].load() == slot.serial {
+            slot.phase = .free
+        }
+    }
+
+    func voiceReport(slot index: Int, serial: UInt64) -> VoiceReport {
+        let snapshot = voiceReports[index].load()
+        return snapshot.serial == serial ? snapshot.report : VoiceReport()
+    }
+}
+
+/// The port as the output thread holds it: without reference counting.
+///
+/// The engine owns the port and with it everything referred to here.
+@safe struct PortLink: BitwiseCopyable {
+    let commands: Unmanaged<CommandRing<VoiceCommand>>
+    let settings: Unmanaged<LatestValue<OutputSettings>>
+    let report: Unmanaged<LatestValue<OutputReport>>
+    /// One per slot each.
+    let voiceReports: UnsafeMutablePointer<Unmanaged<LatestValue<VoiceSnapshot>>>
+    let acknowledgements: UnsafeMutablePointer<Unmanaged<LatestValue<UInt64>>>
+
+    init(_ port: OutputPort) {
+        unsafe commands = .passUnretained(port.commands)
+        unsafe settings = .passUnretained(port.settings)
+        unsafe report = .passUnretained(port.reports)
+        unsafe voiceReports = .allocate(capacity: OutputPort.voiceLimit)
+        unsafe acknowledgements = .allocate(capacity: OutputPort.voiceLimit)
+        for i in 0..<OutputPort.voiceLimit {
+            unsafe (voiceReports + i).initialize(to: .passUnretained(port.voiceReports[i]))
+            unsafe (acknowledgements + i).initialize(to: .passUnretained(port.acknowledgements[i]))
+        }
+    }
+
+    func deallocate() {
+        unsafe voiceReports.deallocate()
+        unsafe acknowledgements.deallocate()
+    }
+
+    func acknowledge(_ slot: Int, _ serial: UInt64) {
+        unsafe acknowledgements[slot]._withUnsafeGuaranteedRef { $0.store(serial) }
+    }
+}
+
+/// What applies to the whole output.
+struct OutputSettings: BitwiseCopyable, Sendable {
+    var gain: Float = 1
+    var role = ChannelRole.stereo
+    var latencyOffset = Nanoseconds.zero
+}
+
+/// A report and whose it is: a slot's previous voice may have left one.
+struct VoiceSnapshot: BitwiseCopyable, Sendable {
+    var serial: UInt64 = 0
+    var report = VoiceReport()
+}
+
+/// A command on its way to the output thread.
+///
+/// `@unchecked Sendable`: the unmanaged references point to immutable or atomic objects that the
+/// port's slot keeps alive until the thread has acknowledged the release of that use.
+@safe struct VoiceCommand: BitwiseCopyable, @unchecked Sendable {
+    @safe enum Kind: BitwiseCopyable {
+        case start(StartCommand)
+        case stop(GroupInstant?)
+        case release(serial: UInt64, fades: Bool)
+    }
+    var slot: Int
+    var kind: Kind
+}
+
+@safe struct StartCommand: BitwiseCopyable {
+    var serial: UInt64
+    var line: Line
+    var clock: Unmanaged<ClockCell>?
+    var ring: Unmanaged<FrameRing>
+    var bank: Unmanaged<FilterBank>
+    var sampleRate: Double
+    var endFrame: Int64
+    var fadeIn: Bool
+}

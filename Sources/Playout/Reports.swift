@@ -1,0 +1,94 @@
+public import Timing
+
+/// What a voice is doing.
+@frozen
+public enum VoiceState: UInt8, Sendable, BitwiseCopyable {
+    /// Not started yet.
+    case idle
+    /// Started; its line has not reached its beginning, or clock or card are not ready.
+    case armed
+    /// Audible.
+    case playing
+    /// On its line, but the ring does not hold the frames: silent until it does.
+    case starved
+    /// Stopped by command; can be started again.
+    case stopped
+    /// Played to the end of the item.
+    case ended
+}
+
+/// One voice at the end of the period rendered last.
+@frozen
+public struct VoiceReport: Equatable, Sendable, BitwiseCopyable {
+    public var state: VoiceState
+    /// The frame of the item that leaves the card at `at`; exact, with its fraction.
+    public var itemFrame: Double
+    /// When that frame leaves the card (some time ahead of now), latency offset included.
+    public var at: LocalInstant
+    /// Nanoseconds; positive: we are late.
+    public var errorNanoseconds: Double
+    /// Resampling ratio against nominal: the ratio of the clocks plus the correction.
+    public var ratioPartsPerMillion: Double
+    /// Frames in the ring that the voice has not used yet.
+    public var bufferedFrames: Int
+    /// Output frames that were silent because the ring was empty, since the voice was made.
+    public var starvedFrames: Int64
+
+    public init(
+        state: VoiceState = .idle, itemFrame: Double = 0,
+        at: LocalInstant = LocalInstant(nanoseconds: 0), errorNanoseconds: Double = 0,
+        ratioPartsPerMillion: Double = 0, bufferedFrames: Int = 0, starvedFrames: Int64 = 0
+    ) {
+        self.state = state
+        self.itemFrame = itemFrame
+        self.at = at
+        self.errorNanoseconds = errorNanoseconds
+        self.ratioPartsPerMillion = ratioPartsPerMillion
+        self.bufferedFrames = bufferedFrames
+        self.starvedFrames = starvedFrames
+    }
+}
+
+/// One output at the end of the period rendered last.
+@frozen
+public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
+    /// Frames rendered since the engine was made, restarts included.
+    public var framesWritten: Int64
+    /// Rate of the card against the local clock; positive: the card is fast.
+    public var cardPartsPerMillion: Double
+    /// One standard deviation of the instant at which a frame leaves the card.
+    public var cardUncertainty: Nanoseconds
+    /// Whether rate and phase of the card are known well enough to play in lockstep.
+    public var cardSettled: Bool
+    /// Of the playing voice that is worst; positive: we are late.
+    public var error: Nanoseconds
+    /// Of that voice: resampling ratio against nominal.
+    public var ratioPartsPerMillion: Double
+    /// Times the card ran dry.
+    public var restarts: Int
+    /// Output frames that were silent because a ring was empty, all voices.
+    public var starvedFrames: Int64
+    /// Frames between rendering and hearing.
+    public var queuedFrames: Int
+    /// When the report was made.
+    public var at: LocalInstant
+
+    public init(
+        framesWritten: Int64 = 0, cardPartsPerMillion: Double = 0,
+        cardUncertainty: Nanoseconds = .zero, cardSettled: Bool = false,
+        error: Nanoseconds = .zero, ratioPartsPerMillion: Double = 0, restarts: Int = 0,
+        starvedFrames: Int64 = 0, queuedFrames: Int = 0,
+        at: LocalInstant = LocalInstant(nanoseconds: 0)
+    ) {
+        self.framesWritten = framesWritten
+        self.cardPartsPerMillion = cardPartsPerMillion
+        self.cardUncertainty = cardUncertainty
+        self.cardSettled = cardSettled
+        self.error = error
+        self.ratioPartsPerMillion = ratioPartsPerMillion
+        self.restarts = restarts
+        self.starvedFrames = starvedFrames
+        self.queuedFrames = queuedFrames
+        self.at = at
+    }
+}

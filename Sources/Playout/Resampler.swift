@@ -1,0 +1,106 @@
+/// Where in an item the output frames of one period lie: `base + offset + step·k + bend·k²`.
+///
+/// Exact at both ends of the period, and the step grows from frame to frame, so that a change of the
+/// ratio has no edge. `base` is whole and `offset` small, so that the fraction keeps its precision
+/// hours into an item.
+struct FramePath: BitwiseCopyable {
+    var base: Int64
+    var offset: Double
+    var step: Double
+    var bend: Double
+
+    /// Position of output frame `k`, relative to `base`.
+    func offset(_ k: Int) -> Double {
+        let k = Double(k)
+        return offset + k * (step + k * bend)
+    }
+
+    /// The first output frame in `0 ... count` whose position reaches `frame`.
+    func firstIndex(reaching frame: Double, count: Int) -> Int {
+        let target = frame - Double(base)
+        if offset(0) >= target { return 0 }
+        if offset(count) < target { return count }
+        var low = 0
+        var high = count
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if offset(middle) >= target { high = middle } else { low = middle }
+        }
+        return high
+    }
+}
+
+/// Memory of the output thread, made once.
+@safe struct RenderBuffers: BitwiseCopyable {
+    /// Input frames that a piece of a period can need; longer ones are cut into pieces.
+    static var inputFrames: Int { 4096 }
+
+    let inputLeft: UnsafeMutablePointer<Float>
+    let inputRight: UnsafeMutablePointer<Float>
+    /// Sum of the voices, one period.
+    let sumLeft: UnsafeMutablePointer<Float>
+    let sumRight: UnsafeMutablePointer<Float>
+    /// Fade of the voice in work, one period.
+    let gains: UnsafeMutablePointer<Float>
+    /// Raised cosine from 0 to 1, `fadeFrames + 1` values.
+    let fade: UnsafeMutablePointer<Float>
+    let fadeFrames: Int
+}
+
+/// Reads `bank.taps` input frames around each position and adds the result to the sum.
+enum Resampler {
+    /// - Parameters:
+    ///   - outputs: output frames of the period, cut so that the input fits the buffers.
+    ///   - path: positions; `path.offset(k) − origin` lies within the input with half the taps on
+    ///     either side.
+    ///   - origin: the whole input position, relative to `path.base`, whose first tap is at index 0.
+    ///   - gains: one per output frame of the period; `nil`: 1.
+    static func add(
+        outputs: Range<Int>, path: FramePath, origin: Int, rows: UnsafePointer<SIMD8<Float>>,
+        taps: Int, buffers: RenderBuffers, gains: UnsafePointer<Float>?
+    ) {
+        let vectors = taps / 8
+        let phases = Double(FilterBank.phases)
+        let left = unsafe UnsafeRawPointer(buffers.inputLeft)
+        let right = unsafe UnsafeRawPointer(buffers.inputRight)
+        var k = outputs.lowerBound
+        while k < outputs.upperBound {
+            let x = path.offset(k) - Double(origin)
+            let index = max(0, Int(x))
+            let phase = (x - Double(index)) * phases
+            let whole = max(0, min(FilterBank.phases - 1, Int(phase)))
+            let u = phase - Double(whole)
+            // Lagrange through the rows at −1, 0, 1, 2.
+            let w0 = SIMD8<Float>(repeating: Float(-u * (u - 1) * (u - 2) / 6))
+            let w1 = SIMD8<Float>(repeating: Float((u + 1) * (u - 1) * (u - 2) / 2))
+            let w2 = SIMD8<Float>(repeating: Float(-(u + 1) * u * (u - 2) / 2))
+            let w3 = SIMD8<Float>(repeating: Float((u + 1) * u * (u - 1) / 6))
+            let row0 = unsafe rows + whole * vectors
+            let row1 = unsafe row0 + vectors
+            let row2 = unsafe row1 + vectors
+            let row3 = unsafe row2 + vectors
+            var sumLeft = SIMD8<Float>(repeating: 0)
+            var sumRight = SIMD8<Float>(repeating: 0)
+            var v = 0
+            var byte = 4 * index
+            while v < vectors {
+                let h = unsafe row0[v] * w0 + row1[v] * w1 + (row2[v] * w2 + row3[v] * w3)
+                sumLeft +=
+                    unsafe left.loadUnaligned(fromByteOffset: byte, as: SIMD8<Float>.self) * h
+                sumRight +=
+                    unsafe right.loadUnaligned(fromByteOffset: byte, as: SIMD8<Float>.self) * h
+                v += 1
+                byte += 32
+            }
+            let gain = if let gains = unsafe gains { unsafe gains[k] } else { Float(1) }
+            unsafe buffers.sumLeft[k] += total(sumLeft) * gain
+            unsafe buffers.sumRight[k] += total(sumRight) * gain
+            k += 1
+        }
+    }
+
+    @inline(__always)
+    private static func total(_ v: SIMD8<Float>) -> Float {
+        ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]))
+    }
+}

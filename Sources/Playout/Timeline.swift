@@ -1,0 +1,76 @@
+import Timing
+
+/// What time it is, on the clock that voices follow, when a frame leaves the card.
+///
+/// The card model and the shared clock say it with small jumps (every packet and every reading moves
+/// them a little). The timeline is the line that is *played*: it begins exactly on what they say and
+/// then only changes its rate, continuously. All voices of one clock follow the same timeline, so
+/// they keep their distance to a fraction of a frame whatever the servo does.
+///
+/// Servo: `rate = dM/dn + clip(e/τ)`, e = target − timeline (positive: we are late). The feed-forward
+/// term holds the rate, so a proportional term suffices: no integrator and no wind-up. No dead band.
+struct Timeline: BitwiseCopyable {
+    /// Up to here an error is slewed away; beyond it a voice dips and re-anchors.
+    static var slewLimit: Double { 5e-3 }
+
+    /// Clock nanoseconds at the first frame of the next period; `fraction` is 0 to 1.
+    var nanoseconds: Int64 = 0
+    var fraction = 0.0
+    /// Clock seconds per nominal card second, minus one.
+    var skew = 0.0
+    /// Seconds since it was anchored.
+    var age = 0.0
+
+    /// Makes it say what the target says.
+    @_noLocks @_noAllocation
+    mutating func anchor(nanoseconds: Int64, skew: Double) {
+        self.nanoseconds = nanoseconds
+        fraction = 0
+        self.skew = skew
+        age = 0
+    }
+
+    /// Seconds by which `target` is ahead.
+    @_noLocks @_noAllocation
+    func error(to target: Int64) -> Double {
+        (Double(target.subtracting(saturating: nanoseconds)) - fraction) * 1e-9
+    }
+
+    /// Seconds from `instant` to the timeline's now.
+    @_noLocks @_noAllocation
+    mutating func shift(bySeconds seconds: Double) { advance(byNanoseconds: seconds * 1e9) }
+
+    /// The rate for the coming period.
+    ///
+    /// - Parameters:
+    ///   - error: target − timeline in seconds.
+    ///   - known: feed-forward, the rate of the target minus one.
+    ///   - duration: of the period, seconds.
+    @_noLocks @_noAllocation
+    func servoed(error: Double, known: Double, duration: Double) -> Double {
+        let tau = 0.5 + 7.5 * min(1, age / 20)
+        let magnitude = error < 0 ? -error : error
+        let limit = magnitude < 100e-6 ? 20e-6 : magnitude < 1e-3 ? 100e-6 : 500e-6
+        let correction = max(-limit, min(limit, error / tau))
+        // 10 ppm/s in steady state; in proportion to the gain while young, and for large errors.
+        let slew = limit * (4 / tau) * duration
+        return max(skew - slew, min(skew + slew, known + correction))
+    }
+
+    /// Moves to the end of a period during which the rate went linearly to `next`.
+    @_noLocks @_noAllocation
+    mutating func advance(seconds: Double, to next: Double) {
+        advance(byNanoseconds: seconds * 1e9 * (1 + 0.5 * (skew + next)))
+        skew = next
+        age += seconds
+    }
+
+    @_noLocks @_noAllocation
+    private mutating func advance(byNanoseconds span: Double) {
+        let total = fraction + span
+        var whole = Int64(saturating: total)
+        if Double(whole) > total { whole -= 1 }
+        nanoseconds = nanoseconds.adding(saturating: whole)
+        fraction = total - Double(whole)
+    }
+}
