@@ -25,7 +25,7 @@ public struct LeaderConfiguration: Equatable, Sendable {
         term: UInt64, groupClockEpoch: UInt64, timePort: UInt16, mediaPort: UInt16,
         preparationLimit: Nanoseconds = .seconds(5)
     ) {
-        self.name = name
+        self.name = name.limited(toBytes: RoomID.longestBytes)
         self.queue = queue
         self.roomsToWaitFor = roomsToWaitFor
         self.loops = loops

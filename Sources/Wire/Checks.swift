@@ -1,0 +1,68 @@
+import GroupControl
+import Timing
+
+// What a value from a peer must pass before it becomes one of ours.
+
+/// A finite number. Durations, rates and figures are all small: what is beyond 1e18 is nonsense
+/// even where it would do no harm.
+func finite(_ value: Double, _ subject: String) throws(WireError) -> Double {
+    guard value.isFinite, value.magnitude <= 1e18 else {
+        throw WireError(.outOfRange, subject, "\(value)")
+    }
+    return value
+}
+
+func notNegative(_ value: Int64, _ subject: String) throws(WireError) -> Int64 {
+    guard value >= 0 else { throw WireError(.outOfRange, subject, "\(value) is negative") }
+    return value
+}
+
+func count(_ value: Int64, _ subject: String) throws(WireError) -> Int {
+    Int(clamping: try notNegative(value, subject))
+}
+
+func index(_ value: Int32, _ subject: String) throws(WireError) -> Int {
+    guard value >= 0 else { throw WireError(.outOfRange, subject, "\(value) is negative") }
+    return Int(value)
+}
+
+/// A span of time that is a latency or a round trip: within ±1 hour.
+func span(_ value: Int64, _ subject: String) throws(WireError) -> Nanoseconds {
+    let span = Nanoseconds(value)
+    guard span.magnitude <= .seconds(3_600) else {
+        throw WireError(.outOfRange, subject, "\(span.seconds) s")
+    }
+    return span
+}
+
+func port(_ value: UInt32, _ subject: String) throws(WireError) -> UInt16 {
+    guard let port = UInt16(exactly: value) else {
+        throw WireError(.outOfRange, subject, "\(value) is no port")
+    }
+    return port
+}
+
+func text(
+    _ value: String, _ subject: String, limit: Int = RoomReport.longestText
+) throws(WireError) -> String {
+    guard value.utf8.count <= limit else {
+        throw WireError(.tooLong, subject, "\(value.utf8.count) bytes of at most \(limit)")
+    }
+    return value
+}
+
+/// Runs an initialiser of the vocabulary and names the field when it refuses.
+func valid<Value>(
+    _ subject: String, _ make: () throws(InvalidValue) -> Value
+) throws(WireError) -> Value {
+    do {
+        return try make()
+    } catch {
+        throw WireError(.outOfRange, subject, error.description)
+    }
+}
+
+func present<Value>(_ value: Value?, _ subject: String) throws(WireError) -> Value {
+    guard let value else { throw WireError(.missing, subject, "not given") }
+    return value
+}

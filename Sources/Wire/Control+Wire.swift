@@ -1,0 +1,166 @@
+import GroupControl
+
+// Messages between a control client and a leader.
+
+extension PBControlRequest {
+    init(_ request: ControlRequest) {
+        self.init()
+        switch request {
+        case .command(let command): self.command = PBCommand(command)
+        case .status: status = PBNothing()
+        }
+    }
+
+    func checked() throws(WireError) -> ControlRequest {
+        switch content {
+        case .command(let command): .command(try command.checked())
+        case .status: .status
+        case nil: throw WireError(.missing, "request", "the message is empty")
+        }
+    }
+}
+
+extension PBCommand {
+    init(_ command: GroupCommand) {
+        self.init()
+        switch command {
+        case .play: play = PBNothing()
+        case .pause: pause = PBNothing()
+        case .seek(let seconds): seekSeconds = seconds
+        case .volume(let room, let percent):
+            var raw = PBVolume()
+            raw.room = room?.name ?? ""
+            raw.percent = Int32(clamping: percent)
+            volume = raw
+        case .mute(let room, let muted):
+            var raw = PBMute()
+            raw.room = room?.name ?? ""
+            raw.muted = muted
+            mute = raw
+        case .next: next = PBNothing()
+        case .stop: stop = PBNothing()
+        }
+    }
+
+    func checked() throws(WireError) -> GroupCommand {
+        switch content {
+        case .play: .play
+        case .pause: .pause
+        case .seekSeconds(let seconds): .seek(seconds: try finite(seconds, "seek.seconds"))
+        case .volume(let volume):
+            // Out of 0 to 100 is the leader's to refuse, in words.
+            .volume(room: try named(volume.room, "volume.room"), percent: Int(volume.percent))
+        case .mute(let mute):
+            .mute(room: try named(mute.room, "mute.room"), muted: mute.muted)
+        case .next: .next
+        case .stop: .stop
+        case nil: throw WireError(.missing, "command", "the message is empty")
+        }
+    }
+
+    private func named(_ name: String, _ subject: String) throws(WireError) -> RoomID? {
+        if name.isEmpty { return nil }
+        return try valid(subject) { () throws(InvalidValue) in try RoomID(name) }
+    }
+}
+
+extension PBControlReply {
+    init(_ reply: ControlReply) {
+        self.init()
+        switch reply {
+        case .outcome(.accepted): accepted = PBNothing()
+        case .outcome(.refused(let reason)): refused.reason = reason
+        case .status(let status): self.status = PBGroupStatus(status)
+        }
+    }
+
+    func checked() throws(WireError) -> ControlReply {
+        switch content {
+        case .accepted: .outcome(.accepted)
+        case .refused(let refused):
+            .outcome(
+                .refused(reason: try text(refused.reason, "refused.reason", limit: longestReason)))
+        case .status(let status): .status(try status.checked())
+        case nil: throw WireError(.missing, "reply", "the message is empty")
+        }
+    }
+}
+
+extension PBGroupStatus {
+    init(_ status: GroupStatus) {
+        self.init()
+        leader = status.leader
+        phase = PBPhase(status.phase)
+        title = status.title
+        index = Int32(clamping: status.index)
+        count = Int32(clamping: status.count)
+        positionSeconds = status.positionSeconds
+        durationSeconds = status.durationSeconds
+        rate = status.rate
+        rooms = status.rooms.map(PBRoomStatus.init)
+    }
+
+    func checked() throws(WireError) -> GroupStatus {
+        guard rooms.count <= LeaderMachine.mostMembers else {
+            throw WireError(.tooLong, "status.rooms", "\(rooms.count) rooms")
+        }
+        var checkedRooms: [RoomStatus] = []
+        for (place, room) in rooms.enumerated() {
+            checkedRooms.append(try room.checked("status.rooms[\(place)]"))
+        }
+        return GroupStatus(
+            leader: try text(leader, "status.leader", limit: RoomID.longestBytes),
+            phase: try phase.checked("status.phase"),
+            title: try text(title, "status.title", limit: AssetDescriptor.longestTitle),
+            index: try Wire.index(index, "status.index"),
+            count: try Wire.index(count, "status.count"),
+            positionSeconds: try finite(positionSeconds, "status.position"),
+            durationSeconds: try finite(durationSeconds, "status.duration"),
+            rate: try finite(rate, "status.rate"), rooms: checkedRooms)
+    }
+}
+
+extension PBRoomStatus {
+    init(_ room: RoomStatus) {
+        self.init()
+        name = room.name
+        state = PBActivity(room.state)
+        bufferSeconds = room.bufferSeconds
+        clockOffsetMicroseconds = room.clockOffsetMicroseconds
+        clockBoundMicroseconds = room.clockBoundMicroseconds
+        if let roundTrip = room.roundTripMicroseconds { roundTripMicroseconds = roundTrip }
+        stamps = room.stamps
+        cardPartsPerMillion = room.cardPartsPerMillion
+        ratioPartsPerMillion = room.ratioPartsPerMillion
+        errorMicroseconds = room.errorMicroseconds
+        volume = Int32(clamping: room.volume)
+        muted = room.muted
+        dropouts = Int64(room.dropouts)
+        restarts = Int64(room.restarts)
+        detail = room.detail
+    }
+
+    func checked(_ subject: String) throws(WireError) -> RoomStatus {
+        let name = try valid("\(subject).name") { () throws(InvalidValue) in try RoomID(self.name) }
+        let report = RoomReport(
+            activity: try state.checked("\(subject).state"),
+            bufferSeconds: try finite(bufferSeconds, "\(subject).buffer"),
+            stamps: try text(stamps, "\(subject).stamps"),
+            cardPartsPerMillion: try finite(cardPartsPerMillion, "\(subject).card ppm"),
+            ratioPartsPerMillion: try finite(ratioPartsPerMillion, "\(subject).ratio ppm"),
+            dropouts: try Wire.count(dropouts, "\(subject).dropouts"),
+            restarts: try Wire.count(restarts, "\(subject).restarts"),
+            detail: try text(detail, "\(subject).detail"))
+        let settings = try valid(subject) { () throws(InvalidValue) in
+            try RoomSettings(volume: Int(volume), muted: muted)
+        }
+        var room = RoomStatus(name: name.name, report: report, settings: settings)
+        room.clockOffsetMicroseconds = try finite(clockOffsetMicroseconds, "\(subject).offset")
+        room.clockBoundMicroseconds = try finite(clockBoundMicroseconds, "\(subject).bound")
+        room.roundTripMicroseconds =
+            hasRoundTripMicroseconds
+            ? try finite(roundTripMicroseconds, "\(subject).round trip") : nil
+        room.errorMicroseconds = try finite(errorMicroseconds, "\(subject).error")
+        return room
+    }
+}

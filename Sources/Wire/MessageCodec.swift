@@ -1,0 +1,63 @@
+public import GroupControl
+import SwiftProtobuf
+
+/// Anything that is said on the control port; one port serves rooms and control clients.
+public enum Envelope: Equatable, Sendable {
+    case toLeader(RoomToLeader)
+    case toRoom(LeaderToRoom)
+    case request(ControlRequest)
+    case reply(ControlReply)
+}
+
+/// Messages as bytes and back.
+///
+/// Reading trusts nothing: whatever the bytes are, the result is a checked value or a
+/// ``WireError`` that names what is wrong.
+public enum MessageCodec {
+    /// Version of the format; see `tutti.proto`. The protocol version in hello and welcome changes
+    /// more often and can be answered in words.
+    public static let format: UInt32 = 1
+
+    public static func encode(_ message: RoomToLeader) -> [UInt8] { encode(.toLeader(message)) }
+    public static func encode(_ message: LeaderToRoom) -> [UInt8] { encode(.toRoom(message)) }
+    public static func encode(_ message: ControlRequest) -> [UInt8] { encode(.request(message)) }
+    public static func encode(_ message: ControlReply) -> [UInt8] { encode(.reply(message)) }
+
+    /// The bytes of a message, without its length in front.
+    public static func encode(_ envelope: Envelope) -> [UInt8] {
+        var raw = PBEnvelope()
+        raw.format = format
+        switch envelope {
+        case .toLeader(let message): raw.toLeader = PBRoomToLeader(message)
+        case .toRoom(let message): raw.toRoom = PBLeaderToRoom(message)
+        case .request(let message): raw.request = PBControlRequest(message)
+        case .reply(let message): raw.reply = PBControlReply(message)
+        }
+        do {
+            return try raw.serializedBytes()
+        } catch {
+            // Only a missing required field (proto2) or 2 GiB of content can fail.
+            preconditionFailure("a message of our own cannot be written: \(error)")
+        }
+    }
+
+    /// Reads one message.
+    public static func decode(_ bytes: [UInt8]) throws(WireError) -> Envelope {
+        let raw: PBEnvelope
+        do {
+            raw = try PBEnvelope(serializedBytes: bytes)
+        } catch {
+            throw WireError(.malformed, "message", "\(bytes.count) bytes cannot be read")
+        }
+        guard raw.format == format else {
+            throw WireError(.otherVersion, "format", "\(raw.format), this node speaks \(format)")
+        }
+        switch raw.content {
+        case .toLeader(let message): return .toLeader(try message.checked())
+        case .toRoom(let message): return .toRoom(try message.checked())
+        case .request(let message): return .request(try message.checked())
+        case .reply(let message): return .reply(try message.checked())
+        case nil: throw WireError(.missing, "message", "the envelope is empty")
+        }
+    }
+}

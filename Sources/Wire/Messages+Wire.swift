@@ -1,0 +1,163 @@
+import GroupControl
+import Timing
+
+// Messages between a room and its leader.
+
+extension PBRoomToLeader {
+    init(_ message: RoomToLeader) {
+        self.init()
+        switch message {
+        case .hello(let hello): self.hello = PBHello(hello)
+        case .ready(let preparation, let latency):
+            ready.preparation = preparation
+            ready.latency = latency.count
+        case .notReady(let preparation, let reason):
+            notReady.preparation = preparation
+            notReady.reason = reason
+        case .report(let report): self.report = PBReport(report)
+        case .goodbye: goodbye = PBNothing()
+        }
+    }
+
+    func checked() throws(WireError) -> RoomToLeader {
+        switch content {
+        case .hello(let hello): .hello(try hello.checked())
+        case .ready(let ready):
+            .ready(
+                preparation: ready.preparation, latency: try span(ready.latency, "ready.latency"))
+        case .notReady(let answer):
+            .notReady(
+                preparation: answer.preparation,
+                reason: try text(answer.reason, "not ready.reason"))
+        case .report(let report): .report(try report.checked("report"))
+        case .goodbye: .goodbye
+        case nil: throw WireError(.missing, "room to leader", "the message is empty")
+        }
+    }
+}
+
+extension PBHello {
+    init(_ hello: Hello) {
+        self.init()
+        version = hello.version
+        room = hello.room.name
+        instance = hello.instance
+        outputLatency = hello.outputLatency.count
+        hasOutput_p = hello.hasOutput
+    }
+
+    func checked() throws(WireError) -> Hello {
+        Hello(
+            version: version,
+            room: try valid("hello.room") { () throws(InvalidValue) in try RoomID(room) },
+            instance: instance, outputLatency: try span(outputLatency, "hello.output latency"),
+            hasOutput: hasOutput_p)
+    }
+}
+
+extension PBLeaderToRoom {
+    init(_ message: LeaderToRoom) {
+        self.init()
+        switch message {
+        case .welcome(let welcome): self.welcome = PBWelcome(welcome)
+        case .refused(let reason): refused.reason = reason
+        case .prepare(let preparation): prepare = PBPreparation(preparation)
+        case .commit(let commit): self.commit = PBCommit(commit)
+        case .withdraw(let preparation):
+            var raw = PBWithdraw()
+            raw.preparation = preparation
+            withdraw = raw
+        case .settings(let settings): self.settings = PBRoomSettings(settings)
+        case .state(let state): self.state = PBSessionState(state)
+        case .stop: stop = PBNothing()
+        case .alive: alive = PBNothing()
+        case .goodbye: goodbye = PBNothing()
+        }
+    }
+
+    func checked() throws(WireError) -> LeaderToRoom {
+        switch content {
+        case .welcome(let welcome): .welcome(try welcome.checked())
+        case .refused(let refused):
+            .refused(reason: try text(refused.reason, "refused.reason", limit: longestReason))
+        case .prepare(let preparation): .prepare(try preparation.checked())
+        case .commit(let commit): .commit(try commit.checked())
+        case .withdraw(let withdraw): .withdraw(preparation: withdraw.preparation)
+        case .settings(let settings): .settings(try settings.checked("settings"))
+        case .state(let state): .state(try state.checked("state"))
+        case .stop: .stop
+        case .alive: .alive
+        case .goodbye: .goodbye
+        case nil: throw WireError(.missing, "leader to room", "the message is empty")
+        }
+    }
+}
+
+/// Longest reason of a refusal, bytes: twenty room names fit.
+let longestReason = 8_192
+
+extension PBWelcome {
+    init(_ welcome: Welcome) {
+        self.init()
+        version = welcome.version
+        leaderName = welcome.leaderName
+        timePort = UInt32(welcome.timePort)
+        mediaPort = UInt32(welcome.mediaPort)
+        term = welcome.term
+        groupClockEpoch = welcome.groupClockEpoch
+    }
+
+    func checked() throws(WireError) -> Welcome {
+        Welcome(
+            version: version,
+            leaderName: try text(leaderName, "welcome.leader", limit: RoomID.longestBytes),
+            timePort: try port(timePort, "welcome.time port"),
+            mediaPort: try port(mediaPort, "welcome.media port"), term: term,
+            groupClockEpoch: groupClockEpoch)
+    }
+}
+
+extension PBPreparation {
+    init(_ preparation: Preparation) {
+        self.init()
+        id = preparation.id
+        asset = PBAsset(preparation.asset)
+        itemFrame = preparation.itemFrame
+        rate = preparation.rate
+        if let change = preparation.change { self.change = PBRateChange(change) }
+    }
+
+    func checked() throws(WireError) -> Preparation {
+        let asset = try present(hasAsset ? self.asset : nil, "prepare.asset")
+            .checked("prepare.asset")
+        guard itemFrame >= 0, itemFrame <= asset.frameCount else {
+            throw WireError(
+                .outOfRange, "prepare.item frame", "\(itemFrame) of \(asset.frameCount)")
+        }
+        guard GroupControl.RateChange.rates.contains(rate) else {
+            throw WireError(.outOfRange, "prepare.rate", "\(rate)")
+        }
+        return Preparation(
+            id: id, asset: asset, itemFrame: itemFrame, rate: rate,
+            change: hasChange ? try change.checked("prepare.change") : nil)
+    }
+}
+
+extension PBCommit {
+    init(_ commit: Commit) {
+        self.init()
+        id = commit.id
+        index = Int32(clamping: commit.index)
+        hash = PBHash(commit.hash)
+        change = PBRateChange(commit.change)
+        following = commit.following
+    }
+
+    func checked() throws(WireError) -> Commit {
+        Commit(
+            id: id, index: try Wire.index(index, "commit.index"),
+            hash: try present(hasHash ? hash : nil, "commit.hash").checked,
+            change: try present(hasChange ? change : nil, "commit.change")
+                .checked("commit.change"), following: following)
+    }
+}

@@ -1,0 +1,191 @@
+import GroupControl
+import Timing
+
+// Values inside messages: to the generated types, and back through the checks.
+
+extension PBHash {
+    init(_ hash: ContentHash) {
+        self.init()
+        (a, b, c, d) = hash.words
+    }
+
+    var checked: ContentHash { ContentHash(words: (a, b, c, d)) }
+}
+
+extension PBAsset {
+    init(_ asset: AssetDescriptor) {
+        self.init()
+        hash = PBHash(asset.hash)
+        byteCount = asset.byteCount
+        sampleRate = Int32(clamping: asset.sampleRate)
+        frameCount = asset.frameCount
+        title = asset.title
+        fileExtension = asset.fileExtension
+    }
+
+    func checked(_ subject: String) throws(WireError) -> AssetDescriptor {
+        guard hasHash else { throw WireError(.missing, "\(subject).hash", "not given") }
+        let title = try text(
+            self.title, "\(subject).title", limit: AssetDescriptor.longestTitle)
+        return try valid(subject) { () throws(InvalidValue) in
+            try AssetDescriptor(
+                hash: hash.checked, byteCount: byteCount, sampleRate: Int(sampleRate),
+                frameCount: frameCount, title: title, fileExtension: fileExtension)
+        }
+    }
+}
+
+extension PBRateChange {
+    init(_ change: RateChange) {
+        self.init()
+        itemFrame = change.itemFrame
+        instant = change.instant.nanoseconds
+        rate = change.rate
+    }
+
+    func checked(_ subject: String) throws(WireError) -> RateChange {
+        let change = RateChange(
+            itemFrame: itemFrame, instant: GroupInstant(nanoseconds: instant),
+            rate: try finite(rate, "\(subject).rate"))
+        guard change.isPlayable, itemFrame <= AssetDescriptor.mostFrames else {
+            throw WireError(.outOfRange, subject, "frame \(itemFrame) at rate \(rate)")
+        }
+        return change
+    }
+}
+
+extension PBPhase {
+    init(_ phase: SessionPhase) {
+        switch phase {
+        case .waiting: self = .waiting
+        case .preparing: self = .preparing
+        case .playing: self = .playing
+        case .paused: self = .paused
+        case .stopped: self = .stopped
+        case .ended: self = .ended
+        }
+    }
+
+    func checked(_ subject: String) throws(WireError) -> SessionPhase {
+        switch self {
+        case .waiting: .waiting
+        case .preparing: .preparing
+        case .playing: .playing
+        case .paused: .paused
+        case .stopped: .stopped
+        case .ended: .ended
+        case .unspecified, .UNRECOGNIZED:
+            throw WireError(.outOfRange, subject, "phase \(rawValue)")
+        }
+    }
+}
+
+extension PBActivity {
+    init(_ activity: RoomActivity) {
+        switch activity {
+        case .joining: self = .joining
+        case .fetching: self = .fetching
+        case .prerolling: self = .prerolling
+        case .ready: self = .ready
+        case .playing: self = .playing
+        case .paused: self = .paused
+        case .failed: self = .failed
+        case .lost: self = .lost
+        case .noOutput: self = .noOutput
+        }
+    }
+
+    func checked(_ subject: String) throws(WireError) -> RoomActivity {
+        switch self {
+        case .joining: .joining
+        case .fetching: .fetching
+        case .prerolling: .prerolling
+        case .ready: .ready
+        case .playing: .playing
+        case .paused: .paused
+        case .failed: .failed
+        case .lost: .lost
+        case .noOutput: .noOutput
+        case .unspecified, .UNRECOGNIZED:
+            throw WireError(.outOfRange, subject, "activity \(rawValue)")
+        }
+    }
+}
+
+extension PBSessionState {
+    init(_ state: SessionState) {
+        self.init()
+        term = state.term
+        sequence = state.sequence
+        queue = state.queue.map(PBAsset.init)
+        index = Int32(clamping: state.index)
+        if let change = state.change { self.change = PBRateChange(change) }
+        phase = PBPhase(state.phase)
+    }
+
+    func checked(_ subject: String) throws(WireError) -> SessionState {
+        guard queue.count <= SessionState.longestQueue else {
+            throw WireError(
+                .tooLong, "\(subject).queue",
+                "\(queue.count) items of at most \(SessionState.longestQueue)")
+        }
+        var items: [AssetDescriptor] = []
+        for (place, asset) in queue.enumerated() {
+            items.append(try asset.checked("\(subject).queue[\(place)]"))
+        }
+        let index = try Wire.index(self.index, "\(subject).index")
+        guard items.isEmpty ? index == 0 : index < items.count else {
+            throw WireError(.outOfRange, "\(subject).index", "\(index) of \(items.count) items")
+        }
+        return SessionState(
+            term: term, sequence: sequence, queue: items, index: index,
+            change: hasChange ? try change.checked("\(subject).change") : nil,
+            phase: try phase.checked("\(subject).phase"))
+    }
+}
+
+extension PBRoomSettings {
+    init(_ settings: RoomSettings) {
+        self.init()
+        volume = Int32(clamping: settings.volume)
+        muted = settings.muted
+    }
+
+    func checked(_ subject: String) throws(WireError) -> RoomSettings {
+        try valid(subject) { () throws(InvalidValue) in
+            try RoomSettings(volume: Int(volume), muted: muted)
+        }
+    }
+}
+
+extension PBReport {
+    init(_ report: RoomReport) {
+        self.init()
+        activity = PBActivity(report.activity)
+        bufferSeconds = report.bufferSeconds
+        clockDeviation = report.clockDeviation.count
+        clockBound = report.clockBound.count
+        if let roundTrip = report.roundTrip { self.roundTrip = roundTrip.count }
+        stamps = report.stamps
+        cardPartsPerMillion = report.cardPartsPerMillion
+        ratioPartsPerMillion = report.ratioPartsPerMillion
+        error = report.error.count
+        dropouts = Int64(report.dropouts)
+        restarts = Int64(report.restarts)
+        detail = report.detail
+    }
+
+    func checked(_ subject: String) throws(WireError) -> RoomReport {
+        RoomReport(
+            activity: try activity.checked("\(subject).activity"),
+            bufferSeconds: try finite(bufferSeconds, "\(subject).buffer"),
+            clockDeviation: Nanoseconds(clockDeviation), clockBound: Nanoseconds(clockBound),
+            roundTrip: hasRoundTrip ? try span(roundTrip, "\(subject).round trip") : nil,
+            stamps: try text(stamps, "\(subject).stamps"),
+            cardPartsPerMillion: try finite(cardPartsPerMillion, "\(subject).card ppm"),
+            ratioPartsPerMillion: try finite(ratioPartsPerMillion, "\(subject).ratio ppm"),
+            error: Nanoseconds(error), dropouts: try count(dropouts, "\(subject).dropouts"),
+            restarts: try count(restarts, "\(subject).restarts"),
+            detail: try text(detail, "\(subject).detail"))
+    }
+}
