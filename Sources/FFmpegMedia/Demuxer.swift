@@ -144,6 +144,9 @@ extension Demuxer {
         unsafe av_dict_set(&options, "protocol_whitelist", protocols, 0)
         let kinds = location.isRemote ? containers + ",hls" : containers
         unsafe av_dict_set(&options, "format_whitelist", kinds, 0)
+        // The demuxer's own cut at an edit list rounds the last packet to the movie's timescale,
+        // often milliseconds; the table itself is exact.
+        unsafe av_dict_set(&options, "advanced_editlist", "0", 0)
         if location.isRemote {
             unsafe av_dict_set_int(&options, "rw_timeout", Int64(ioTimeoutMicroseconds), 0)
         }

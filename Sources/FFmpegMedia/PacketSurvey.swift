@@ -13,9 +13,7 @@ struct PacketSurvey {
         let probe = try probe()
         let parameters = unsafe demuxer.stream.pointee.codecpar!
         let length = unsafe PacketLength(for: parameters, probed: probe.framesPerPacket)
-        let skipped = probe.skip
-        let padding = unsafe Int64(parameters.pointee.initial_padding)
-        let start = skipped > 0 ? skipped : probe.first.timestamp < 0 ? max(0, padding) : 0
+        let start = encoderDelay(probe)
         var map = PacketMap(
             numbering: .live, first: probe.first, start: start, end: .max,
             preroll: unsafe preroll(of: parameters.pointee.codec_id, probe.framesPerPacket))
@@ -35,7 +33,10 @@ struct PacketSurvey {
             length.restart()
             (map.numbering, map.end) = try walk(length)
         }
-        if let stated = statedEnd(start: start, end: map.end), stated < map.end {
+        if let stated = statedEnd(
+            start: start, end: map.end, framesPerPacket: Int64(probe.framesPerPacket)),
+            stated < map.end
+        {
             map.end = max(start, stated)
         }
         return (map, length)
@@ -77,6 +78,21 @@ extension PacketSurvey {
             throw noFrames()
         }
         return probe
+    }
+
+    /// Raw frames before the recording begins.
+    ///
+    /// The demuxer says it with the first packet (LAME header, edit list, Opus in Ogg), or the
+    /// container gives that packet a time before 0 by as much.
+    private func encoderDelay(_ probe: Probe) -> Int64 {
+        if probe.skip > 0 { return probe.skip }
+        let first = probe.first.timestamp
+        guard first < 0, first != cff_no_timestamp else { return 0 }
+        let padding = unsafe Int64(demuxer.stream.pointee.codecpar.pointee.initial_padding)
+        if padding > 0 || demuxer.containerName != "mov" { return max(0, padding) }
+        return unsafe av_rescale_q(
+            -first, demuxer.stream.pointee.time_base,
+            AVRational(num: 1, den: Int32(decoder.sampleRate)))
     }
 
     private func noFrames() -> MediaError {
@@ -126,9 +142,7 @@ extension PacketSurvey {
         while let packet = unsafe try demuxer.next() {
             let timestamp = unsafe packet.pointee.pts
             guard timestamp != cff_no_timestamp else { return nil }
-            var frames = unsafe Int64(length.frames(of: packet) ?? 0)
-            let duration = unsafe packet.pointee.duration
-            if demuxer.containerName == "mov", duration > 0 { frames = min(frames, duration) }
+            let frames = unsafe Int64(length.frames(of: packet) ?? 0)
             end = max(end ?? 0, timestamp - origin + frames)
         }
         return end
@@ -167,8 +181,11 @@ extension PacketSurvey {
         return (.anchors(anchors, byBytes: byBytes), total - padding)
     }
 
-    /// Raw end that an MP4 states besides its packets: iTunes' comment, else the edit list.
-    private func statedEnd(start: Int64, end: Int64) -> Int64? {
+    /// Raw end that an MP4 states besides its packets: iTunes' comment, the sample table (whose last
+    /// entry may be shorter than its packet), else the edit list.
+    private func statedEnd(
+        start: Int64, end: Int64, framesPerPacket: Int64
+    ) -> Int64? {
         guard demuxer.containerName == "mov" else { return nil }
         if let entry = unsafe av_dict_get(
             demuxer.context.pointee.metadata, "iTunSMPB", nil, 0)
@@ -178,14 +195,19 @@ extension PacketSurvey {
                 return start + frames
             }
         }
-        let stream = unsafe demuxer.stream
-        let base = unsafe stream.pointee.time_base
-        let duration = unsafe stream.pointee.duration
-        guard base.num == 1, Int(base.den) == decoder.sampleRate, duration > 0 else { return nil }
-        // Edit lists are often in milliseconds: one that cuts less may only have been rounded, and
-        // a last packet with a length of its own has already been cut.
-        let isRounded = duration + start > end - Int64(decoder.sampleRate / 500)
-        return isRounded ? nil : start + duration
+        let rate = Int64(decoder.sampleRate)
+        let base = unsafe demuxer.stream.pointee.time_base
+        let table = unsafe demuxer.stream.pointee.duration
+        if base.num == 1, Int64(base.den) == rate, table < end, end - table < framesPerPacket {
+            return table
+        }
+        // The movie is as long as its edit list, in a timescale that may be as coarse as 1/600 s:
+        // a difference below 2 ms may be rounding, and one of packets is something else.
+        let microseconds = unsafe demuxer.context.pointee.duration
+        guard unsafe demuxer.context.pointee.nb_streams == 1, microseconds > 0 else { return nil }
+        let stated = start + av_rescale(microseconds, rate, 1_000_000)
+        let cut = end - stated
+        return cut > rate / 500 && cut < 2 * framesPerPacket ? stated : nil
     }
 
     /// 256 packets are some 6 s: decoding the 8 of preroll twice costs 3 %, and a seek decodes 3 s

@@ -1,0 +1,70 @@
+import CFFmpeg
+import Playout
+
+/// The bytes of a file or address from an offset on (libavformat's I/O, undecoded).
+@safe
+final class ByteStream {
+    /// Bytes read at once.
+    static let blockSize = 65_536
+
+    let location: MediaLocation
+    /// Bytes in the whole; `nil` when the server does not say, as with a live stream.
+    let byteCount: Int64?
+    private let cancellation: MediaCancellation
+    private let io: UnsafeMutablePointer<AVIOContext>
+    private let block: UnsafeMutableBufferPointer<UInt8>
+
+    init(
+        _ location: MediaLocation, from offset: Int64 = 0, cancellation: MediaCancellation
+    ) throws(MediaError) {
+        precondition(libraryIsQuiet)
+        try location.checkReadable()
+        var options: OpaquePointer?
+        defer { unsafe av_dict_free(&options) }
+        let protocols = location.isRemote ? "http,https,tcp,tls,crypto" : "file"
+        unsafe av_dict_set(&options, "protocol_whitelist", protocols, 0)
+        if location.isRemote {
+            unsafe av_dict_set_int(
+                &options, "rw_timeout", Int64(Demuxer.ioTimeoutMicroseconds), 0)
+            unsafe av_dict_set_int(&options, "offset", offset, 0)
+        }
+        var interrupt = unsafe cancellation.interrupt
+        var io: UnsafeMutablePointer<AVIOContext>?
+        let code = unsafe avio_open2(
+            &io, location.address, AVIO_FLAG_READ, &interrupt, &options)
+        guard code >= 0, let io = unsafe io else {
+            if cancellation.isCancelled {
+                throw MediaError(
+                    library: cff_error_exit, operation: "avio_open2", location: location)
+            }
+            throw MediaError(library: code, operation: "avio_open2", location: location)
+        }
+        let size = unsafe avio_size(io)
+        byteCount = size >= 0 ? size : nil
+        unsafe self.io = io
+        self.location = location
+        self.cancellation = cancellation
+        unsafe block = .allocate(capacity: Self.blockSize)
+    }
+
+    deinit {
+        var io: UnsafeMutablePointer<AVIOContext>? = unsafe io
+        unsafe avio_closep(&io)
+        unsafe block.deallocate()
+    }
+
+    /// The next bytes, valid until the next call; empty at the end.
+    func next() throws(MediaError) -> UnsafeBufferPointer<UInt8> {
+        let count = unsafe avio_read_partial(io, block.baseAddress, Int32(block.count))
+        if cancellation.isCancelled { throw failure(cff_error_exit) }
+        if count == cff_error_eof || count == 0 {
+            return unsafe UnsafeBufferPointer(rebasing: block[..<0])
+        }
+        guard count > 0 else { throw failure(count) }
+        return unsafe UnsafeBufferPointer(rebasing: block[..<Int(count)])
+    }
+
+    private func failure(_ code: Int32) -> MediaError {
+        MediaError(library: code, operation: "avio_read_partial", location: location)
+    }
+}
