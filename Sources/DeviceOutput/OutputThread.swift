@@ -1,0 +1,114 @@
+public import LinuxHost
+public import Playout
+import RealTime
+import Synchronization
+import Timing
+
+/// The thread that keeps one output fed: wait, read the position, render, write.
+///
+/// It owns the engine and the device; everybody else talks to the engine through ``port``. A card
+/// that goes away is opened again until it is back (at most 5 s after it is); the engine keeps its
+/// voices meanwhile and takes them up where their lines are then.
+public final class OutputThread: Sendable {
+    public enum State: Equatable, Sendable {
+        case running
+        /// The card is gone; it is being opened again and again.
+        case lost(OutputError)
+        /// Stopped by ``OutputThread/stop()``.
+        case closed
+    }
+
+    /// What went wrong so far.
+    @frozen
+    public struct Counts: Equatable, Sendable, BitwiseCopyable {
+        /// Underruns and suspends after which the card was restarted.
+        public var restarts = 0
+        /// Times that a lost card came back.
+        public var reopens = 0
+        /// Periods in which a running card could not say where it was.
+        public var lostReadings = 0
+    }
+
+    /// Control side of the engine: voices, volume, reports.
+    public let port: OutputPort
+    /// How the thread is scheduled; when real-time priority was denied, why.
+    public var scheduling: RealTimeThread.Scheduling { thread.scheduling }
+    public var realTimeGranted: Bool {
+        if case .realTime = scheduling { true } else { false }
+    }
+
+    private let thread: RealTimeThread
+    private let shared: OutputLoop.Shared
+
+    public var state: State { shared.state.withLock(\.self) }
+    public var counts: Counts { shared.counts.load() }
+
+    /// Opens the device and starts to play silence on it.
+    ///
+    /// - Parameters:
+    ///   - sampleRate: preferred frames per second; the port's format says what it became.
+    ///   - bufferMilliseconds: frames queued ahead of the card, and so the time from a command to
+    ///     its sound; 5…1000.
+    ///   - realTimePriority: 1…99 for SCHED_FIFO, 0 for ordinary scheduling. A refusal is no error.
+    ///   - onChange: called with each new state, on the output thread: must not wait.
+    /// - Throws: why the device cannot be opened; also for `.none`, which has no thread.
+    public static func open(
+        _ specification: OutputSpecification, sampleRate: Int = 48_000,
+        bufferMilliseconds: Int = 40, realTimePriority: Int = 60,
+        onChange: (@Sendable (State) -> Void)? = nil
+    ) throws(OutputError) -> OutputThread {
+        try open(realTimePriority: realTimePriority, onChange: onChange) {
+            () throws(OutputError) in
+            try specification.makeDevice(
+                sampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds)
+        }
+    }
+
+    /// The same with any device: `makeDevice` is called now, and on the thread after each loss.
+    public static func open(
+        realTimePriority: Int, onChange: (@Sendable (State) -> Void)? = nil,
+        makeDevice: @escaping @Sendable () throws(OutputError) -> any AudioOutput
+    ) throws(OutputError) -> OutputThread {
+        let device = try makeDevice()
+        let engine = OutputEngine(format: device.format)
+        let port = engine.port
+        let shared = OutputLoop.Shared(onChange: onChange)
+        let confined = Confined(
+            OutputLoop(device: device, engine: engine, shared: shared, makeDevice: makeDevice))
+        let thread: RealTimeThread
+        do {
+            thread = try RealTimeThread.start(name: "tutti-output", priority: realTimePriority) {
+                confined.loop.run()
+            }
+        } catch {
+            device.close()
+            throw OutputError(
+                operation: error.operation, code: error.code, device: "output thread",
+                reason: error.description)
+        }
+        return OutputThread(port: port, thread: thread, shared: shared)
+    }
+
+    private init(port: OutputPort, thread: RealTimeThread, shared: OutputLoop.Shared) {
+        self.port = port
+        self.thread = thread
+        self.shared = shared
+    }
+
+    deinit { stop() }
+
+    /// Ends the thread and closes the device; what is still queued is not played. Returns when the
+    /// device is closed: within a period, or within a second if the card stands still.
+    public func stop() {
+        shared.stopping.store(true)
+        thread.join()
+    }
+
+    /// Hands the loop to its thread.
+    ///
+    /// `@unchecked Sendable`: made before the thread starts and used by nobody but the thread after.
+    private final class Confined: @unchecked Sendable {
+        let loop: OutputLoop
+        init(_ loop: OutputLoop) { self.loop = loop }
+    }
+}

@@ -1,0 +1,195 @@
+import LinuxHost
+public import Playout
+import Timing
+
+/// A card in this process: a ring that a crystal empties at its own pace, into a sink.
+///
+/// To the engine it is a card like any other, with exact positions: it fills up, starts, underruns
+/// and is restarted. To a test or a demonstration it is a card whose every frame's instant is
+/// known.
+public class PacedDevice: AudioOutput {
+    public let format: OutputFormat
+    private var card: VirtualCard
+    /// A twin of the card's crystal: says when frames left after the card has forgotten.
+    private var truth: Crystal
+    private let truthStart: LocalInstant
+    private let sink: (any CardSink)?
+
+    private var framesWritten: Int64 = 0
+    /// Tick at which frame 0 since the last restart left, and its number in the whole.
+    private var startTick = 0.0
+    private var startFrame: Int64 = 0
+    private var nextKnot: Int64 = 0
+    private var isOpen = true
+
+    /// The crystal's rate is constant between multiples of this.
+    private static let knot = Nanoseconds.milliseconds(100)
+    private static let longestWait = Nanoseconds.seconds(1)
+
+    init(
+        format: OutputFormat, partsPerMillion: Double, wander: Double, seed: UInt64,
+        sink: (any CardSink)?
+    ) {
+        self.format = format
+        self.sink = sink
+        var crystal = Crystal(
+            nominalRate: format.sampleRate, partsPerMillion: partsPerMillion, wander: wander,
+            seed: seed)
+        truthStart = HostClock.now()
+        crystal.start(at: truthStart)
+        truth = crystal
+        card = VirtualCard(format: format, crystal: crystal)
+    }
+
+    deinit { close() }
+
+    public func wait() -> OutputEvent {
+        let giveUp = HostClock.now() + Self.longestWait
+        while true {
+            if advance() == .restarted { return .restarted }
+            let missing = format.periodFrames - card.writableFrames
+            if !card.isRunning || missing <= 0 { return .writable }
+            let frame = Double(framesWritten) - Double(card.queuedFrames - missing)
+            let due = truth.instant(ofFrame: startTick + frame).instant
+            HostClock.sleep(until: min(due + .microseconds(1), giveUp))
+        }
+    }
+
+    public func reading() -> CardReading? { card.reading(at: HostClock.now()) }
+
+    public func write(_ frames: UnsafePointer<Float>) -> OutputEvent {
+        if wait() == .restarted { return .restarted }
+        let wasRunning = card.isRunning
+        let now = HostClock.now()
+        unsafe card.write(
+            UnsafeBufferPointer(
+                start: frames, count: format.periodFrames * format.channelCount), now: now)
+        framesWritten += Int64(format.periodFrames)
+        if !wasRunning, card.isRunning {
+            startTick = truth.frames(at: now)
+            startFrame = card.framesEmitted
+            nextKnot = (now - truthStart).count / Self.knot.count + 1
+            sink?.note(CardEvent(kind: .start, frame: Double(startFrame), instant: now))
+        }
+        return .writable
+    }
+
+    public func close() {
+        guard isOpen else { return }
+        isOpen = false
+        if advance() == .writable, card.isRunning { note(.end) }
+        sink?.finish()
+    }
+
+    /// Lets the card play until now, and writes down what it did.
+    private func advance() -> OutputEvent {
+        let now = HostClock.now()
+        guard card.isRunning else { return .writable }
+        let event = card.advance(to: now) { samples, _ in
+            unsafe samples.withUnsafeBufferPointer { samples in
+                guard let first = samples.baseAddress else { return }
+                unsafe sink?.append(first, count: samples.count / format.channelCount)
+            }
+        }
+        noteKnots(before: now)
+        if event == .restarted {
+            note(.underrun)
+            framesWritten = 0
+        }
+        return event
+    }
+
+    private func noteKnots(before now: LocalInstant) {
+        guard let sink else { return }
+        let played = Double(card.framesEmitted - startFrame)
+        while true {
+            let instant = truthStart + Self.knot * nextKnot
+            guard instant <= now else { return }
+            let frame = truth.frames(at: instant) - startTick
+            guard frame <= played else { return }
+            sink.note(
+                CardEvent(kind: .anchor, frame: Double(startFrame) + frame, instant: instant))
+            nextKnot += 1
+        }
+    }
+
+    /// Where the last frame ended: every frame that was emitted has left.
+    private func note(_ kind: CardEvent.Kind) {
+        let played = Double(card.framesEmitted - startFrame)
+        let (instant, fraction) = truth.instant(ofFrame: startTick + played)
+        sink?.note(
+            CardEvent(
+                kind: kind, frame: Double(card.framesEmitted), instant: instant,
+                fraction: fraction))
+    }
+
+    /// Periods of 10 ms at most, four to a buffer; a buffer is a whole number of them.
+    static func format(
+        sampleRate: Int, channelCount: Int, bufferMilliseconds: Int
+    ) -> OutputFormat {
+        precondition((5...1000).contains(bufferMilliseconds), "buffer \(bufferMilliseconds) ms")
+        let wanted = sampleRate * bufferMilliseconds / 1000
+        let period = max(16, min(sampleRate / 100, wanted / 4))
+        return OutputFormat(
+            sampleRate: sampleRate, channelCount: channelCount, periodFrames: period,
+            bufferFrames: max(2, wanted / period) * period)
+    }
+}
+
+/// A virtual card: `virtual:ppm=80,record=/tmp/kitchen`.
+public final class VirtualDevice: PacedDevice {
+    /// - Throws: when the recording cannot be written.
+    public init(
+        _ options: VirtualCardOptions, preferredSampleRate: Int = 48_000,
+        bufferMilliseconds: Int = 40
+    ) throws(OutputError) {
+        let format = Self.format(
+            sampleRate: options.sampleRate ?? preferredSampleRate,
+            channelCount: options.channelCount, bufferMilliseconds: bufferMilliseconds)
+        var sink: (any CardSink)?
+        if let path = options.record {
+            sink = try CardRecorder(path: path, format: format, options: options)
+        }
+        super.init(
+            format: format, partsPerMillion: options.partsPerMillion, wander: options.wander,
+            seed: options.seed, sink: sink)
+    }
+}
+
+/// A stereo WAV file as a card: paced by the local clock at exactly its nominal rate.
+public final class FileDevice: PacedDevice {
+    /// - Throws: when the file cannot be written.
+    public init(
+        path: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = 40
+    ) throws(OutputError) {
+        let format = Self.format(
+            sampleRate: preferredSampleRate, channelCount: 2,
+            bufferMilliseconds: bufferMilliseconds)
+        let sink = try WaveRecorder(path: path, format: format)
+        super.init(format: format, partsPerMillion: 0, wander: 0, seed: 1, sink: sink)
+    }
+}
+
+extension OutputSpecification {
+    /// Opens what the text named.
+    func makeDevice(
+        sampleRate: Int, bufferMilliseconds: Int
+    ) throws(OutputError) -> any AudioOutput {
+        switch self {
+        case .alsa(let pcm):
+            return try ALSADevice(
+                pcm: pcm, preferredSampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds)
+        case .virtual(let options):
+            return try VirtualDevice(
+                options, preferredSampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds)
+        case .file(let path):
+            return try FileDevice(
+                path: path, preferredSampleRate: sampleRate,
+                bufferMilliseconds: bufferMilliseconds)
+        case .none:
+            throw OutputError(
+                operation: "open", code: 0, device: "none",
+                reason: "this node has no output to play on; choose alsa, virtual or file")
+        }
+    }
+}
