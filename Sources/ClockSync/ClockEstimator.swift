@@ -1,0 +1,344 @@
+import func Glibc.sqrt
+public import Timing
+
+/// Estimates the leader's clock from exchanged time stamps, and draws a line through it that
+/// never steps.
+///
+/// Each exchange says: leader − local lies within (f − b)/2 ± round trip/2, with f = t2 − t1 and
+/// b = t4 − t3. ``EnvelopeSolver`` turns many of them into offset and skew; ``SkewFilter`` keeps
+/// the skew; ``OutputLine`` is what is published. What cannot be observed by two-way exchange, a
+/// constant difference of the two directions, is inside ``bound(at:)``, not in the estimate.
+///
+/// Four exchanges in a row that contradict the prediction mean that a clock jumped or the leader
+/// was replaced: the samples are dropped, the skew is kept. If the new estimate is within
+/// 5 ms of the line, the line leans over to it; otherwise there is a new line with a new epoch.
+///
+/// Coordinates: the clocks' epochs may lie years apart, so everything is kept relative to the first
+/// exchange, in seconds.
+public struct ClockEstimator: Sendable {
+    public enum Rejection: Sendable, Equatable {
+        /// Not positive, or above a second.
+        case roundTrip
+        /// Does not agree with what is known; a second opinion is awaited.
+        case contradiction
+    }
+    public enum ReceiveResult: Sendable, Equatable {
+        case accepted
+        case rejected(Rejection)
+        /// The fourth contradiction in a row: everything but the skew was measured anew.
+        case restarted
+    }
+
+    static let roundTripLimit = Nanoseconds.seconds(1)
+    static let contradictionsToRestart = 4
+    /// Between solves. Every sample would do no better and cost four times as much.
+    static let solveInterval = Nanoseconds.milliseconds(250)
+    /// In the first second every sample counts.
+    static let eagerSpan = Nanoseconds.seconds(1)
+    /// Without an accepted sample for this long, the clock runs on its own.
+    static let silence = Nanoseconds.seconds(3)
+    /// Samples that a clock must have to be called locked.
+    static let samplesToLock = 8
+
+    private struct Base {
+        var local: LocalInstant
+        /// Group minus local, nanoseconds; any value.
+        var offset: Int64
+    }
+    private struct Estimate {
+        var fit: EnvelopeFit
+        /// Local time of the solve, seconds from the base.
+        var time: Double
+    }
+
+    private var base: Base?
+    private var forward = EnvelopePoints()
+    private var backward = EnvelopePoints()
+    private var solver = EnvelopeSolver()
+    private var floor = DelayFloor()
+    private var filter: SkewFilter
+    private var estimate: Estimate?
+    private var line: OutputLine?
+    private var contradictions: [ExchangeSample] = []
+    private var isDirty = false
+    private var solvedAt: LocalInstant?
+    private var startedAt: LocalInstant?
+    private var lastAccepted: LocalInstant?
+    private var samplesSinceStart = 0
+    private var leaderEpoch: UInt64 = 0
+    private var breaks: UInt64 = 0
+
+    /// How often the measurements had to start over.
+    public private(set) var restarts = 0
+
+    /// - Parameter stored: what ``storedSkew`` said at the end of an earlier session with the same
+    ///   leader; halves the error of the first seconds on wireless.
+    public init(stored: StoredSkew = .unknown) {
+        self.filter = SkewFilter(stored)
+    }
+
+    // MARK: - Input
+
+    /// Takes one exchange, in any order; solves when it is time.
+    ///
+    /// - Parameter now: local time; not before the sample's `t4`.
+    public mutating func receive(
+        _ sample: ExchangeSample, at now: LocalInstant
+    ) -> ReceiveResult {
+        let roundTrip = sample.roundTrip
+        guard roundTrip > .zero, roundTrip <= Self.roundTripLimit, sample.t3 >= sample.t2,
+            sample.t4 - sample.t1 <= Self.roundTripLimit
+        else { return .rejected(.roundTrip) }
+        if contradicts(sample) {
+            contradictions.append(sample)
+            guard contradictions.count >= Self.contradictionsToRestart else {
+                return .rejected(.contradiction)
+            }
+            let fresh = contradictions
+            restart(at: now)
+            for sample in fresh { store(sample, at: now) }
+            solveIfDue(at: now)
+            return .restarted
+        }
+        contradictions.removeAll(keepingCapacity: true)
+        store(sample, at: now)
+        solveIfDue(at: now)
+        return .accepted
+    }
+
+    /// The leader says its line is another one: drops the samples, keeps skew and line.
+    public mutating func leaderChanged(epoch: UInt64, at now: LocalInstant) {
+        guard epoch != leaderEpoch else { return }
+        if base != nil { restart(at: now) }
+        // A running line keeps its epoch: the new leader continues the old one's, if it can.
+        if line == nil { breaks = 0 }
+        leaderEpoch = epoch
+        if line == nil { lineEpoch = epoch }
+    }
+
+    /// The local clock stood still or jumped, a suspend for instance: drops the samples, keeps the
+    /// skew.
+    public mutating func localClockJumped(at now: LocalInstant) {
+        if base != nil { restart(at: now) }
+        if line != nil { lastBound = (.seconds(3600), now) }
+    }
+
+    /// Solves when a solve is due, and takes back the lean of the line.
+    public mutating func advance(to now: LocalInstant) {
+        solveIfDue(at: now)
+        guard let line, let estimate, now - line.aimedAt >= OutputLine.interval, line.lean != 0
+        else { return }
+        aim(estimate, at: now)
+    }
+
+    /// When ``advance(to:)`` has something to do; `nil` when only a sample can change anything.
+    public var nextDeadline: LocalInstant? {
+        if isDirty, let solvedAt { return solvedAt + Self.solveInterval }
+        if let line, estimate != nil, line.lean.magnitude > 1e-9 {
+            return line.aimedAt + OutputLine.interval
+        }
+        return nil
+    }
+
+    // MARK: - Output
+
+    /// The group clock as of `now`; `nil` before the first exchange.
+    ///
+    /// While `acquiring` the line may still be set by some µs; from `locked` on it is continuous
+    /// for as long as `epoch` stays the same. `estimatedAt` is `now`, and the uncertainty holds
+    /// there.
+    public func sharedClock(at now: LocalInstant) -> SharedClock? {
+        guard let line else { return nil }
+        return SharedClock(
+            map: line.map, uncertainty: bound(at: now) ?? .seconds(3600), estimatedAt: now,
+            epoch: lineEpoch, quality: quality(at: now))
+    }
+
+    /// How good the line is at `now`.
+    public func quality(at now: LocalInstant) -> SharedClock.Quality {
+        guard let line, let lastAccepted else { return .none }
+        guard estimate != nil, now - lastAccepted <= Self.silence else { return .holdover }
+        return now - line.startedAt >= OutputLine.settling
+            && samplesSinceStart >= Self.samplesToLock
+            ? .locked : .acquiring
+    }
+
+    /// Half width of the interval around the line that contains the leader's clock, whatever the
+    /// asymmetry of the path: half the smallest round trip, the line's distance from the estimate,
+    /// the crystal's wander, and what may have happened since the last solve.
+    public func bound(at now: LocalInstant) -> Nanoseconds? {
+        guard let line else { return nil }
+        guard let estimate, let base, let solvedAt else {
+            // The measurements were dropped: only the last line is left, and a jump is likely.
+            guard let lastBound else { return nil }
+            return lastBound.value + Self.growth(since: now - lastBound.at, filter)
+        }
+        let offset = estimate.fit.offset + filter.skew * (time(now, base) - estimate.time)
+        let seconds =
+            (offset - reading(of: line, at: now, base)).magnitude
+            + estimate.fit.delay / 2 + estimate.fit.noise + 3 * estimate.fit.wander
+        return Nanoseconds(seconds: seconds) + Self.growth(since: now - solvedAt, filter)
+    }
+
+    /// What is known of the skew, to be passed to the next session's `init`.
+    public var storedSkew: StoredSkew {
+        StoredSkew(skew: filter.skew, deviation: sqrt(filter.variance))
+    }
+
+    /// Smallest round trip of the last five minutes.
+    public var roundTripFloor: Nanoseconds? { floor.delay.map(Nanoseconds.init(seconds:)) }
+
+    /// Expected error of the estimate: noise, wander and half of the excess delay. The bound is a
+    /// promise, this is a guess, usually ten times smaller.
+    public var expectedError: Nanoseconds? {
+        estimate.map { Nanoseconds(seconds: $0.fit.error) }
+    }
+
+    /// Estimate minus line at the last solve: what the line still has to lean by.
+    public var deviation: Nanoseconds {
+        Nanoseconds(seconds: line?.deviation ?? 0)
+    }
+
+    /// Length of the window the estimate was made from; seconds.
+    public var window: Double { estimate?.fit.span ?? 0 }
+
+    // MARK: -
+
+    private var lineEpoch: UInt64 = 0
+    private var lastBound: (value: Nanoseconds, at: LocalInstant)?
+
+    /// What an unwatched crystal may do: its skew's uncertainty, half a ppm of breathing, and a
+    /// thermal ramp of 0.1 ppm/s up to 5 ppm.
+    private static func growth(since age: Nanoseconds, _ filter: SkewFilter) -> Nanoseconds {
+        let age = max(0, age.seconds)
+        let rate = 3 * sqrt(filter.variance) + 0.5e-6 + min(0.05e-6 * age, 5e-6)
+        return Nanoseconds(seconds: rate * age)
+    }
+
+    private func time(_ instant: LocalInstant, _ base: Base) -> Double {
+        (instant - base.local).seconds
+    }
+
+    /// Group minus local without the base's offset, seconds.
+    private static func difference(
+        _ group: GroupInstant, _ local: LocalInstant, _ base: Base
+    ) -> Double {
+        // Wrapping: the difference of two epochs may exceed Int64, the rest never does.
+        Double(group.nanoseconds &- local.nanoseconds &- base.offset) * 1e-9
+    }
+
+    private func reading(of line: OutputLine, at now: LocalInstant, _ base: Base) -> Double {
+        Self.difference(line.map(now), now, base)
+    }
+
+    private func contradicts(_ sample: ExchangeSample) -> Bool {
+        guard let base, let estimate else { return false }
+        let f = Self.difference(sample.t2, sample.t1, base)
+        let b = -Self.difference(sample.t3, sample.t4, base)
+        let middle = (time(sample.t1, base) + time(sample.t4, base)) / 2
+        let age = middle - estimate.time
+        let predicted = estimate.fit.offset + filter.skew * age
+        let margin = 50e-6 + 5 * estimate.fit.error + 100e-6 * age.magnitude
+        return ((f - b) / 2 - predicted).magnitude > (f + b) / 2 + margin
+    }
+
+    private mutating func store(_ sample: ExchangeSample, at now: LocalInstant) {
+        let base =
+            self.base
+            ?? Base(
+                local: sample.t1, offset: sample.t2.nanoseconds &- sample.t1.nanoseconds)
+        if self.base == nil {
+            self.base = base
+            startedAt = now
+        }
+        forward.insert(
+            time: time(sample.t1, base), value: Self.difference(sample.t2, sample.t1, base),
+            slope: filter.skew)
+        backward.insert(
+            time: time(sample.t4, base), value: -Self.difference(sample.t3, sample.t4, base),
+            slope: -filter.skew)
+        lastAccepted = now
+        samplesSinceStart += 1
+        isDirty = true
+    }
+
+    private mutating func restart(at now: LocalInstant) {
+        if let bound = bound(at: now) { lastBound = (bound, now) }
+        forward.removeAll()
+        backward.removeAll()
+        floor.removeAll()
+        contradictions.removeAll()
+        base = nil
+        estimate = nil
+        solvedAt = nil
+        isDirty = false
+        samplesSinceStart = 0
+        filter.loosen()
+        line?.coast(at: now, skew: filter.skew)
+        restarts += 1
+    }
+
+    private mutating func solveIfDue(at now: LocalInstant) {
+        guard isDirty, let startedAt else { return }
+        if let solvedAt, now - startedAt > Self.eagerSpan, now - solvedAt < Self.solveInterval {
+            return
+        }
+        solve(at: now)
+    }
+
+    private mutating func solve(at now: LocalInstant) {
+        guard let base else { return }
+        isDirty = false
+        let time = time(now, base)
+        let elapsed = solvedAt.map { (now - $0).seconds } ?? 0.01
+        filter.advance(by: max(0, elapsed))
+        let fits = solver.fits(
+            forward: forward.points, backward: backward.points, at: time, skew: filter.skew,
+            variance: filter.variance)
+        for fit in fits.prefix(2) { floor.observe(fit.delay, at: time) }
+        guard let floor = floor.delay,
+            var fit = EnvelopeSolver.choose(
+                fits, floor: floor, last: estimate?.fit.window)
+        else { return }
+        if fit.error < 2e-6 {
+            fit = EnvelopeSolver.refine(
+                fit, forward: forward.points, backward: backward.points, at: time,
+                skew: filter.skew, variance: filter.variance)
+        }
+        filter.update(with: fit, after: elapsed)
+        let estimate = Estimate(fit: fit, time: time)
+        self.estimate = estimate
+        solvedAt = now
+        aim(estimate, at: now)
+    }
+
+    /// Leans the line towards the estimate, or sets it where that is allowed.
+    private mutating func aim(_ estimate: Estimate, at now: LocalInstant) {
+        guard let base else { return }
+        let offset = estimate.fit.offset + filter.skew * (time(now, base) - estimate.time)
+        guard var line else { return setLine(offset, base, at: now, startedAt: now) }
+        let deviation = offset - reading(of: line, at: now, base)
+        if now - line.startedAt < OutputLine.settling {
+            return setLine(offset, base, at: now, startedAt: line.startedAt)
+        }
+        if line.breaks(at: now, edge: OutputLine.edge(deviation, estimate.fit.excess)) {
+            breaks += 1
+            lineEpoch = leaderEpoch &+ breaks
+            return setLine(offset, base, at: now, startedAt: now)
+        }
+        line.aim(
+            at: now, deviation: deviation, excess: estimate.fit.excess, error: estimate.fit.error,
+            skew: filter.skew)
+        self.line = line
+    }
+
+    private mutating func setLine(
+        _ offset: Double, _ base: Base, at now: LocalInstant, startedAt: LocalInstant
+    ) {
+        let local = now.nanoseconds &+ base.offset
+        line = OutputLine(
+            at: now,
+            reading: GroupInstant(nanoseconds: local &+ Nanoseconds(seconds: offset).count),
+            skew: filter.skew, startedAt: startedAt)
+    }
+}

@@ -1,0 +1,326 @@
+public import Timing
+
+/// A room's side of the exchange: when to ask, and what to make of the answers.
+///
+/// Schedule: 16 requests 10 ms apart when joining, then 20 a second until 3 s, then 8 a second
+/// with ±20 % random spacing (2 a second when idle), so that no periodic disturbance stays hidden.
+/// A burst again on demand and after a silence; back-off to one a second while nobody answers.
+///
+/// The kernel tells when a packet left only after it left: our own stamp arrives from the error
+/// queue, the leader's with its next reply. An exchange is held back until both are known or
+/// cannot come any more; in the joining burst that costs 10 ms.
+public struct ClockFollower: Sendable {
+    public enum Effect: Equatable, Sendable {
+        /// Send it now; `t1` is the instant given to the call that returned it.
+        case send(TimeRequest)
+        /// The line goes on like this; supersedes what was published before.
+        case publish(SharedClock)
+    }
+
+    public static let burstLength = 16
+    public static let burstSpacing = Nanoseconds.milliseconds(10)
+    static let joinSpacing = Nanoseconds.milliseconds(50)
+    static let joinSpan = Nanoseconds.seconds(3)
+    static let activeSpacing = Nanoseconds.milliseconds(125)
+    static let idleSpacing = Nanoseconds.milliseconds(500)
+    /// Nobody answers: at this pace, at first and after ``patience``.
+    static let silentSpacing = Nanoseconds.milliseconds(250)
+    static let deafSpacing = Nanoseconds.seconds(1)
+    static let patience = Nanoseconds.seconds(10)
+    /// An answer after a silence of this length is followed by a burst.
+    static let silence = Nanoseconds.seconds(2)
+    /// Requests that an answer may still come to.
+    static let outstandingLimit = 64
+    /// How long an exchange waits for transmit stamps: two idle periods and a round trip.
+    static let holdLimit = Nanoseconds.milliseconds(1_200)
+    /// How long our own transmit stamp may take. The kernel delivers it in a fraction of that.
+    static let ownStampLimit = Nanoseconds.milliseconds(50)
+
+    private struct Exchange {
+        var sequence: UInt32
+        var sentAt: LocalInstant
+        var t1Kernel: LocalInstant?
+        var answer: Answer?
+    }
+    private struct Answer {
+        var reply: TimeReply
+        var t4: LocalInstant
+        var isKernelStamp: Bool
+        var t3Kernel: GroupInstant?
+        /// No stamp can come any more: a later reply arrived without it.
+        var isFinal: Bool
+    }
+
+    private var estimator: ClockEstimator
+    private var random: SplitMix64
+    private var exchanges: [Exchange] = []
+    private var nextSequence: UInt32
+    private var nextSend: LocalInstant
+    private var burstLeft = Self.burstLength
+    private var joinedAt: LocalInstant?
+    private var askedSince: LocalInstant
+    private var lastAnswer: LocalInstant?
+    private var isIdle = false
+    private var kernelTransmits = false
+    private var kernelReceives = false
+    private var leaderEpoch: UInt64?
+    private var counts = ClockStatistics()
+    private var published: SharedClock?
+
+    /// - Parameters:
+    ///   - start: local time now; the first request is due at once.
+    ///   - seed: of the first sequence number and of the spacing.
+    ///   - stored: skew known from an earlier session with this leader.
+    public init(start: LocalInstant, seed: UInt64, stored: StoredSkew = .unknown) {
+        self.estimator = ClockEstimator(stored: stored)
+        self.random = SplitMix64(seed: seed)
+        self.nextSequence = UInt32(truncatingIfNeeded: random.next())
+        self.nextSend = start
+        self.askedSince = start
+    }
+
+    // MARK: - Input
+
+    /// A reply has arrived.
+    ///
+    /// - Parameters:
+    ///   - t4: when, by the local clock.
+    ///   - isKernelStamp: whether the kernel says so, or the program.
+    ///   - now: local time of this call.
+    public mutating func receive(
+        _ reply: TimeReply, t4: LocalInstant, isKernelStamp: Bool, at now: LocalInstant
+    ) -> [Effect] {
+        // Also ends duplicates: an exchange takes one answer.
+        guard
+            var index = exchanges.firstIndex(where: {
+                $0.sequence == reply.sequence && $0.sentAt == reply.t1 && $0.answer == nil
+            })
+        else {
+            counts.ignored += 1
+            return []
+        }
+        counts.answered += 1
+        kernelReceives = isKernelStamp
+        noteAnswer(at: now)
+        if reply.epoch != leaderEpoch {
+            // Samples of two lines do not mix; those still held back belong to the old one.
+            leaderEpoch = reply.epoch
+            exchanges.removeAll { $0.answer != nil }
+            index = exchanges.firstIndex { $0.sequence == reply.sequence } ?? 0
+            estimator.leaderChanged(epoch: reply.epoch, at: now)
+            if published != nil { burst(at: now) }
+        }
+        exchanges[index].answer = Answer(
+            reply: reply, t4: t4, isKernelStamp: isKernelStamp, t3Kernel: nil, isFinal: false)
+        settleEarlier(with: reply)
+        return complete(at: now)
+    }
+
+    /// The kernel's stamp of our request `sequence`.
+    public mutating func transmitted(
+        sequence: UInt32, at t1: LocalInstant, now: LocalInstant
+    ) -> [Effect] {
+        kernelTransmits = true
+        guard let index = exchanges.firstIndex(where: { $0.sequence == sequence }),
+            t1 >= exchanges[index].sentAt, t1 - exchanges[index].sentAt < Self.ownStampLimit
+        else { return [] }
+        exchanges[index].t1Kernel = t1
+        return exchanges[index].answer == nil ? [] : complete(at: now)
+    }
+
+    /// Sends what is due, gives up waiting for stamps, keeps the line moving.
+    public mutating func advance(to now: LocalInstant) -> [Effect] {
+        var effects = complete(at: now)
+        if now >= nextSend { effects.insert(.send(ask(at: now)), at: 0) }
+        estimator.advance(to: now)
+        if let effect = publication(at: now) { effects.append(effect) }
+        return effects
+    }
+
+    /// 16 requests 10 ms apart from now on; before a scheduled start.
+    public mutating func burst(at now: LocalInstant) {
+        burstLeft = Self.burstLength
+        nextSend = min(nextSend, now)
+    }
+
+    /// Nothing plays: a lower rate will do.
+    public mutating func setIdle(_ isIdle: Bool, at now: LocalInstant) {
+        guard isIdle != self.isIdle else { return }
+        self.isIdle = isIdle
+        if !isIdle { nextSend = min(nextSend, now + Self.activeSpacing) }
+    }
+
+    /// The machine was suspended: measures anew.
+    public mutating func localClockJumped(at now: LocalInstant) -> [Effect] {
+        exchanges.removeAll()
+        estimator.localClockJumped(at: now)
+        burst(at: now)
+        return publication(at: now).map { [$0] } ?? []
+    }
+
+    /// When ``advance(to:)`` has something to do.
+    public var nextDeadline: LocalInstant {
+        var next = nextSend
+        if let solve = estimator.nextDeadline { next = min(next, solve) }
+        if let published, published.quality >= .acquiring, let last = counts.lastAcceptedAt {
+            next = min(next, last + ClockEstimator.silence + Nanoseconds(1))
+        }
+        return next
+    }
+
+    // MARK: - Output
+
+    public func sharedClock(at now: LocalInstant) -> SharedClock? {
+        estimator.sharedClock(at: now)
+    }
+
+    public var storedSkew: StoredSkew { estimator.storedSkew }
+
+    public func statistics(at now: LocalInstant) -> ClockStatistics {
+        var all = counts
+        let skew = estimator.storedSkew
+        all.quality = estimator.quality(at: now)
+        all.restarts = estimator.restarts
+        all.roundTripFloor = estimator.roundTripFloor ?? .zero
+        all.skewPartsPerMillion = skew.skew * 1e6
+        all.skewDeviationPartsPerMillion = skew.deviation * 1e6
+        all.bound = estimator.bound(at: now) ?? .zero
+        all.expectedError = estimator.expectedError ?? .zero
+        all.deviation = estimator.deviation
+        all.age = counts.lastAcceptedAt.map { now - $0 } ?? .zero
+        all.leaderEpoch = leaderEpoch ?? 0
+        return all
+    }
+
+    // MARK: -
+
+    private mutating func noteAnswer(at now: LocalInstant) {
+        if joinedAt == nil { joinedAt = now }
+        // The first answer of all is part of the joining burst, unless that went unheard.
+        let since = lastAnswer ?? askedSince
+        if now - since > Self.silence { burst(at: now) }
+        lastAnswer = now
+    }
+
+    private mutating func ask(at now: LocalInstant) -> TimeRequest {
+        let sequence = nextSequence
+        nextSequence &+= 1
+        if exchanges.count >= Self.outstandingLimit { exchanges.removeFirst() }
+        exchanges.append(Exchange(sequence: sequence, sentAt: now))
+        counts.sent += 1
+        nextSend = now + spacing(at: now)
+        return TimeRequest(
+            sequence: sequence, t1: now,
+            stamps: StampClass(receive: kernelReceives, transmit: kernelTransmits))
+    }
+
+    private mutating func spacing(at now: LocalInstant) -> Nanoseconds {
+        if burstLeft > 1 {
+            burstLeft -= 1
+            return Self.burstSpacing
+        }
+        burstLeft = 0
+        let quiet = now - (lastAnswer ?? askedSince)
+        if quiet > Self.patience { return jittered(Self.deafSpacing) }
+        if quiet > Self.silence { return jittered(Self.silentSpacing) }
+        if let joinedAt, now - joinedAt > Self.joinSpan {
+            return jittered(isIdle ? Self.idleSpacing : Self.activeSpacing)
+        }
+        return Self.joinSpacing
+    }
+
+    private mutating func jittered(_ spacing: Nanoseconds) -> Nanoseconds {
+        Nanoseconds(spacing.count * 4 / 5 + Int64(random.next() % UInt64(spacing.count * 2 / 5)))
+    }
+
+    /// What a reply says about the exchanges before it.
+    private mutating func settleEarlier(with reply: TimeReply) {
+        for index in exchanges.indices where exchanges[index].answer != nil {
+            let distance = Int32(bitPattern: reply.sequence &- exchanges[index].sequence)
+            guard distance > 0 else { continue }
+            if let previous = reply.previous, previous.sequence == exchanges[index].sequence,
+                previous.t3 >= exchanges[index].answer!.reply.t3
+            {
+                exchanges[index].answer!.t3Kernel = previous.t3
+            }
+            exchanges[index].answer!.isFinal = true
+        }
+    }
+
+    /// Turns exchanges into samples that need not wait any longer.
+    private mutating func complete(at now: LocalInstant) -> [Effect] {
+        var isChanged = false
+        var index = 0
+        while index < exchanges.count {
+            let exchange = exchanges[index]
+            guard let answer = exchange.answer, !mustWait(exchange, answer, now) else {
+                index += 1
+                continue
+            }
+            exchanges.remove(at: index)
+            isChanged = true
+            take(exchange, answer, at: now)
+        }
+        guard isChanged, let effect = publication(at: now) else { return [] }
+        return [effect]
+    }
+
+    private func mustWait(_ exchange: Exchange, _ answer: Answer, _ now: LocalInstant) -> Bool {
+        let age = now - exchange.sentAt
+        if kernelTransmits, exchange.t1Kernel == nil, age < Self.ownStampLimit { return true }
+        let isComing = answer.reply.stamps == .kernel && !answer.isFinal
+        return isComing && age < Self.holdLimit
+    }
+
+    private mutating func take(_ exchange: Exchange, _ answer: Answer, at now: LocalInstant) {
+        let here = StampClass(
+            receive: answer.isKernelStamp, transmit: exchange.t1Kernel != nil)
+        let there = StampClass(
+            receive: answer.reply.stamps != .program, transmit: answer.t3Kernel != nil)
+        let sample = ExchangeSample(
+            t1: exchange.t1Kernel ?? exchange.sentAt, t2: answer.reply.t2,
+            t3: answer.t3Kernel ?? answer.reply.t3, t4: answer.t4, stamps: min(here, there))
+        counts.stamps = sample.stamps
+        counts.roundTrip = sample.roundTrip
+        switch estimator.receive(sample, at: now) {
+        case .accepted:
+            counts.accepted += 1
+            counts.lastAcceptedAt = now
+        case .rejected:
+            counts.rejected += 1
+        case .restarted:
+            counts.rejected += 1
+            counts.lastAcceptedAt = now
+            burst(at: now)
+        }
+    }
+
+    /// The clock, when it is not the one published last.
+    private mutating func publication(at now: LocalInstant) -> Effect? {
+        guard let clock = estimator.sharedClock(at: now) else { return nil }
+        if let published, published.map == clock.map, published.quality == clock.quality,
+            published.epoch == clock.epoch,
+            clock.quality != .holdover
+                || now - published.estimatedAt < .seconds(1)
+        {
+            return nil
+        }
+        published = clock
+        return .publish(clock)
+    }
+}
+
+/// Steele, Lea, Flood (OOPSLA 2014); enough for spacing packets.
+struct SplitMix64: Sendable {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,107 @@
+public import Timing
+
+/// The leader's side of the exchange: what to answer to a request.
+///
+/// The kernel says when a reply left only after it left, so the stamp travels in the next reply to
+/// the same peer. What must be remembered for that is bounded: ``peerLimit`` peers, the newest
+/// replacing the oldest. A peer that was dropped loses one transmit stamp and nothing else.
+public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
+    /// A group of 200 rooms, five times over; 64 KiB.
+    public static var peerLimit: Int { 1024 }
+    /// Replies whose transmit stamp is still to come. The kernel delivers one within a fraction
+    /// of a millisecond.
+    static var pendingLimit: Int { 256 }
+
+    private struct LastReply {
+        var peer: Peer
+        var sequence: UInt32
+        var epoch: UInt64
+        var transmitted: LocalInstant?
+    }
+    private struct Pending {
+        var packet: UInt32
+        var slot: Int
+        var sequence: UInt32
+    }
+
+    private var slots: [LastReply] = []
+    private var slotOfPeer: [Peer: Int] = [:]
+    private var nextSlot = 0
+    private var pending: [Pending] = []
+    private var nextPending = 0
+    private var deliversTransmitStamps = false
+
+    public private(set) var answered = 0
+
+    public init() {}
+
+    /// The answer to `request`.
+    ///
+    /// - Parameters:
+    ///   - peer: where it came from.
+    ///   - arrival: when, by the local clock.
+    ///   - isKernelStamp: whether the kernel says so, or the program.
+    ///   - departure: local time now, just before the reply is sent.
+    ///   - packet: the number by which ``transmitted(packet:at:)`` will name this reply.
+    ///   - clock: the group clock.
+    /// - Returns: `nil` while the group clock is unknown here.
+    public mutating func reply(
+        to request: TimeRequest, from peer: Peer, arrival: LocalInstant, isKernelStamp: Bool,
+        departure: LocalInstant, packet: UInt32, clock: SharedClock
+    ) -> TimeReply? {
+        guard clock.quality != .none else { return nil }
+        let slot = slot(of: peer)
+        let last = slots[slot]
+        var previous: TimeReply.Transmission?
+        if last.epoch == clock.epoch, let left = last.transmitted {
+            previous = .init(sequence: last.sequence, t3: clock.map(left))
+        }
+        slots[slot] = LastReply(
+            peer: peer, sequence: request.sequence, epoch: clock.epoch, transmitted: nil)
+        expect(Pending(packet: packet, slot: slot, sequence: request.sequence))
+        answered += 1
+        return TimeReply(
+            sequence: request.sequence, epoch: clock.epoch, t1: request.t1, t2: clock.map(arrival),
+            t3: clock.map(departure),
+            stamps: StampClass(receive: isKernelStamp, transmit: deliversTransmitStamps),
+            previous: previous)
+    }
+
+    /// The kernel's stamp of the reply that was sent as `packet`.
+    public mutating func transmitted(packet: UInt32, at instant: LocalInstant) {
+        guard let match = pending.first(where: { $0.packet == packet }) else { return }
+        deliversTransmitStamps = true
+        guard slots[match.slot].sequence == match.sequence else { return }
+        slots[match.slot].transmitted = instant
+    }
+
+    /// Packet numbers start over: no stamp of an earlier reply can be told apart from later ones.
+    public mutating func forgetPending() {
+        pending.removeAll(keepingCapacity: true)
+        nextPending = 0
+    }
+
+    private mutating func slot(of peer: Peer) -> Int {
+        if let slot = slotOfPeer[peer] { return slot }
+        let fresh = LastReply(peer: peer, sequence: 0, epoch: 0, transmitted: nil)
+        let slot = nextSlot
+        nextSlot = (nextSlot + 1) % Self.peerLimit
+        if slot < slots.count {
+            slotOfPeer[slots[slot].peer] = nil
+            slots[slot] = fresh
+        } else {
+            slots.append(fresh)
+        }
+        slotOfPeer[peer] = slot
+        return slot
+    }
+
+    private mutating func expect(_ entry: Pending) {
+        if pending.count < Self.pendingLimit {
+            pending.append(entry)
+        } else {
+            pending[nextPending] = entry
+            nextPending = (nextPending + 1) % Self.pendingLimit
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import Timing
+
+/// The line the rest of the room lives by: continuous, never running backwards, never stepped
+/// once it is in use.
+///
+/// The estimate may move; the line only leans towards it. Inside ±`excess` the measurements cannot
+/// contradict the line, so it coasts on the known skew and drifts to the middle slowly: temporary
+/// changes of a wireless path stay nearly invisible.
+///
+///     e = estimate − line,  edge = e beyond ±excess
+///     rate − 1 = skew + clip(edge/τ + (e − edge)/τᵢₙ, ±limit)
+struct OutputLine: Equatable, Sendable {
+    /// Until this age the line may be set to the estimate instead of leaning: nobody plays by it.
+    static let settling = Nanoseconds.milliseconds(300)
+    /// A join inside a burst of delay: the line may be set anew within this age …
+    static let youth = Nanoseconds.seconds(5)
+    /// … when it is off by more than this.
+    static let youngBreak = 2e-3
+    /// Beyond this the line is given up for a new one, announced by another epoch: leaning at the
+    /// limit would take longer than a room may sound wrong.
+    static let hardBreak = 5e-3
+    /// Largest lean. 100 ppm is 0.2 cent of pitch.
+    static let limit = 100e-6
+    /// Largest lean when the line is off by more than ``farOff``.
+    static let farLimit = 500e-6
+    static let farOff = 300e-6
+    /// How often the lean is taken back while nothing new is measured. Shorter than the shortest τ.
+    static let interval = Nanoseconds.milliseconds(500)
+
+    private(set) var map: ClockMap<LocalClock, GroupClock>
+    /// When the line was set.
+    let startedAt: LocalInstant
+    /// When it was last leaned.
+    private(set) var aimedAt: LocalInstant
+    /// The part of the rate that is correction, not skew.
+    private(set) var lean = 0.0
+    /// Estimate minus line at ``aimedAt``, seconds.
+    private(set) var deviation = 0.0
+
+    init(at now: LocalInstant, reading: GroupInstant, skew: Double, startedAt: LocalInstant) {
+        self.map = ClockMap(from: now, to: reading, skew: skew)
+        self.startedAt = startedAt
+        self.aimedAt = now
+    }
+
+    /// Whether an error of `edge` seconds calls for another line instead of leaning.
+    func breaks(at now: LocalInstant, edge: Double) -> Bool {
+        let age = now - startedAt
+        return edge.magnitude > (age < Self.youth ? Self.youngBreak : Self.hardBreak)
+    }
+
+    /// Leans from `now` on; the line stays continuous.
+    ///
+    /// - Parameters:
+    ///   - deviation: estimate minus line now, seconds.
+    ///   - error: expected error of the estimate, seconds; a poor one is followed slowly.
+    mutating func aim(
+        at now: LocalInstant, deviation: Double, excess: Double, error: Double, skew: Double
+    ) {
+        let age = max(0, (now - startedAt).seconds)
+        let edge = Self.edge(deviation, excess)
+        let slow = 1.5 * min(max(error / 3e-6, 0.5), 8)
+        let inside = min(90, 1 + 2 * age)
+        let limit = edge.magnitude > Self.farOff ? Self.farLimit : Self.limit
+        let wanted = edge / slow + (deviation - edge) / max(inside, slow)
+        let total = skew + min(max(wanted, -limit), limit)
+        let rate = min(max(total, -Self.farLimit), Self.farLimit)
+        map = map.reanchored(at: now)
+        map.skew = rate
+        lean = rate - skew
+        aimedAt = now
+        self.deviation = deviation
+    }
+
+    /// Follows the skew alone, when there is no estimate to lean to.
+    mutating func coast(at now: LocalInstant, skew: Double) {
+        map = map.reanchored(at: now)
+        map.skew = skew
+        lean = 0
+        aimedAt = now
+    }
+
+    /// The part of `deviation` that lies outside ±`excess`.
+    static func edge(_ deviation: Double, _ excess: Double) -> Double {
+        deviation > excess ? deviation - excess : deviation < -excess ? deviation + excess : 0
+    }
+}

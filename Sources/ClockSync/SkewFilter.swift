@@ -1,0 +1,52 @@
+/// What is known of a leader's rate against ours, to be kept on disk between sessions.
+public struct StoredSkew: Equatable, Sendable {
+    /// Leader's rate against ours, minus one.
+    public var skew: Double
+    /// Standard deviation. Crystals age and warm up: 2e-6 is right for yesterday's value.
+    public var deviation: Double
+
+    public init(skew: Double, deviation: Double = 2e-6) {
+        self.skew = skew
+        self.deviation = deviation
+    }
+
+    /// Two ordinary crystals: ±60 ppm.
+    public static let unknown = StoredSkew(skew: 0, deviation: 60e-6)
+}
+
+/// A scalar Kalman filter of the skew; smooths what the windows say.
+struct SkewFilter: Equatable, Sendable {
+    /// Random walk of a crystal, per √s.
+    static let walk = 0.02e-6
+    /// No crystal is further off; a virtual machine's clock may claim to be.
+    static let limit = 400e-6
+
+    private(set) var skew: Double
+    private(set) var variance: Double
+
+    init(_ stored: StoredSkew) {
+        let isSound = stored.skew.magnitude <= Self.limit && stored.deviation > 0
+        let known = isSound ? stored : .unknown
+        skew = known.skew
+        variance = min(known.deviation, StoredSkew.unknown.deviation)
+        variance *= variance
+    }
+
+    /// After a break the crystals are still the same ones.
+    mutating func loosen() { variance = max(variance, 4e-12) }
+
+    mutating func advance(by seconds: Double) { variance += Self.walk * Self.walk * seconds }
+
+    /// - Parameter interval: seconds since the update before; overlapping windows repeat themselves.
+    mutating func update(with fit: EnvelopeFit, after interval: Double) {
+        guard fit.span > 0.02 else { return }
+        let noise = 2 * fit.noise / fit.span
+        let ramp = EnvelopeSolver.ramp * fit.span / 2
+        let lopsided = 0.42 * fit.excess / fit.span
+        let overlap = max(1, fit.span / (8 * max(interval, 1e-3)))
+        let measured = (noise * noise + ramp * ramp + lopsided * lopsided) * overlap
+        let gain = variance / (variance + measured)
+        skew = min(max(skew + gain * (fit.skew - skew), -Self.limit), Self.limit)
+        variance *= 1 - gain
+    }
+}

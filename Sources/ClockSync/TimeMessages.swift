@@ -1,0 +1,60 @@
+public import Timing
+
+/// A follower asks for the time.
+public struct TimeRequest: Equatable, Sendable {
+    public var sequence: UInt32
+    /// When it was sent, by the follower's own clock as the program read it. The leader returns it
+    /// untouched; a reply that does not know it is not an answer to this request.
+    public var t1: LocalInstant
+    /// What the follower's socket delivers, for the leader's status.
+    public var stamps: StampClass
+
+    public init(sequence: UInt32, t1: LocalInstant, stamps: StampClass) {
+        self.sequence = sequence
+        self.t1 = t1
+        self.stamps = stamps
+    }
+}
+
+/// The leader's answer to one ``TimeRequest``.
+public struct TimeReply: Equatable, Sendable {
+    public var sequence: UInt32
+    /// Changes whenever the leader's line is not the continuation of what it was: another leader,
+    /// a restart, a suspend.
+    public var epoch: UInt64
+    /// As in the request.
+    public var t1: LocalInstant
+    /// When the request arrived.
+    public var t2: GroupInstant
+    /// When the program was about to send this reply.
+    public var t3: GroupInstant
+    /// What the leader's socket delivers. ``StampClass/kernel``: the kernel's transmit stamp of
+    /// this reply follows in the next one.
+    public var stamps: StampClass
+    /// The kernel's transmit stamp of the reply before, which was not known when that was sent
+    /// (interleaved mode, RFC 9769).
+    public var previous: Transmission?
+
+    public struct Transmission: Equatable, Sendable {
+        public var sequence: UInt32
+        public var t3: GroupInstant
+
+        public init(sequence: UInt32, t3: GroupInstant) {
+            self.sequence = sequence
+            self.t3 = t3
+        }
+    }
+
+    public init(
+        sequence: UInt32, epoch: UInt64, t1: LocalInstant, t2: GroupInstant, t3: GroupInstant,
+        stamps: StampClass, previous: Transmission?
+    ) {
+        self.sequence = sequence
+        self.epoch = epoch
+        self.t1 = t1
+        self.t2 = t2
+        self.t3 = t3
+        self.stamps = stamps
+        self.previous = previous
+    }
+}
