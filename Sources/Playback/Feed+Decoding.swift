@@ -1,0 +1,214 @@
+import Playout
+import RealTime
+import Synchronization
+import Timing
+
+/// The decoding side of a feed: everything here runs on the feed's own queue.
+extension Feed {
+    /// Frames decoded at once: about what a packet of the larger codecs holds.
+    static let chunkFrames = 4_096
+    /// A voice is full enough to start with half a second: a hundred times what one wake-up of a
+    /// busy machine is late.
+    static let fillSeconds = 0.5
+    /// Longest sleep while playing; two wake-ups a second.
+    static let longestNap = Nanoseconds.milliseconds(500)
+    static let shortestNap = Nanoseconds.milliseconds(10)
+    /// While a command is on its way through the output thread, a few periods.
+    static let commandNap = Nanoseconds.milliseconds(30)
+    /// A paused feed has nothing to look after.
+    static let idleNap = Nanoseconds.seconds(3_600)
+    /// How long to wait for a slot that another voice is just giving back.
+    static let slotPatience = Nanoseconds.seconds(2)
+
+    func run() async {
+        let scratch = UnsafeMutableBufferPointer<Float>.allocate(capacity: 2 * Self.chunkFrames)
+        do throws(PlaybackError) {
+            let voice = try await claimVoice()
+            let position = try open()
+            voice.ring.reset(firstFrame: position)
+            control.withLock { control in
+                control.voice = voice
+                if let start = control.start { voice.start(start) }
+            }
+            try await feed(voice, scratch)
+        } catch {
+            settle(.failed(error))
+            if !isCancelled { events(self, .failed(error)) }
+        }
+        scratch.deallocate()
+        source = nil
+        close()
+    }
+
+    private var isCancelled: Bool { control.withLock { $0.isCancelled } }
+
+    /// Gives the voice back and ends all waiting.
+    private func close() {
+        let voice = control.withLock { control in
+            defer { control.voice = nil }
+            control.isCancelled = true
+            return control.voice
+        }
+        voice?.release()
+        settle(.ended)
+        events(self, .closed)
+    }
+
+    private func settle(_ filling: Filling) {
+        for waiter in control.withLock({ $0.takeWaiters(filling) }) {
+            waiter.resume(returning: filling)
+        }
+    }
+
+    /// A voice of the port; waits a little for one that is being given back.
+    private func claimVoice() async throws(PlaybackError) -> Voice {
+        let deadline = output.now() + Self.slotPatience
+        while !isCancelled {
+            if let voice = output.port.makeVoice(sampleRate: format.sampleRate, rate: rate) {
+                return voice
+            }
+            guard output.now() < deadline else { break }
+            await nap(Self.shortestNap)
+        }
+        throw PlaybackError(.outputBusy, "all voices of the output are in use")
+    }
+
+    /// Opens the source and positions it where the line will be once frames can be heard.
+    private func open() throws(PlaybackError) -> Int64 {
+        do throws(MediaError) {
+            let source = try item.asset.opener.open(item.asset.location)
+            var position = firstFrame
+            if let frame = lineFrame(in: output.latency) {
+                position = max(position, Int64(saturating: frame) - Self.historyFrames)
+            }
+            if let count = format.frameCount { position = min(position, count) }
+            try source.seek(toFrame: position)
+            self.source = source
+            return position
+        } catch {
+            throw PlaybackError(
+                .mediaFailed, "\(item.asset.location) cannot be opened", underlying: error)
+        }
+    }
+
+    /// Where the line is `ahead` of now, in frames; `nil` without a line.
+    private func lineFrame(in ahead: Nanoseconds) -> Double? {
+        guard let start = control.withLock({ $0.isStopped ? nil : $0.start }) else { return nil }
+        let at = output.reading(of: start.clock, at: output.now() + ahead)
+        return start.line.frame(at: at, sampleRate: format.sampleRate)
+    }
+
+    /// Fills the ring whenever there is room, until the voice has come to rest for good.
+    private func feed(
+        _ voice: Voice, _ scratch: UnsafeMutableBufferPointer<Float>
+    ) async throws(PlaybackError) {
+        let fillFrames = Int64(Double(format.sampleRate) * Self.fillSeconds)
+        let begin = voice.ring.endFrame
+        var isFinished = false
+        var isSupplied = false
+        while !Task.isCancelled {
+            while !isFinished, !Task.isCancelled, voice.ring.writableFrames >= Self.chunkFrames {
+                isFinished = try !decode(into: voice.ring, scratch)
+                if voice.ring.endFrame - begin >= fillFrames { announceFilled() }
+            }
+            announceFilled()
+            if Task.isCancelled { return }
+
+            let report = voice.report
+            let (isStopped, retires, hasStarted) = control.withLock {
+                ($0.isStopped, $0.retires, $0.start != nil)
+            }
+            if report.state == .ended, !isStopped {
+                events(self, .playedToEnd)
+                return
+            }
+            if retires,
+                !hasStarted || report.state == .stopped || report.state == .ended
+                    || report.state == .idle
+            {
+                return
+            }
+            // A line joined late is silent until the first frames arrive: no stall.
+            if report.state == .starved, isSupplied, !isStopped, !isFinished {
+                events(self, .starved)
+            }
+            isSupplied = report.state == .playing
+            if report.state == .starved, !isFinished, let line = lineFrame(in: .zero),
+                line > Double(voice.ring.endFrame) + Double(format.sampleRate) * Self.reachSeconds
+            {
+                events(self, .leftBehind)
+            }
+            await nap(pause(report, voice.ring, isFinished: isFinished, isStopped: isStopped))
+        }
+    }
+
+    private func announceFilled() {
+        let isNews = control.withLock { $0.filling == nil }
+        guard isNews else { return }
+        // The player first: who waited finds it already playing.
+        events(self, .filled)
+        settle(.filled)
+    }
+
+    /// Decodes one chunk; false at the end of the item.
+    private func decode(
+        into ring: FrameRing, _ scratch: UnsafeMutableBufferPointer<Float>
+    ) throws(PlaybackError) -> Bool {
+        do throws(MediaError) {
+            let count = try source?.read(into: scratch) ?? 0
+            if count == 0 {
+                ring.finish()
+                return false
+            }
+            // There is room: only this task fills the ring, and it looked.
+            let written = ring.write(UnsafeBufferPointer(rebasing: scratch[..<(2 * count)]))
+            assert(written == count)
+            return true
+        } catch {
+            throw PlaybackError(
+                .mediaFailed, "\(item.asset.location) cannot be read", underlying: error)
+        }
+    }
+
+    /// How long nothing will be needed of us.
+    private func pause(
+        _ report: VoiceReport, _ ring: FrameRing, isFinished: Bool, isStopped: Bool
+    ) -> Nanoseconds {
+        let framesPerSecond = Double(format.sampleRate) * rate
+        switch report.state {
+        case .idle, .stopped:
+            // Not playing: until a command comes, unless one is under way to the output thread.
+            let waits = control.withLock { ($0.start != nil && !isStopped) || $0.retires }
+            return waits ? Self.commandNap : Self.idleNap
+        case .ended: return isStopped ? Self.idleNap : Self.shortestNap
+        case .starved: return Self.shortestNap
+        case .armed, .playing:
+            // A quarter of the ring, or what is left to play.
+            let quarter = Double(ring.capacityFrames / 4) / framesPerSecond
+            let rest = isFinished ? Double(report.bufferedFrames) / framesPerSecond : quarter
+            let span = Nanoseconds(seconds: min(quarter, rest))
+            let longest = isStopped ? Self.commandNap : Self.longestNap
+            return max(Self.shortestNap, min(longest, span))
+        }
+    }
+
+    /// Sleeps until the time is over or ``wake()`` is called.
+    private func nap(_ span: Nanoseconds) async {
+        let sleep = output.sleep
+        let nap = Task { await sleep(span) }
+        let isWoken = control.withLock {
+            $0.nap = nap
+            return $0.isWoken
+        }
+        if isWoken { nap.cancel() }
+        await withTaskCancellationHandler {
+            await nap.value
+        } onCancel: {
+            nap.cancel()
+        }
+        control.withLock {
+            $0.nap = nil
+            $0.isWoken = false
+        }
+    }
+}

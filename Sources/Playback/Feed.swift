@@ -1,0 +1,227 @@
+import Playout
+import RealTime
+import Synchronization
+import Timing
+
+/// Keeps one voice supplied with decoded frames.
+///
+/// A feed begins at one frame of one item and only goes forward: a seek is a new feed beside the old
+/// one, which sounds until the new one takes over. Its task opens the source, fills the ring, and
+/// then sleeps until a good part of the ring has been played; it ends, and gives voice and source
+/// back, when the item has been played, when its voice was stopped for good, or when cancelled.
+///
+/// The actor's part is the decoding (see `Feed+Decoding.swift`), on a queue of its own. The
+/// part declared here is what the player does from any thread: it only touches `control`.
+actor Feed {
+    /// How filling the ring came out.
+    enum Filling: Sendable {
+        case filled
+        case failed(PlaybackError)
+        /// Cancelled before it was full enough.
+        case ended
+    }
+
+    enum Event: Sendable {
+        /// Enough is buffered to start.
+        case filled
+        case failed(PlaybackError)
+        /// The ring ran dry while playing.
+        case starved
+        /// The last frame has left the card.
+        case playedToEnd
+        /// The line is further ahead than decoding can make good; a new feed must be made.
+        case leftBehind
+        /// The voice has been given back.
+        case closed
+    }
+
+    struct Start: Sendable {
+        var line: Line
+        var clock: SourceClock?
+        var endFrame: Int64?
+        var fadesIn: Bool
+    }
+
+    struct Control {
+        var voice: Voice?
+        /// Given to the voice as soon as there is one.
+        var start: Start?
+        var isStopped = false
+        var isCancelled = false
+        /// The feed ends once its voice has come to rest.
+        var retires = false
+        var filling: Filling?
+        var waiters: [CheckedContinuation<Filling, Never>] = []
+        var task: Task<Void, Never>?
+        var nap: Task<Void, Never>?
+        /// Something changed since the task last looked: do not sleep.
+        var isWoken = false
+    }
+
+    nonisolated let item: PlayerItem
+    nonisolated let format: MediaFormat
+    /// The first frame that will be decoded, unless the line has left it behind by then.
+    nonisolated let firstFrame: Int64
+    nonisolated let rate: Double
+    nonisolated let output: PlayerOutput
+    nonisolated let events: @Sendable (Feed, Event) -> Void
+    nonisolated let control = Mutex(Control())
+    private nonisolated let queue = DecodingQueue()
+    nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
+
+    /// Owned by the decoding alone.
+    var source: (any MediaSource)?
+
+    init(
+        item: PlayerItem, format: MediaFormat, frame: Double, rate: Double, output: PlayerOutput,
+        events: @escaping @Sendable (Feed, Event) -> Void
+    ) {
+        self.item = item
+        self.format = format
+        // Frames before the wanted one are the resampler's history: without them a start in the
+        // middle of a sound would ring.
+        self.firstFrame = max(0, Int64(saturating: frame) - Self.historyFrames)
+        self.rate = rate
+        self.output = output
+        self.events = events
+    }
+
+    /// More than half the length of the resampler's filter at the highest rate.
+    static let historyFrames: Int64 = 256
+
+    /// Begins to work. The feed's task is its own: whoever made the feed must ``cancel()`` it or let
+    /// it ``retire()``.
+    nonisolated func begin() {
+        let task = Task { await self.run() }
+        control.withLock {
+            $0.task = task
+            if $0.isCancelled { task.cancel() }
+        }
+    }
+
+    // MARK: The voice
+
+    /// Plays by `start`; before there is a voice, as soon as there is one.
+    nonisolated func start(_ start: Start) {
+        control.withLock {
+            $0.start = start
+            $0.isStopped = false
+            $0.voice?.start(start)
+        }
+        wake()
+    }
+
+    /// Falls silent at `instant` (`nil`: now); the feed can be started again.
+    nonisolated func stop(at instant: GroupInstant?) {
+        control.withLock {
+            $0.isStopped = true
+            if $0.voice == nil { $0.start = nil }
+            $0.voice?.stop(at: instant)
+        }
+        wake()
+    }
+
+    /// The feed ends when its voice has been stopped; nobody will start it again.
+    nonisolated func retire() {
+        control.withLock { $0.retires = true }
+        wake()
+    }
+
+    /// Ends at once; what sounds is faded out.
+    nonisolated func cancel() {
+        let (task, waiters) = control.withLock {
+            $0.isCancelled = true
+            return ($0.task, $0.takeWaiters(.ended))
+        }
+        task?.cancel()
+        for waiter in waiters { waiter.resume(returning: .ended) }
+    }
+
+    /// Ends waiting for the ring without ending the feed.
+    nonisolated func endWaiting() {
+        let waiters = control.withLock { control in
+            defer { control.waiters = [] }
+            return control.waiters
+        }
+        for waiter in waiters { waiter.resume(returning: .ended) }
+    }
+
+    /// Returns when enough is buffered to start, or when that will not happen.
+    nonisolated func filled() async -> Filling {
+        await withCheckedContinuation { continuation in
+            let known: Filling? = control.withLock {
+                if $0.isCancelled { return .ended }
+                if $0.filling == nil { $0.waiters.append(continuation) }
+                return $0.filling
+            }
+            if let known { continuation.resume(returning: known) }
+        }
+    }
+
+    nonisolated var isFilled: Bool {
+        control.withLock { control in
+            if case .filled = control.filling { true } else { false }
+        }
+    }
+
+    nonisolated var voice: Voice? { control.withLock { $0.voice } }
+
+    /// The end of the item, once the decoder has reached it.
+    nonisolated var endFrame: Int64? {
+        guard let ring = voice?.ring, ring.isFinished else { return nil }
+        return ring.endFrame
+    }
+
+    /// Frames that are buffered; empty without a voice.
+    nonisolated var bufferedFrames: Range<Int64> {
+        guard let ring = voice?.ring else { return 0..<0 }
+        let first = ring.firstFrame
+        return first..<max(first, ring.endFrame)
+    }
+
+    /// Whether this feed can play from `frame` on soon: it is buffered, or decoding comes by it.
+    nonisolated func reaches(_ frame: Double, rate: Double) -> Bool {
+        guard rate == self.rate, control.withLock({ !$0.isCancelled && !$0.retires }) else {
+            return false
+        }
+        let reach = Double(format.sampleRate) * Self.reachSeconds
+        let buffered = bufferedFrames
+        guard !buffered.isEmpty else {
+            return frame >= Double(firstFrame) && frame <= Double(firstFrame) + reach
+        }
+        return frame >= Double(buffered.lowerBound)
+            && frame <= Double(buffered.upperBound) + reach
+    }
+
+    /// Decoding is some ten to a hundred times faster than playing, so catching up two seconds
+    /// costs about as much as opening and seeking anew.
+    static let reachSeconds = 2.0
+
+    /// Ends the present sleep of the task.
+    nonisolated func wake() {
+        let nap = control.withLock {
+            $0.isWoken = true
+            return $0.nap
+        }
+        nap?.cancel()
+    }
+}
+
+extension Feed.Control {
+    /// Settles the filling once; who waited for it is returned, to be resumed outside the lock.
+    mutating func takeWaiters(_ filling: Feed.Filling) -> [CheckedContinuation<Feed.Filling, Never>]
+    {
+        if self.filling == nil { self.filling = filling }
+        defer { waiters = [] }
+        return waiters
+    }
+}
+
+extension Voice {
+    func start(_ start: Feed.Start) {
+        // A full command queue means that the output thread stands still; it will find the line
+        // missing, and the player sees a voice that does not play.
+        self.start(
+            start.line, clock: start.clock?.cell, endFrame: start.endFrame, fadeIn: start.fadesIn)
+    }
+}

@@ -1,0 +1,75 @@
+import Synchronization
+public import Timing
+
+/// Watching a player. Streams have a bound: who does not read loses the oldest, never the player's
+/// time.
+extension Player {
+    /// Notices that a slow observer may leave unread.
+    static let noticeLimit = 64
+
+    /// Everything the player says from now on; ends with the player.
+    public func notices() -> AsyncStream<PlayerNotice> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: PlayerNotice.self, bufferingPolicy: .bufferingNewest(Self.noticeLimit))
+        let number = state.withLock {
+            $0.observerCount += 1
+            $0.observers[$0.observerCount] = continuation
+            return $0.observerCount
+        }
+        continuation.onTermination = { [weak self] _ in
+            // The result is a value to be dropped outside the lock.
+            _ = self?.state.withLock { $0.observers.removeValue(forKey: number) }
+        }
+        return stream
+    }
+
+    /// Notices that no observer got because it did not read.
+    public var droppedNoticeCount: Int { state.withLock { $0.droppedNotices } }
+
+    func announce(_ notice: PlayerNotice, _ state: inout State) {
+        for observer in state.observers.values {
+            if case .dropped = observer.yield(notice) { state.droppedNotices += 1 }
+        }
+    }
+
+    /// Item time at every multiple of `interval`, and after each jump of more than that.
+    ///
+    /// Pull-driven: nothing runs while the consumer is busy, so it is never called twice at once.
+    /// While paused it looks once an interval. Cancelling the consuming task ends it.
+    ///
+    /// - Parameter interval: item time, at least 10 ms.
+    public func periodicTimes(every interval: MediaTime) -> PeriodicTimes {
+        PeriodicTimes(player: self, interval: interval)
+    }
+
+    public struct PeriodicTimes: AsyncSequence, Sendable {
+        public typealias Element = MediaTime
+        let player: Player
+        let interval: MediaTime
+
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(player: player, interval: Swift.max(0.01, interval.seconds), last: nil)
+        }
+
+        public struct Iterator: AsyncIteratorProtocol {
+            let player: Player
+            let interval: Double
+            var last: Int?
+
+            public mutating func next() async -> MediaTime? {
+                while !Task.isCancelled {
+                    let time = player.currentTime()
+                    let step = Int((time.seconds / interval + 1e-6).rounded(.down))
+                    if step != last {
+                        last = step
+                        return time
+                    }
+                    let rate = player.timeControlStatus == .playing ? player.rate : 1
+                    let rest = (Double(step + 1) * interval - time.seconds) / rate
+                    await player.output.sleep(Nanoseconds(seconds: Swift.max(0.001, rest)))
+                }
+                return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+import Playout
+import Synchronization
+public import Timing
+
+/// Starting, stopping and changing rate, at once or at an instant of the source clock.
+extension Player {
+    /// Plays at ``defaultRate``; waits for item and buffer where they are not ready.
+    public func play() { request(defaultRate, waits: nil) }
+
+    /// Pauses as soon as the output allows; ``currentTime()`` then stands where the sound ended.
+    public func pause() { request(0, waits: nil) }
+
+    /// Plays at `rate`, or pauses with 0; waits like ``play()``.
+    ///
+    /// - Throws: ``PlaybackError/Code/rateNotSupported``.
+    public func setRate(_ rate: Double) throws(PlaybackError) {
+        try Self.check(rate, allowsZero: true)
+        request(rate, waits: nil)
+    }
+
+    /// Plays at `rate` with whatever is buffered.
+    ///
+    /// - Throws: ``PlaybackError/Code/rateNotSupported``.
+    public func playImmediately(atRate rate: Double) throws(PlaybackError) {
+        try Self.check(rate, allowsZero: false)
+        request(rate, waits: false)
+    }
+
+    private func request(_ rate: Double, waits: Bool?) {
+        state.withLock { state in
+            setRate(rate, .setRateCalled, &state)
+            guard state.ready != nil else { return }
+            let at = output.now() + output.latency
+            if rate == 0 {
+                pause(at: reading(state, at: at), frame: nil, &state)
+            } else {
+                takeOver(waits: waits ?? state.automaticallyWaits, &state)
+            }
+        }
+    }
+
+    /// From `hostTime` on, item time `time` leaves the output, at `rate`.
+    ///
+    /// Rate 0 is a pause whose last sound ends at the host time. A host time that is past still
+    /// defines the line: the player joins where the line is now. Until the host time what sounds
+    /// goes on; a newer call replaces one that is pending. With the place prerolled and the call made
+    /// ``PlayerOutput/latency`` ahead, the first sample is exact.
+    ///
+    /// - Parameters:
+    ///   - rate: 0, or 0.5…2.
+    ///   - time: ``MediaTime/invalid``: wherever item time is at the host time.
+    ///   - hostTime: an instant of ``sourceClock``; without one, local nanoseconds. `nil`: as soon as
+    ///     the output allows.
+    /// - Throws: ``PlaybackError`` with the codes `waitsToMinimizeStalling`, `itemNotReady`,
+    ///   `noItem`, `rateNotSupported` or `timeNotNumeric`.
+    public func setRate(
+        _ rate: Double, time: MediaTime = .invalid, atHostTime hostTime: GroupInstant? = nil
+    ) throws(PlaybackError) {
+        try Self.check(rate, allowsZero: true)
+        try state.withLock { state throws(PlaybackError) in
+            guard !state.automaticallyWaits else {
+                throw PlaybackError(
+                    .waitsToMinimizeStalling,
+                    "a rate at a host time needs automaticallyWaitsToMinimizeStalling == false")
+            }
+            let (item, format) = try readyItem(state)
+            let frame = try time.isValid ? Self.frame(of: time, item, format) : nil
+            let soon = reading(state, at: output.now() + output.latency)
+            let instant = hostTime ?? soon
+            setRate(rate, .setRateCalled, &state)
+            dropTransition(&state)
+            if rate == 0 {
+                pause(at: instant, frame: frame, &state)
+                return
+            }
+            settle(&state)
+            let begin = frame ?? state.schedule.frame(at: instant, sampleRate: format.sampleRate)
+            let line = Line(itemFrame: begin, instant: instant, rate: rate)
+            // Where the sound can begin: at the line's beginning, or where it is by then.
+            let first = line.frame(at: max(instant, soon), sampleRate: format.sampleRate)
+            play(line, from: feed(for: first, rate: rate, &state), &state)
+        }
+    }
+
+    // MARK: Under the lock
+
+    func setRate(_ rate: Double, _ reason: PlayerNotice.RateChangeReason, _ state: inout State) {
+        guard state.rate != rate else { return }
+        state.rate = rate
+        announce(.rateDidChange(rate: rate, reason: reason), &state)
+    }
+
+    /// What the source clock reads at a local instant.
+    func reading(_ state: State, at instant: LocalInstant) -> GroupInstant {
+        output.reading(of: state.clock, at: instant)
+    }
+
+    /// Brings the state up to now: what was to take over has, and what was pending is forgotten.
+    func settle(_ state: inout State) {
+        let now = reading(state, at: output.now())
+        if let upcoming = state.upcoming, let last = state.schedule.lines.last {
+            if last.instant <= now {
+                retire(state.sounding, &state)
+                state.sounding = upcoming
+            } else {
+                upcoming.cancel()
+            }
+            state.upcoming = nil
+        }
+        state.schedule.settle(at: now)
+    }
+
+    /// From `instant` on item time stands at `frame`, or where it is then.
+    func pause(at instant: GroupInstant, frame: Double?, _ state: inout State) {
+        guard let format = state.item?.format else { return }
+        dropTransition(&state)
+        settle(&state)
+        let end = frame ?? state.schedule.frame(at: instant, sampleRate: format.sampleRate)
+        state.sounding?.stop(at: instant)
+        state.schedule.append(
+            Line(itemFrame: clamped(end, state), instant: instant, rate: 0))
+    }
+
+    /// Starts playing at the requested rate, or changes to it without a gap: as soon as a feed for
+    /// that rate is filled, or at once.
+    func takeOver(from frame: Double? = nil, waits: Bool, _ state: inout State) {
+        guard let format = state.item?.format, state.rate != 0 else { return }
+        dropTransition(&state)
+        let now = reading(state, at: output.now())
+        if frame == nil, state.upcoming == nil, state.schedule.lines.last?.rate == state.rate,
+            state.schedule.line(at: now).rate == state.rate
+        {
+            return
+        }
+        settle(&state)
+        let soon = reading(state, at: output.now() + output.latency)
+        let first = frame ?? state.schedule.frame(at: soon, sampleRate: format.sampleRate)
+        let feed = feed(for: first, rate: state.rate, &state)
+        state.transition = Transition(feed: feed, frame: frame)
+        if feed.isFilled || !waits { performTransition(&state) }
+    }
+
+    func performTransition(_ state: inout State) {
+        guard let transition = state.transition, let format = state.item?.format else { return }
+        state.transition = nil
+        settle(&state)
+        let instant = reading(state, at: output.now() + output.latency)
+        let frame =
+            transition.frame
+            ?? clamped(
+                state.schedule.frame(at: instant, sampleRate: format.sampleRate), state)
+        play(
+            Line(itemFrame: frame, instant: instant, rate: state.rate), from: transition.feed,
+            &state)
+        if let frame = transition.frame {
+            announce(
+                .timeJumped(to: Self.time(ofFrame: frame, sampleRate: format.sampleRate)), &state)
+        }
+    }
+
+    /// From the line's instant on, `feed` sounds by it and what sounded before is silent.
+    private func play(_ line: Line, from feed: Feed, _ state: inout State) {
+        feed.endWaiting()
+        // A beginning is played as it was mastered; everything else would begin with a click.
+        feed.start(
+            Feed.Start(
+                line: line, clock: state.clock, endFrame: state.item?.endFrame,
+                fadesIn: line.itemFrame > 0))
+        if state.prepared === feed { state.prepared = nil }
+        if state.sounding !== feed {
+            if let sounding = state.sounding {
+                // A voice that already stands keeps standing.
+                if state.schedule.lines.last?.rate != 0 { sounding.stop(at: line.instant) }
+                sounding.retire()
+            }
+            state.upcoming = feed
+        }
+        state.schedule.append(line)
+    }
+
+    /// A feed that can play from `frame`: the prerolled one, the one that is paused there, or a new
+    /// one.
+    private func feed(for frame: Double, rate: Double, _ state: inout State) -> Feed {
+        if let prepared = state.prepared {
+            let ahead = Double(prepared.firstFrame) - frame
+            let reach = Feed.reachSeconds * Double(prepared.format.sampleRate)
+            if prepared.reaches(frame, rate: rate)
+                || (prepared.rate == rate && ahead > 0 && ahead < reach)
+            {
+                return prepared
+            }
+            prepared.cancel()
+            state.prepared = nil
+        }
+        let line = state.schedule.lines[state.schedule.lines.count - 1]
+        if let paused = state.sounding, line.rate == 0, paused.reaches(frame, rate: rate) {
+            return paused
+        }
+        return makeFeed(frame: frame, rate: rate, state)
+    }
+
+    func makeFeed(frame: Double, rate: Double, _ state: State) -> Feed {
+        guard let (item, format) = state.ready else {
+            preconditionFailure("a feed is made only for an item that is ready")
+        }
+        let feed = Feed(
+            item: item, format: format, frame: clamped(frame, state), rate: rate, output: output
+        ) { [weak self] feed, event in
+            self?.receive(event, from: feed)
+        }
+        feed.begin()
+        return feed
+    }
+
+    /// Lets a feed end in its own time.
+    func retire(_ feed: Feed?, _ state: inout State) {
+        guard let feed else { return }
+        feed.retire()
+        state.outgoing.append(feed)
+    }
+
+    func dropTransition(_ state: inout State) {
+        guard let transition = state.transition else { return }
+        state.transition = nil
+        if transition.feed !== state.sounding, transition.feed !== state.prepared {
+            transition.feed.cancel()
+        }
+    }
+
+    func dropPrepared(_ state: inout State) {
+        state.prepared?.cancel()
+        state.prepared = nil
+    }
+}

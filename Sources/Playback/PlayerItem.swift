@@ -1,0 +1,90 @@
+public import Playout
+import Synchronization
+public import Timing
+
+/// How an asset is being presented: one asset may have many items, an item has one player.
+public final class PlayerItem: Sendable {
+    public enum Status: Equatable, Sendable {
+        case unknown, readyToPlay, failed
+    }
+
+    public let asset: Asset
+    /// Where playing forward ends, if before the end of the asset; ``MediaTime/invalid`` otherwise.
+    public let forwardPlaybackEndTime: MediaTime
+
+    private struct State {
+        var status = Status.unknown
+        var error: PlaybackError?
+        var format: MediaFormat?
+        weak var player: Player?
+    }
+    private let state = Mutex(State())
+
+    /// Reads nothing; the player loads the item when it gets it.
+    public init(asset: Asset, forwardPlaybackEndTime: MediaTime = .invalid) {
+        self.asset = asset
+        self.forwardPlaybackEndTime = forwardPlaybackEndTime
+    }
+
+    public var status: Status { state.withLock { $0.status } }
+    /// Why ``status`` is failed.
+    public var error: PlaybackError? { state.withLock { $0.error } }
+    /// `nil` until the item is ready.
+    public var format: MediaFormat? { state.withLock { $0.format } }
+    /// ``MediaTime/indefinite`` until the item is ready, and for a live stream.
+    public var duration: MediaTime { format?.duration ?? .indefinite }
+
+    /// What can be played now without decoding further.
+    public var loadedTimeRanges: [TimeRange] {
+        state.withLock { $0.player }?.loadedTimeRanges(of: self) ?? []
+    }
+
+    /// The item's whole length: every place in a file can be sought.
+    public var seekableTimeRanges: [TimeRange] {
+        duration.isNumeric ? [TimeRange(start: .zero, duration: duration)] : []
+    }
+
+    /// Loads the item and returns when it is ready to play; at once when it already is.
+    public func ready() async throws(PlaybackError) {
+        if status == .readyToPlay { return }
+        do throws(PlaybackError) {
+            let format = try await asset.load(.format)
+            state.withLock {
+                $0.format = format
+                $0.status = .readyToPlay
+                $0.error = nil
+            }
+        } catch {
+            fail(error)
+            throw error
+        }
+    }
+
+    func fail(_ error: PlaybackError) {
+        state.withLock {
+            $0.status = .failed
+            $0.error = error
+        }
+    }
+
+    /// Makes `player` the item's player; false when it has another one.
+    func claim(for player: Player) -> Bool {
+        state.withLock {
+            if let owner = $0.player, owner !== player { return false }
+            $0.player = player
+            return true
+        }
+    }
+
+    func unclaim() { state.withLock { $0.player = nil } }
+
+    /// The first frame that is not played; `nil` when only the source knows.
+    var endFrame: Int64? {
+        guard let format else { return nil }
+        let forced =
+            forwardPlaybackEndTime.isNumeric
+            ? forwardPlaybackEndTime.frame(atSampleRate: format.sampleRate) : nil
+        guard let forced else { return format.frameCount }
+        return max(0, min(forced, format.frameCount ?? .max))
+    }
+}

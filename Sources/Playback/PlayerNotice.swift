@@ -1,0 +1,21 @@
+public import Timing
+
+/// What a player says by itself.
+public enum PlayerNotice: Sendable {
+    /// The item's status changed; `nil` without an item.
+    case itemStatusDidChange(PlayerItem.Status?)
+    case rateDidChange(rate: Double, reason: RateChangeReason)
+    /// Item time did not continue from where it was: a seek, or a line joined late.
+    case timeJumped(to: MediaTime)
+    case didPlayToEnd
+    case failedToPlayToEnd(PlaybackError)
+    /// The decoder did not keep up; playback waits, pauses or rejoins its line.
+    case playbackStalled
+
+    public enum RateChangeReason: Sendable {
+        case setRateCalled
+        /// The item cannot play, or its end was reached.
+        case setRateFailed
+        case itemEnded
+    }
+}

@@ -1,0 +1,58 @@
+public import Playout
+public import RealTime
+public import Timing
+
+/// Which clock drives item time.
+public enum SourceClock: Sendable {
+    /// A clock shared with other players, here or elsewhere; the output is resampled to it.
+    case shared(ClockCell)
+
+    var cell: ClockCell {
+        switch self {
+        case .shared(let cell): cell
+        }
+    }
+}
+
+/// Where a player sounds, and what it needs of the machine around it.
+///
+/// Time arrives from outside so that a test can let a night pass in a second.
+public struct PlayerOutput: Sendable {
+    /// The output; several players may share one, each item has a voice of its own.
+    public let port: OutputPort
+    /// The local clock; any thread.
+    public let now: @Sendable () -> LocalInstant
+    /// Returns after that much of the local clock, or at once when the task is cancelled.
+    public let sleep: @Sendable (Nanoseconds) async -> Void
+
+    public init(
+        port: OutputPort, now: @escaping @Sendable () -> LocalInstant,
+        sleep: @escaping @Sendable (Nanoseconds) async -> Void = PlayerOutput.taskSleep
+    ) {
+        self.port = port
+        self.now = now
+        self.sleep = sleep
+    }
+
+    /// `Task.sleep`.
+    public static let taskSleep: @Sendable (Nanoseconds) async -> Void = { span in
+        try? await Task.sleep(for: .nanoseconds(Swift.max(0, span.count)))
+    }
+
+    /// How far ahead an instant must lie for every sample from it on to be heard: what the card
+    /// queues, two periods for the command to be seen, and a margin for a busy machine.
+    public var latency: Nanoseconds {
+        let format = port.format
+        let frames = Int64(format.bufferFrames + 2 * format.periodFrames)
+        let queued = Nanoseconds(frames * 1_000_000_000 / Int64(max(1, format.sampleRate)))
+        return queued + Self.schedulingMargin
+    }
+
+    /// Ordinary wake-up lateness of a loaded two-core machine, p99.9.
+    static let schedulingMargin = Nanoseconds.milliseconds(5)
+
+    /// What the driving clock reads: without a shared clock, local time.
+    func reading(of clock: SourceClock?, at now: LocalInstant) -> GroupInstant {
+        clock?.cell.load().map(now) ?? GroupInstant(nanoseconds: now.nanoseconds)
+    }
+}
