@@ -34,6 +34,8 @@ struct PeriodTimes: BitwiseCopyable {
     private var line = Line(itemFrame: 0, instant: GroupInstant(nanoseconds: 0))
     /// Takes over at its instant while another line is playing.
     private var nextLine: Line?
+    /// It does not meet the line that is playing: the dip leads to it.
+    private var jumps = false
     private var stopInstant: GroupInstant?
     private var stopsNow = false
     private var isReleasing = false
@@ -76,6 +78,7 @@ struct PeriodTimes: BitwiseCopyable {
             nextLine = nil
             state = .armed
             isDipping = false
+            jumps = false
             needsAnchor = true
             level = 0
             unsafe position = command.line.itemFrame
@@ -120,6 +123,7 @@ struct PeriodTimes: BitwiseCopyable {
         guard state == .playing || state == .starved else { return }
         level = 0
         isDipping = false
+        jumps = false
         needsAnchor = true
     }
 
@@ -182,7 +186,7 @@ struct PeriodTimes: BitwiseCopyable {
         let next = timeline.servoed(error: error, known: known, duration: period.duration)
         let target = unsafe source.clock == nil ? 0 : next
         var begin = 0
-        if let nextLine {
+        if let nextLine, !isDipping {
             let time = timePath(period, to: nextLine.instant, next: target)
             begin = time.firstIndex(reaching: 0, count: period.count)
             if begin < period.count {
@@ -241,20 +245,23 @@ struct PeriodTimes: BitwiseCopyable {
             bend: step * (next - timeline.skew) / (2 * Double(period.count)))
     }
 
-    /// Puts `new` in force at output frame `k`: continuously when it nearly meets the old line.
+    /// Puts `new` in force at output frame `k`, continuously when it nearly meets the old line; a
+    /// jump begins with a fade on the old line.
     private mutating func change(to new: Line, at k: Int, _ period: PeriodTimes, next: Double) {
+        let running = line
         let old = unsafe path(period, next: next)
-        let before = Double(old.base) + old.offset(k)
         line = new
-        nextLine = nil
         let fresh = unsafe path(period, next: next)
         let sampleRate = unsafe source?.sampleRate ?? 1
-        let ahead = (Double(fresh.base) + fresh.offset(k) - before) / (sampleRate * new.rate)
+        let ahead =
+            (Double(fresh.base - old.base) + fresh.offset(k) - old.offset(k))
+            / (sampleRate * new.rate)
         if ahead > Timeline.slewLimit || ahead < -Timeline.slewLimit {
-            // Nothing of the old line can be faded out any more behind this frame, so the dip is
-            // entered from silence: the jump costs one edge of the old signal.
-            level = 0
+            line = running
+            isDipping = true
+            jumps = true
         } else {
+            nextLine = nil
             timeline.shift(bySeconds: -ahead)
         }
     }
@@ -388,6 +395,11 @@ struct PeriodTimes: BitwiseCopyable {
             if isDipping, level == 0 {
                 isDipping = false
                 needsAnchor = true
+                if jumps, let nextLine {
+                    line = nextLine
+                    self.nextLine = nil
+                }
+                jumps = false
             }
             unsafe release(upTo: reached - Int64(half), source)
         }

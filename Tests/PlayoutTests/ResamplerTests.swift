@@ -9,7 +9,9 @@ import func Glibc.sin
     static let floor = -130.0
 
     @Test(arguments: [997.0, 6_000, 15_000, 19_000], [-300.0, 300])
-    func `a tone stays pure while the ratio is off by 300 ppm`(hertz: Double, partsPerMillion: Double) {
+    func `a tone stays pure while the ratio is off by 300 ppm`(
+        hertz: Double, partsPerMillion: Double
+    ) {
         // The card's own clock and a line that runs off: the ratio is exactly constant.
         let rig = Rig()
         let rate = 1 + partsPerMillion * 1e-6
