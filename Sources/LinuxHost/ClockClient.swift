@@ -1,0 +1,305 @@
+public import ClockSync
+import Glibc
+import Synchronization
+public import Timing
+import Wire
+
+/// A follower's clock thread: asks a leader for the time for as long as it lives.
+///
+/// It does not give up: a name that cannot be resolved, a missing network or a silent leader is
+/// reported in ``problem`` and tried again with back-off, while the line runs on.
+public final class ClockClient: Sendable {
+    /// First pause after a failure, doubled up to ``longestRetry``.
+    static let firstRetry = Nanoseconds.milliseconds(500)
+    static let longestRetry = Nanoseconds.seconds(10)
+    /// Without an answer for this long the name is looked up again and another address tried.
+    static let deafLimit = Nanoseconds.seconds(10)
+
+    private let thread: RealTimeThread
+    private let shared: Shared
+
+    /// What the thread and its owner tell each other.
+    final class Shared: Sendable {
+        struct State {
+            var isStopped = false
+            var wantsBurst = false
+            var isIdle = false
+            var statistics = ClockStatistics()
+            var storedSkew = StoredSkew.unknown
+            var problem: HostError?
+            var resolution: Result<[SocketAddress], HostError>?
+        }
+        let wakeUp: WakeUp
+        let state = Mutex(State())
+        init() throws(HostError) { wakeUp = try WakeUp() }
+    }
+
+    /// Starts to ask `host`; returns at once.
+    ///
+    /// - Parameters:
+    ///   - host: a name, or a numeric address of either family.
+    ///   - priority: for SCHED_FIFO; 0 for ordinary. A refusal is in ``scheduling``.
+    ///   - seed: of sequence numbers and spacing; should differ from start to start.
+    ///   - stored: ``storedSkew`` of an earlier session with this leader.
+    ///   - publish: takes every new snapshot and how it came about; called on the clock thread up
+    ///     to 100 times a second, so it must not wait.
+    /// - Throws: only when there can be no thread.
+    public static func start(
+        host: String, port: Int, priority: Int, seed: UInt64, stored: StoredSkew = .unknown,
+        publish: @escaping @Sendable (SharedClock, ClockStatistics) -> Void
+    ) throws(HostError) -> ClockClient {
+        let shared = try Shared()
+        shared.state.withLock { $0.storedSkew = stored }
+        let thread = try RealTimeThread.start(name: "tutti-clock", priority: priority) {
+            var loop = ClockLoop(
+                host: host, port: port, seed: seed, stored: stored, shared: shared,
+                publish: publish)
+            loop.run()
+        }
+        return ClockClient(thread, shared)
+    }
+
+    private init(_ thread: RealTimeThread, _ shared: Shared) {
+        self.thread = thread
+        self.shared = shared
+    }
+
+    deinit { stop() }
+
+    /// Ends the thread; returns when it has ended, within milliseconds. May be called again.
+    public func stop() {
+        shared.state.withLock { $0.isStopped = true }
+        shared.wakeUp.signal()
+        thread.join()
+    }
+
+    /// 16 exchanges 10 ms apart from now on; before a scheduled start.
+    public func burst() {
+        shared.state.withLock { $0.wantsBurst = true }
+        shared.wakeUp.signal()
+    }
+
+    /// Two exchanges a second instead of eight while nothing plays.
+    public func setIdle(_ isIdle: Bool) {
+        shared.state.withLock { $0.isIdle = isIdle }
+        shared.wakeUp.signal()
+    }
+
+    public var scheduling: RealTimeThread.Scheduling { thread.scheduling }
+    /// As of the latest exchange or silence.
+    public var statistics: ClockStatistics { shared.state.withLock { $0.statistics } }
+    /// To be kept for the next session with this leader.
+    public var storedSkew: StoredSkew { shared.state.withLock { $0.storedSkew } }
+    /// Why there is no answer just now; `nil` while there is, or while nothing is wrong yet.
+    public var problem: HostError? { shared.state.withLock { $0.problem } }
+}
+
+/// The body of the clock thread: moves packets and time between the socket and the machine.
+private struct ClockLoop {
+    let host: String
+    let port: Int
+    let shared: ClockClient.Shared
+    let publish: @Sendable (SharedClock, ClockStatistics) -> Void
+    var follower: ClockFollower
+    var socket: TimeSocket?
+    var addresses: [SocketAddress] = []
+    var nextAddress = 0
+    var retryAt: LocalInstant
+    var retryPause = ClockClient.firstRetry
+    var openedAt: LocalInstant
+    var isResolving = false
+    /// Sequence of the packet with number k at k modulo the size.
+    var sequences = [UInt32](repeating: 0, count: 64)
+    var suspendedTime = HostClock.suspendedTime()
+
+    init(
+        host: String, port: Int, seed: UInt64, stored: StoredSkew, shared: ClockClient.Shared,
+        publish: @escaping @Sendable (SharedClock, ClockStatistics) -> Void
+    ) {
+        let now = HostClock.now()
+        self.host = host
+        self.port = port
+        self.shared = shared
+        self.publish = publish
+        follower = ClockFollower(start: now, seed: seed, stored: stored)
+        retryAt = now
+        openedAt = now
+    }
+
+    mutating func run() {
+        while true {
+            let orders = shared.state.withLock { state in
+                defer { state.wantsBurst = false }
+                return (state.isStopped, state.wantsBurst, state.isIdle)
+            }
+            if orders.0 { return }
+            let now = HostClock.now()
+            if orders.1 { follower.burst(at: now) }
+            follower.setIdle(orders.2, at: now)
+            watchSuspend(at: now)
+            connect(at: now)
+            receive()
+            let due = HostClock.now()
+            if socket == nil {
+                // Nothing can be sent, but the line must be seen to age.
+                if let clock = follower.sharedClock(at: due) { perform([.publish(clock)], at: due) }
+            } else if due >= follower.nextDeadline {
+                perform(follower.advance(to: due), at: due)
+                takeStamps()
+            }
+            let wake = socket == nil ? pauseEnd : min(follower.nextDeadline, deafAt)
+            shared.wakeUp.wait(
+                or: socket?.descriptor,
+                timeoutNanoseconds: (wake - HostClock.now()).count)
+            shared.wakeUp.clear()
+        }
+    }
+
+    // MARK: - Packets
+
+    private mutating func receive() {
+        takeStamps()
+        while let socket {
+            do throws(HostError) {
+                guard let arrival = try socket.receive() else { return }
+                guard case .reply(let reply)? = arrival.packet else { continue }
+                let now = HostClock.now()
+                let before = follower.statistics(at: now).answered
+                let effects = follower.receive(
+                    reply, t4: arrival.at, isKernelStamp: arrival.isKernelStamp, at: now)
+                if follower.statistics(at: now).answered > before { isHeard(at: now) }
+                perform(effects, at: now)
+            } catch {
+                // Reported by the network for an earlier packet; the schedule backs off by itself.
+                report(error)
+                // A name with several addresses: nobody listens here, perhaps at the next one.
+                if addresses.count > 1 {
+                    let soon = HostClock.now() + ClockClient.firstRetry - ClockClient.deafLimit
+                    openedAt = min(openedAt, soon)
+                }
+                return
+            }
+        }
+    }
+
+    private mutating func takeStamps() {
+        while let stamp = socket?.receiveTransmitStamp() {
+            let now = HostClock.now()
+            let sequence = sequences[Int(stamp.packet % UInt32(sequences.count))]
+            perform(follower.transmitted(sequence: sequence, at: stamp.at, now: now), at: now)
+        }
+    }
+
+    private mutating func perform(_ effects: [ClockFollower.Effect], at now: LocalInstant) {
+        for effect in effects {
+            switch effect {
+            case .send(let request): send(request)
+            case .publish(let clock):
+                let statistics = follower.statistics(at: now)
+                let skew = follower.storedSkew
+                shared.state.withLock {
+                    $0.statistics = statistics
+                    $0.storedSkew = skew
+                }
+                publish(clock, statistics)
+            }
+        }
+    }
+
+    private mutating func send(_ request: TimeRequest) {
+        guard let socket else { return }
+        sequences[Int(socket.packetsSent % UInt32(sequences.count))] = request.sequence
+        do throws(HostError) { try socket.send(.request(request)) } catch { report(error) }
+    }
+
+    // MARK: - Connection
+
+    private var pauseEnd: LocalInstant {
+        isResolving ? HostClock.now() + ClockClient.longestRetry : retryAt
+    }
+
+    private var deafAt: LocalInstant { openedAt + ClockClient.deafLimit }
+
+    private mutating func isHeard(at now: LocalInstant) {
+        openedAt = now
+        retryPause = ClockClient.firstRetry
+        shared.state.withLock { $0.problem = nil }
+    }
+
+    private mutating func connect(at now: LocalInstant) {
+        if socket != nil, now >= deafAt {
+            socket = nil
+            retryAt = now
+        }
+        guard socket == nil else { return }
+        if isResolving {
+            guard
+                let result = shared.state.withLock({ state in
+                    defer { state.resolution = nil }
+                    return state.resolution
+                })
+            else { return }
+            isResolving = false
+            switch result {
+            case .success(let found): addresses = found
+            case .failure(let error): return fail(error, at: now)
+            }
+        } else {
+            guard now >= retryAt else { return }
+            nextAddress += 1
+            if nextAddress >= addresses.count { return resolve() }
+        }
+        nextAddress = nextAddress < addresses.count ? nextAddress : 0
+        do throws(HostError) {
+            guard !addresses.isEmpty else {
+                throw HostError("getaddrinfo", code: EAI_NONAME, subject: "\(host):\(port)")
+            }
+            socket = try TimeSocket(connectedTo: addresses[nextAddress])
+            openedAt = now
+        } catch {
+            fail(error, at: now)
+        }
+    }
+
+    /// A name server that does not answer blocks for half a minute, and `stop()` shall not: a
+    /// thread of its own asks, and nobody waits for it.
+    private mutating func resolve() {
+        isResolving = true
+        addresses = []
+        nextAddress = 0
+        do throws(HostError) {
+            _ = try RealTimeThread.start(name: "tutti-resolve", priority: 0) {
+                [host, port, shared] in
+                let result: Result<[SocketAddress], HostError>
+                do throws(HostError) {
+                    result = .success(try SocketAddress.resolve(host: host, port: port))
+                } catch {
+                    result = .failure(error)
+                }
+                shared.state.withLock { $0.resolution = result }
+                shared.wakeUp.signal()
+            }
+        } catch {
+            isResolving = false
+            fail(error, at: HostClock.now())
+        }
+    }
+
+    private mutating func fail(_ error: HostError, at now: LocalInstant) {
+        report(error)
+        socket = nil
+        retryAt = now + retryPause
+        retryPause = min(retryPause * 2, ClockClient.longestRetry)
+    }
+
+    private func report(_ error: HostError) {
+        shared.state.withLock { $0.problem = error }
+    }
+
+    private mutating func watchSuspend(at now: LocalInstant) {
+        let suspended = HostClock.suspendedTime()
+        defer { suspendedTime = suspended }
+        guard suspended - suspendedTime > HostClock.suspendThreshold else { return }
+        perform(follower.localClockJumped(at: now), at: now)
+    }
+}

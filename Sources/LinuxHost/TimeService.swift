@@ -1,0 +1,105 @@
+import ClockSync
+import Glibc
+import Synchronization
+public import Timing
+import Wire
+
+/// The leader's time service: a thread that answers every time request at once.
+///
+/// UDP on both families, marked for the voice queue. Nothing else happens on its thread, because
+/// the time between the stamps t2 and t3 is the only thing it could make worse.
+public final class TimeService: Sendable {
+    public let port: Int
+    private let thread: RealTimeThread
+    private let shared: Shared
+
+    private final class Shared: Sendable {
+        let wakeUp: WakeUp
+        let state = Mutex((isStopped: false, answered: 0))
+        init() throws(HostError) { wakeUp = try WakeUp() }
+    }
+
+    /// Starts to answer.
+    ///
+    /// - Parameters:
+    ///   - port: 0 for any; see ``port``.
+    ///   - priority: for SCHED_FIFO; 0 for ordinary. A refusal is in ``scheduling``.
+    ///   - clock: the group clock; called on the service's thread for each request, so it must not
+    ///     wait. Nobody is answered while its quality is `none`.
+    /// - Throws: kind ``HostError/Kind/portTaken`` when another program has the port.
+    public static func start(
+        port: Int, priority: Int, clock: @escaping @Sendable () -> SharedClock
+    ) throws(HostError) -> TimeService {
+        // Made here for the error and the port, used by the thread alone from then on.
+        nonisolated(unsafe) let socket = try TimeSocket(port: port)
+        let shared = try Shared()
+        let port = unsafe socket.port
+        let thread = try RealTimeThread.start(name: "tutti-time", priority: priority) {
+            unsafe serve(socket, shared, clock)
+        }
+        return TimeService(port, thread, shared)
+    }
+
+    private init(_ port: Int, _ thread: RealTimeThread, _ shared: Shared) {
+        self.port = port
+        self.thread = thread
+        self.shared = shared
+    }
+
+    deinit { stop() }
+
+    /// Ends the thread and frees the port; returns when that is done. May be called again.
+    public func stop() {
+        shared.state.withLock { $0.isStopped = true }
+        shared.wakeUp.signal()
+        thread.join()
+    }
+
+    public var scheduling: RealTimeThread.Scheduling { thread.scheduling }
+    /// Replies sent so far.
+    public var answered: Int { shared.state.withLock { $0.answered } }
+
+    // MARK: - On the thread
+
+    private static func serve(
+        _ socket: TimeSocket, _ shared: Shared, _ clock: @Sendable () -> SharedClock
+    ) {
+        var server = ClockServer<SocketAddress>()
+        while !shared.state.withLock({ $0.isStopped }) {
+            shared.wakeUp.wait(or: socket.descriptor, timeoutNanoseconds: nil)
+            takeStamps(socket, &server)
+            // A receive error tells of an earlier packet that nobody wanted; there is no one to
+            // tell, and reading it has cleared it.
+            while let arrival = try? socket.receive() {
+                answer(arrival, socket, &server, clock())
+                takeStamps(socket, &server)
+            }
+            shared.state.withLock { $0.answered = server.answered }
+        }
+    }
+
+    private static func takeStamps(
+        _ socket: TimeSocket, _ server: inout ClockServer<SocketAddress>
+    ) {
+        while let stamp = socket.receiveTransmitStamp() {
+            server.transmitted(packet: stamp.packet, at: stamp.at)
+        }
+    }
+
+    private static func answer(
+        _ arrival: TimeSocket.Arrival, _ socket: TimeSocket,
+        _ server: inout ClockServer<SocketAddress>, _ clock: SharedClock
+    ) {
+        guard case .request(let request)? = arrival.packet,
+            let reply = server.reply(
+                to: request, from: arrival.from, arrival: arrival.at,
+                isKernelStamp: arrival.isKernelStamp, departure: HostClock.now(),
+                packet: socket.packetsSent, clock: clock)
+        else { return }
+        do {
+            try socket.send(.reply(reply), to: arrival.from, from: arrival.local)
+        } catch {
+            server.forgetPending()
+        }
+    }
+}

@@ -1,0 +1,310 @@
+import CLinux
+import Glibc
+import Timing
+import Wire
+
+/// A UDP socket whose packets carry kernel time stamps in both directions.
+///
+/// SO_TIMESTAMPING with software stamps: what arrives is stamped when the driver hands it to the
+/// stack, what leaves when the driver takes it. Between user space and these points lie scheduling
+/// delays of up to 80 ms on a busy machine; between the two kernel stamps of a wire, 1 µs of
+/// jitter. Where a driver gives no stamps, the caller falls back to its own clock reads.
+/// Confined to one thread.
+@safe final class TimeSocket {
+    struct Arrival {
+        var packet: TimePacket?
+        var from: SocketAddress
+        /// Which of our addresses it was sent to, to be answered from; control message bytes.
+        var local: LocalAddress
+        var at: LocalInstant
+        var isKernelStamp: Bool
+    }
+
+    /// The address a packet came in on. A host with several must answer from the same one, or
+    /// the asker's socket drops the reply.
+    struct LocalAddress {
+        var level: Int32 = 0
+        var type: Int32 = 0
+        var bytes: InlineArray<20, UInt8> = .init(repeating: 0)
+        var count = 0
+    }
+
+    let descriptor: Int32
+    private(set) var packetsSent: UInt32 = 0
+    private var receiveConversion = StampConversion()
+    private var transmitConversion = StampConversion()
+    /// Ancillary data of the call at hand; freed with the socket.
+    private let control = UnsafeMutableRawBufferPointer.allocate(byteCount: 512, alignment: 16)
+
+    private static let stampFlags: UInt32 = [
+        SOF_TIMESTAMPING_RX_SOFTWARE, SOF_TIMESTAMPING_TX_SOFTWARE, SOF_TIMESTAMPING_SOFTWARE,
+        SOF_TIMESTAMPING_OPT_ID, SOF_TIMESTAMPING_OPT_TSONLY,
+    ].reduce(UInt32(0)) { $0 | UInt32($1) }
+    /// DSCP Expedited Forwarding: voice queue of WMM access points.
+    private static let expeditedForwarding: Int32 = 0xB8
+    private static let priority: Int32 = 6
+
+    /// A socket bound to `port` on all addresses (both families where the machine has them).
+    convenience init(port: Int) throws(HostError) {
+        let subject = "UDP port \(port)"
+        var descriptor = try? Self.open(AF_INET6, subject)
+        var family = AF_INET6
+        if let open = descriptor {
+            Self.set(open, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 0)
+            Self.set(open, Int32(IPPROTO_IPV6), 49 /* IPV6_RECVPKTINFO */, 1)
+            Self.set(open, Int32(IPPROTO_IP), IP_PKTINFO, 1)
+        } else {
+            family = AF_INET
+            descriptor = try Self.open(AF_INET, subject)
+            Self.set(descriptor!, Int32(IPPROTO_IP), IP_PKTINFO, 1)
+        }
+        self.init(descriptor: descriptor!)
+        let address = SocketAddress.any(family, port: port)
+        let code = unsafe address.withPointer { unsafe bind(self.descriptor, $0, address.length) }
+        if code != 0 { throw HostError("bind", subject: subject) }
+    }
+
+    /// A socket that talks to `peer` alone.
+    convenience init(connectedTo peer: SocketAddress) throws(HostError) {
+        let subject = peer.description
+        self.init(descriptor: try Self.open(peer.family, subject))
+        let code = unsafe peer.withPointer { unsafe connect(self.descriptor, $0, peer.length) }
+        if code != 0 { throw HostError("connect", subject: subject) }
+    }
+
+    private init(descriptor: Int32) {
+        self.descriptor = descriptor
+        let (ip, ip6) = (Int32(IPPROTO_IP), Int32(IPPROTO_IPV6))
+        // A hint to the network; where it is refused, packets are merely ordinary.
+        Self.set(descriptor, ip, IP_TOS, Self.expeditedForwarding)
+        Self.set(descriptor, ip6, IPV6_TCLASS, Self.expeditedForwarding)
+        Self.set(descriptor, SOL_SOCKET, SO_PRIORITY, Self.priority)
+        setStamps(Self.stampFlags)
+    }
+
+    deinit {
+        close(descriptor)
+        unsafe control.deallocate()
+    }
+
+    private static func open(_ family: Int32, _ subject: String) throws(HostError) -> Int32 {
+        let type = Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(family, type, 0)
+        if descriptor < 0 { throw HostError("socket", subject: subject) }
+        return descriptor
+    }
+
+    @discardableResult
+    private static func set(_ socket: Int32, _ level: Int32, _ option: Int32, _ value: Int32)
+        -> Bool
+    {
+        var value = value
+        return unsafe setsockopt(
+            socket, level, option, &value, socklen_t(MemoryLayout<Int32>.size)) == 0
+    }
+
+    private func setStamps(_ flags: UInt32) {
+        Self.set(descriptor, SOL_SOCKET, SO_TIMESTAMPING, Int32(bitPattern: flags))
+    }
+
+    /// The port the socket is bound to.
+    var port: Int {
+        var storage: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+        return unsafe withUnsafeMutableBytes(of: &storage) { bytes in
+            var length = socklen_t(bytes.count)
+            let code = unsafe getsockname(
+                descriptor, bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self), &length)
+            guard code == 0 else { return 0 }
+            return unsafe SocketAddress(UnsafeRawBufferPointer(rebasing: bytes[..<Int(length)]))?
+                .port ?? 0
+        }
+    }
+
+    // MARK: - Sending
+
+    /// Sends one packet; its number is ``packetsSent`` before the call.
+    ///
+    /// - Parameter destination: `nil` on a connected socket.
+    /// - Throws: the kernel's refusal. Packet numbers start at 0 again then, because the kernel's
+    ///   counter may or may not have counted the packet: forget what is pending.
+    func send(
+        _ packet: TimePacket, to destination: SocketAddress? = nil,
+        from local: LocalAddress = LocalAddress()
+    ) throws(HostError) {
+        var storage: InlineArray<8, UInt64> = .init(repeating: 0)
+        var span = storage.mutableSpan
+        var bytes = unsafe span.mutableBytes
+        packet.encode(into: &bytes)
+        let sent = unsafe withUnsafeMutableBytes(of: &storage) { payload in
+            unsafe transmit(payload, to: destination, from: local)
+        }
+        guard sent == TimePacket.byteCount else {
+            let error = HostError("sendmsg", subject: destination?.description ?? "leader")
+            setStamps(0)
+            setStamps(Self.stampFlags)
+            packetsSent = 0
+            throw error
+        }
+        packetsSent &+= 1
+    }
+
+    private func transmit(
+        _ payload: UnsafeMutableRawBufferPointer, to destination: SocketAddress?,
+        from local: LocalAddress
+    ) -> Int {
+        var vector = unsafe iovec(iov_base: payload.baseAddress, iov_len: payload.count)
+        return unsafe withUnsafeMutablePointer(to: &vector) { vector in
+            var message = unsafe msghdr()
+            unsafe message.msg_iov = vector
+            unsafe message.msg_iovlen = 1
+            if local.count > 0 {
+                var header = cmsghdr()
+                header.cmsg_len = MemoryLayout<cmsghdr>.size + local.count
+                header.cmsg_level = local.level
+                header.cmsg_type = local.type
+                unsafe control.storeBytes(of: header, as: cmsghdr.self)
+                for index in 0..<local.count {
+                    unsafe control[MemoryLayout<cmsghdr>.size + index] = local.bytes[index]
+                }
+                unsafe message.msg_control = control.baseAddress
+                unsafe message.msg_controllen = (header.cmsg_len + 7) & ~7
+            }
+            guard let destination else { return unsafe sendmsg(descriptor, &message, 0) }
+            return unsafe destination.withPointer { name in
+                unsafe message.msg_name = UnsafeMutableRawPointer(mutating: name)
+                unsafe message.msg_namelen = destination.length
+                return unsafe sendmsg(descriptor, &message, 0)
+            }
+        }
+    }
+
+    // MARK: - Receiving
+
+    /// The next packet that has arrived; `nil` when there is none.
+    ///
+    /// - Throws: a pending error of the socket, such as a refusal by the other host.
+    func receive() throws(HostError) -> Arrival? {
+        guard let raw = try receiveMessage(flags: 0) else { return nil }
+        let now = HostClock.now()
+        var at = now
+        var isKernelStamp = false
+        if let stamp = raw.control.stamp, let local = receiveConversion.local(realTime: stamp),
+            local <= now + .microseconds(2)
+        {
+            at = min(local, now)
+            isKernelStamp = true
+        }
+        guard let from = raw.from else { return nil }
+        return Arrival(
+            packet: raw.packet, from: from, local: raw.control.local, at: at,
+            isKernelStamp: isKernelStamp)
+    }
+
+    /// The next transmit stamp of the kernel: number of the packet and when it left.
+    func receiveTransmitStamp() -> (packet: UInt32, at: LocalInstant)? {
+        // Stamps that cannot be converted are skipped; the queue is finite.
+        while let raw = try? receiveMessage(flags: Int32(MSG_ERRQUEUE)) {
+            guard let packet = raw.control.transmitted, let stamp = raw.control.stamp,
+                let local = transmitConversion.local(realTime: stamp)
+            else { continue }
+            return (packet, local)
+        }
+        return nil
+    }
+
+    private struct Raw {
+        var packet: TimePacket?
+        var from: SocketAddress?
+        var control = Control()
+    }
+
+    private struct Control {
+        var stamp: Int64?
+        var transmitted: UInt32?
+        var local = LocalAddress()
+    }
+
+    private func receiveMessage(flags: Int32) throws(HostError) -> Raw? {
+        // One byte more than a packet: a longer datagram must not look like one.
+        var payload: InlineArray<9, UInt64> = .init(repeating: 0)
+        var name: InlineArray<4, UInt64> = .init(repeating: 0)
+        var result = Raw()
+        let count = unsafe withUnsafeMutableBytes(of: &payload) { payload in
+            unsafe withUnsafeMutableBytes(of: &name) { name in
+                var vector = unsafe iovec(
+                    iov_base: payload.baseAddress, iov_len: TimePacket.byteCount + 1)
+                return unsafe withUnsafeMutablePointer(to: &vector) { vector in
+                    var message = unsafe msghdr()
+                    unsafe message.msg_name = name.baseAddress
+                    unsafe message.msg_namelen = socklen_t(name.count)
+                    unsafe message.msg_iov = vector
+                    unsafe message.msg_iovlen = 1
+                    unsafe message.msg_control = control.baseAddress
+                    unsafe message.msg_controllen = control.count
+                    let count = unsafe recvmsg(descriptor, &message, flags)
+                    guard count >= 0 else { return count }
+                    let used = unsafe min(message.msg_controllen, control.count)
+                    result.control = unsafe Self.parse(
+                        UnsafeRawBufferPointer(rebasing: control[..<used]))
+                    let length = unsafe min(Int(message.msg_namelen), name.count)
+                    result.from = unsafe SocketAddress(
+                        UnsafeRawBufferPointer(rebasing: name[..<length]))
+                    result.packet = TimePacket(
+                        unsafe RawSpan(
+                            _unsafeBytes: UnsafeRawBufferPointer(rebasing: payload[..<count])))
+                    return count
+                }
+            }
+        }
+        if count >= 0 { return result }
+        switch errno {
+        case EAGAIN, EINTR: return nil
+        default: throw HostError("recvmsg", subject: "time socket")
+        }
+    }
+
+    /// Reads control messages without the CMSG macros, which Swift does not import.
+    private static func parse(_ bytes: UnsafeRawBufferPointer) -> Control {
+        var found = Control()
+        var offset = 0
+        let header = MemoryLayout<cmsghdr>.size
+        while offset + header <= bytes.count {
+            let message = unsafe bytes.loadUnaligned(fromByteOffset: offset, as: cmsghdr.self)
+            let length = Int(message.cmsg_len)
+            guard length >= header, offset + length <= bytes.count else { break }
+            let (data, size) = (offset + header, length - header)
+            switch (message.cmsg_level, message.cmsg_type) {
+            case (SOL_SOCKET, SO_TIMESTAMPING) where size >= MemoryLayout<timespec>.size:
+                let time = unsafe bytes.loadUnaligned(fromByteOffset: data, as: timespec.self)
+                found.stamp = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+            case (Int32(IPPROTO_IP), 11 /* IP_RECVERR */), (Int32(IPPROTO_IPV6), 25):
+                guard size >= MemoryLayout<sock_extended_err>.size else { break }
+                let error = unsafe bytes.loadUnaligned(
+                    fromByteOffset: data, as: sock_extended_err.self)
+                if error.ee_origin == 4 /* SO_EE_ORIGIN_TIMESTAMPING */ {
+                    found.transmitted = error.ee_data
+                }
+            case (Int32(IPPROTO_IP), IP_PKTINFO) where size == 12:
+                // Index 0 lets routing choose the interface; the address is what matters.
+                found.local = unsafe LocalAddress(message, bytes, data, size)
+                for index in 0..<4 { found.local.bytes[index] = 0 }
+            case (Int32(IPPROTO_IPV6), 50 /* IPV6_PKTINFO */) where size == 20:
+                found.local = unsafe LocalAddress(message, bytes, data, size)
+            default: break
+            }
+            offset += (length + 7) & ~7
+        }
+        return found
+    }
+}
+
+extension TimeSocket.LocalAddress {
+    fileprivate init(
+        _ header: cmsghdr, _ source: UnsafeRawBufferPointer, _ offset: Int, _ size: Int
+    ) {
+        level = header.cmsg_level
+        type = header.cmsg_type
+        count = size
+        for index in 0..<size { unsafe bytes[index] = source[offset + index] }
+    }
+}

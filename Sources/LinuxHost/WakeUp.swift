@@ -1,0 +1,41 @@
+import CLinux
+import Glibc
+
+/// Ends another thread's `poll`: an eventfd.
+final class WakeUp: Sendable {
+    let descriptor: Int32
+
+    init() throws(HostError) {
+        descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        if descriptor < 0 { throw HostError("eventfd", subject: "wake-up") }
+    }
+
+    deinit { close(descriptor) }
+
+    func signal() {
+        // A full counter is a signal that was not taken yet: nothing is lost.
+        _ = eventfd_write(descriptor, 1)
+    }
+
+    func clear() {
+        var count: eventfd_t = 0
+        _ = unsafe eventfd_read(descriptor, &count)
+    }
+
+    /// Waits until this or `socket` has something, or `timeout` is over; `nil` waits for ever.
+    ///
+    /// Rounded up to whole milliseconds: what is scheduled by it is not that precise.
+    func wait(or socket: Int32?, timeoutNanoseconds: Int64?) {
+        var descriptors = (
+            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: socket ?? -1, events: Int16(POLLIN), revents: 0)
+        )
+        let timeout = timeoutNanoseconds.map {
+            Int32(clamping: $0 <= 0 ? 0 : ($0 - 1) / 1_000_000 + 1)
+        }
+        unsafe withUnsafeMutableBytes(of: &descriptors) {
+            let first = unsafe $0.baseAddress!.assumingMemoryBound(to: pollfd.self)
+            _ = unsafe poll(first, 2, timeout ?? -1)
+        }
+    }
+}
