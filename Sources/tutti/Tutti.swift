@@ -67,7 +67,8 @@ enum Program {
             Tutti.exit(withError: error)
         } catch {
             Terminal.error.write("tutti: \(sentence(for: error))\n")
-            Tutti.exit(withError: ExitCode.failure)
+            let isUsage = (error as? SettingsError)?.isUsage ?? false
+            Tutti.exit(withError: isUsage ? ExitCode.validationFailure : ExitCode.failure)
         }
     }
 }

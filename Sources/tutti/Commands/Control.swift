@@ -129,7 +129,7 @@ struct Volume: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "The room, if only one is meant, and 0 to 100.", valueName: "room] [0…100"))
+            "The room, if only one is meant, and 0 to 100.", valueName: "room|0…100"))
     var words: [String]
 
     @OptionGroup var options: ControlOptions

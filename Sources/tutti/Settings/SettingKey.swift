@@ -56,11 +56,18 @@ enum SettingKey: String, CaseIterable, Sendable {
 /// A setting that is unknown or impossible: where it stands, which one, and what is allowed.
 struct SettingsError: Error, Equatable, CustomStringConvertible {
     var description: String
+    /// The command line itself is wrong, not a file behind it.
+    var isUsage: Bool
 
-    init(_ description: String) { self.description = description }
+    init(_ description: String, isUsage: Bool = false) {
+        self.description = description
+        self.isUsage = isUsage
+    }
 
     static func impossible(_ place: String, _ key: SettingKey, _ text: String) -> SettingsError {
-        SettingsError("\(place): \"\(text)\" is not possible; allowed: \(key.allowed)")
+        SettingsError(
+            "\(place): \"\(text)\" is not possible; allowed: \(key.allowed)",
+            isUsage: place == key.flag)
     }
 
     static func unknown(_ name: String, in place: String, known: [String]) -> SettingsError {

@@ -74,7 +74,8 @@ struct SettingSource: Sendable {
             throw error
         } catch {
             if Self.holdsNothing(path) { return .empty }
-            throw SettingsError("\(path): not a YAML file of \"key: value\" lines (\(error))")
+            let reason = "\(error)".split(whereSeparator: \.isNewline).joined(separator: " ")
+            throw SettingsError("\(path): not a YAML file of \"key: value\" lines (\(reason))")
         }
         let known = SettingKey.allCases.map(\.rawValue)
         let keys = seen.keys

@@ -1,0 +1,75 @@
+/// How well several rooms kept together, computed from what left their cards.
+struct Lockstep: Sendable {
+    /// One measured window of one pair.
+    struct Point: Sendable {
+        var pair: Int
+        /// Middle of the window, seconds after the programme began.
+        var seconds: Double
+        /// Positive: the second room of the pair is later. `nil`: unmatched.
+        var skewMicroseconds: Double?
+    }
+
+    var rooms: [String]
+    var pairs: [(first: Int, second: Int)]
+    var points: [Point]
+    /// Worst pair within the first half second of the programme; NaN when it cannot be told.
+    var startSkewMicroseconds: Double
+    var dropouts: [Dropout]
+    var programmeSeconds: Double
+
+    /// Steady windows, in seconds.
+    static let window = 1.0
+    static let hop = 0.5
+    /// Windows of the start: short enough that several fit into what a start is.
+    static let startWindow = 0.2
+    static let startHop = 0.05
+    static let startLength = 0.5
+
+    var unmatchedCount: Int { points.count { $0.skewMicroseconds == nil } }
+
+    /// |skew| that `share` of all matched windows do not exceed; NaN without any.
+    func percentile(_ share: Double) -> Double {
+        let values = points.compactMap { $0.skewMicroseconds.map(abs) }.sorted()
+        guard let last = values.last else { return .nan }
+        // Nearest rank: a value that was measured, never one between two.
+        let rank = Int((share * Double(values.count)).rounded(.up)) - 1
+        return rank >= values.count ? last : values[max(0, rank)]
+    }
+
+    var maximum: Double { percentile(1) }
+
+    /// Rooms are in lockstep when all of this is so.
+    static let skewLimit = 100.0
+
+    /// Why the rooms were not in lockstep, as a sentence; `nil` when they were.
+    var complaint: String? {
+        if points.allSatisfy({ $0.skewMicroseconds == nil }) {
+            return "not in lockstep: the recordings hold no second in which two rooms play the same"
+        }
+        if !dropouts.isEmpty {
+            let rooms = Set(dropouts.map(\.room)).sorted().map { self.rooms[$0] }
+            return
+                "not in lockstep: \(dropouts.count) dropouts or steps in \(rooms.joined(separator: ", ")), the first \(dropouts[0].seconds.text(2)) s after the start"
+        }
+        if !(percentile(0.99) <= Self.skewLimit) {
+            return
+                "not in lockstep: p99 of the skew is \(percentile(0.99).text(1)) µs, the limit is \(Self.skewLimit.text(0)) µs"
+        }
+        if unmatchedCount > 0 {
+            return
+                "not in lockstep: in \(unmatchedCount) of \(points.count) windows two rooms did not play the same"
+        }
+        return nil
+    }
+}
+
+/// A hole in what a room played, or a jump of its content.
+struct Dropout: Equatable, Sendable {
+    enum Kind: String, Sendable { case gap, underrun, step }
+    var room: Int
+    var kind: Kind
+    /// Since the programme began.
+    var seconds: Double
+    /// How long the hole is, or how far the content jumped.
+    var milliseconds: Double
+}
