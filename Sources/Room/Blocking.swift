@@ -1,0 +1,25 @@
+import Dispatch
+import FFmpegMedia
+import Playout
+
+/// Runs work that blocks on a file or the network off the cooperative threads.
+///
+/// Cancelling the task cancels the work's `MediaCancellation`; the work then throws `.cancelled`.
+func blocking<Value: Sendable>(
+    _ work: @escaping @Sendable (MediaCancellation) throws(MediaError) -> Value
+) async throws -> Value {
+    let cancellation = MediaCancellation()
+    return try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global(qos: .userInitiated).async {
+                do throws(MediaError) {
+                    continuation.resume(returning: try work(cancellation))
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
+    } onCancel: {
+        cancellation.cancel()
+    }
+}

@@ -1,0 +1,18 @@
+/// Runs `body` such that cancelling the caller first lets `farewell` say goodbye to the others.
+///
+/// A cancelled child task cannot send any more, so the body runs in a task that hears of the
+/// cancellation only after the farewell. That task is awaited here, whatever happens.
+func withFarewell(
+    _ farewell: @escaping @Sendable () async -> Void,
+    _ body: @escaping @Sendable () async throws -> Void
+) async throws {
+    let task = Task { try await body() }
+    try await withTaskCancellationHandler {
+        try await task.value
+    } onCancel: {
+        Task {
+            await farewell()
+            task.cancel()
+        }
+    }
+}

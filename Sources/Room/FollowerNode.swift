@@ -1,0 +1,320 @@
+import AvahiDiscovery
+import ClockSync
+import DeviceOutput
+import FFmpegMedia
+import GroupControl
+import LinuxHost
+import Logging
+import NIOCore
+import Playout
+import RealTime
+import Synchronization
+import Timing
+import Wire
+
+/// A node that follows: finds a leader, plays what the group plays, and waits for the leader to
+/// come back when it went away.
+public final class FollowerNode: Sendable {
+    /// Longest silence while a TCP connection is made.
+    static let connectLimit = TimeAmount.seconds(3)
+    static let farewellLimit = Duration.milliseconds(100)
+
+    private let configuration: NodeConfiguration
+    private let leader: HostPort?
+
+    /// - Parameter leader: follow this one; `nil` looks for one with Avahi.
+    public init(_ configuration: NodeConfiguration, leader: HostPort?) {
+        self.configuration = configuration
+        self.leader = leader
+    }
+
+    /// Follows until the task is cancelled; a leader that goes away is waited for.
+    ///
+    /// - Throws: `RoomError` when the output cannot be opened or leaders cannot be looked for.
+    public func run() async throws {
+        let name = try roomID(configuration.name)
+        let logger = configuration.logger
+        let cache = try configuration.openCache()
+        let session = configuration.usesAvahi || leader == nil ? try openSession() : nil
+        let finder = LeaderFinder(fixed: leader, session: session, logger: logger)
+        let clock = RemoteClock(priority: configuration.realTimePriority, logger: logger)
+        let member = Member(
+            name: name, output: try configuration.openOutput(), clock: clock, logger: logger,
+            fetch: { asset, welcome in
+                guard let welcome, let host = finder.currentHost else {
+                    throw RoomError(.noLeader, "the leader is gone")
+                }
+                let server = HostPort(host: host, port: Int(welcome.mediaPort))
+                let file = try await blocking { cancellation throws(MediaError) in
+                    try cache.fetch(
+                        url: "http://\(server)/asset/\(asset.hash.hex)",
+                        MediaFingerprint(hash: asset.hash.bytes, byteCount: asset.byteCount),
+                        fileExtension: asset.fileExtension, cancellation: cancellation)
+                }
+                return Member.AssetFile(path: file.path, hold: file)
+            },
+            uplink: { await Self.uplink($0, finder: finder, clock: clock, logger: logger) })
+        let announcement = Announcement(
+            session: configuration.usesAvahi ? session : nil, name: name)
+        announcement.update(group: "")
+
+        try await withFarewell(
+            {
+                await member.leave()
+                try? await Task.sleep(for: Self.farewellLimit)
+            },
+            {
+                await withDiscardingTaskGroup { group in
+                    group.addTask { await finder.run() }
+                    group.addTask {
+                        for await leader in clock.leaders.messages {
+                            announcement.update(group: leader)
+                        }
+                    }
+                    await member.run()
+                    group.cancelAll()
+                }
+            })
+    }
+
+    /// Without Avahi a follower that has an address still works; one that has none cannot.
+    private func openSession() throws -> AvahiSession? {
+        do {
+            return try Discovery.openSession()
+        } catch {
+            guard leader != nil else { throw error }
+            configuration.logger.warning("not announced", metadata: ["reason": "\(error)"])
+            return nil
+        }
+    }
+
+    private static func uplink(
+        _ member: Member, finder: LeaderFinder, clock: RemoteClock, logger: Logger
+    ) async -> String {
+        do {
+            let address = try await finder.next()
+            let channel = try await Room.connect(to: address, timeout: connectLimit)
+            finder.connected(to: address)
+            clock.setHost(address.host)
+            return try await channel.executeThenClose { inbound, outbound in
+                let outbox = Outbox<RoomToLeader>()
+                return try await withThrowingTaskGroup { group in
+                    group.addTask {
+                        for await message in outbox.messages {
+                            try await outbound.write(.toLeader(message))
+                        }
+                        outbound.finish()
+                    }
+                    await member.linkUp(outbox)
+                    for try await envelope in inbound {
+                        if case .toRoom(let message) = envelope { await member.receive(message) }
+                    }
+                    outbox.finish()
+                    group.cancelAll()
+                    return "the leader closed the connection"
+                }
+            }
+        } catch let error as RoomError {
+            return error.description
+        } catch {
+            return reason(of: error)
+        }
+    }
+}
+
+/// Which leader to follow: the one given, or what Avahi sees.
+final class LeaderFinder: Sendable {
+    private struct State {
+        var seen: [String: DiscoveredRoom] = [:]
+        var current: HostPort?
+        var currentName: String?
+        /// Turns over the candidates so that a dead entry does not block a live one.
+        var attempt = 0
+    }
+
+    private let fixed: HostPort?
+    private let session: AvahiSession?
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    init(fixed: HostPort?, session: AvahiSession?, logger: Logger) {
+        self.fixed = fixed
+        self.session = session
+        self.logger = logger
+    }
+
+    /// Host of the leader connected to last.
+    var currentHost: String? { state.withLock { $0.current?.host } }
+
+    /// Keeps the list of leaders until cancelled.
+    func run() async {
+        guard fixed == nil, let session else { return }
+        for await event in session.browse() {
+            switch event {
+            case .found(let service):
+                guard let room = DiscoveredRoom(service), room.role == .leader else { continue }
+                state.withLock { state in
+                    let better = state.seen[service.name].map { known in
+                        // The same address family may bring a new port: the leader restarted.
+                        !Discovery.isBetter(known, than: room)
+                    }
+                    if better ?? true { state.seen[service.name] = room }
+                }
+            case .removed(let name): state.withLock { _ = $0.seen.removeValue(forKey: name) }
+            case .daemonLost: logger.warning("avahi-daemon went away; waiting for it")
+            case .allKnownReported: break
+            }
+        }
+    }
+
+    /// An address to try now; waits until there is one.
+    func next() async throws -> HostPort {
+        if let fixed { return fixed }
+        var said = false
+        while true {
+            if let address = candidate() { return address }
+            if !said { logger.notice("looking for a leader") }
+            said = true
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    private func candidate() -> HostPort? {
+        let (room, count) = state.withLock { state -> (DiscoveredRoom?, Int) in
+            let rooms = state.seen.values.sorted { $0.name < $1.name }
+            defer { state.attempt += 1 }
+            if state.attempt.isMultiple(of: 2),
+                let last = rooms.first(where: { $0.name == state.currentName })
+            {
+                return (last, rooms.count)
+            }
+            guard !rooms.isEmpty else { return (nil, 0) }
+            let room = rooms[(state.attempt / 2) % rooms.count]
+            state.currentName = room.name
+            return (room, rooms.count)
+        }
+        if count > 1, let room {
+            logger.warning(
+                "more than one leader on this LAN; name one with --leader HOST:PORT",
+                metadata: ["count": "\(count)", "following": "\(room.name)"])
+        }
+        return room?.address
+    }
+
+    func connected(to address: HostPort) {
+        state.withLock {
+            $0.current = address
+            $0.attempt = 0
+        }
+    }
+}
+
+/// The estimate of the leader's clock in a following room.
+final class RemoteClock: Member.ClockSource {
+    /// The cell of the leader followed now.
+    var cell: ClockCell { state.withLock { $0.cell } }
+    /// Names of the leaders followed, as they change.
+    let leaders = Outbox<String>()
+
+    private struct State {
+        var cell = RemoteClock.emptyCell()
+        var host = ""
+        var followed: (host: String, port: UInt16, epoch: UInt64)?
+        var client: ClockClient?
+        var figures = ClockFigures()
+        /// The line when it locked: the deviation is counted from there.
+        var locked: ClockMap<LocalClock, GroupClock>?
+    }
+    private let state = Mutex(State())
+    private let priority: Int
+    private let logger: Logger
+
+    init(priority: Int, logger: Logger) {
+        self.priority = priority
+        self.logger = logger
+    }
+
+    func setHost(_ host: String) { state.withLock { $0.host = host } }
+
+    func follow(_ welcome: Welcome) {
+        leaders.send(welcome.leaderName)
+        let host = state.withLock { $0.host }
+        let target = (host: host, port: welcome.timePort, epoch: welcome.groupClockEpoch)
+        // The same clock at the same place is followed already: its estimate is worth keeping.
+        let old = state.withLock { state -> ClockClient?? in
+            if let followed = state.followed, followed == target { return .none }
+            state.followed = target
+            state.cell = Self.emptyCell()
+            state.figures = ClockFigures()
+            state.locked = nil
+            return .some(state.client.take())
+        }
+        guard let old else { return }
+        old?.stop()
+        do {
+            let cell = cell
+            let client = try ClockClient.start(
+                host: target.host, port: Int(target.port), priority: priority
+            ) { [weak self] clock, statistics in
+                cell.store(clock)
+                self?.note(clock, statistics)
+            }
+            state.withLock { $0.client = client }
+        } catch {
+            logger.error("cannot follow the leader's clock", metadata: ["error": "\(error)"])
+        }
+    }
+
+    func burst() { state.withLock { $0.client }?.burst() }
+
+    var figures: ClockFigures { state.withLock { $0.figures } }
+
+    func stop() {
+        leaders.finish()
+        state.withLock { $0.client.take() }?.stop()
+    }
+
+    private func note(_ clock: SharedClock, _ statistics: ClockStatistics) {
+        state.withLock { state in
+            if clock.quality == .locked, state.locked == nil { state.locked = clock.map }
+            state.figures = ClockFigures(
+                deviation: state.locked.map {
+                    clock.map(clock.estimatedAt) - $0(clock.estimatedAt)
+                } ?? .zero,
+                bound: clock.uncertainty, roundTrip: statistics.roundTrip,
+                stamps: statistics.roundTrip > .zero ? "\(statistics.stamps)" : "")
+        }
+    }
+
+    private static func emptyCell() -> ClockCell {
+        ClockCell(
+            SharedClock(
+                map: ClockMap(
+                    from: LocalInstant(nanoseconds: 0), to: GroupInstant(nanoseconds: 0)),
+                uncertainty: .seconds(1), estimatedAt: LocalInstant(nanoseconds: 0), epoch: 0,
+                quality: .none))
+    }
+}
+
+/// What the LAN hears of a following room.
+final class Announcement: Sendable {
+    private let session: AvahiSession?
+    private let name: RoomID
+    private let current = Mutex<PublicationID?>(nil)
+
+    init(session: AvahiSession?, name: RoomID) {
+        self.session = session
+        self.name = name
+    }
+
+    func update(group: String) {
+        guard let session else { return }
+        current.withLock { current in
+            if let old = current { session.withdraw(old) }
+            current = session.advertise(
+                Advertisement(
+                    name: name.name, port: 0,
+                    attributes: ["role": "follower", "name": name.name, "group": group, "v": "1"]))
+        }
+    }
+}

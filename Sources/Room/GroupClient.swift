@@ -1,0 +1,85 @@
+public import GroupControl
+import NIOCore
+import Wire
+
+/// Talks to a leader: asks for the group's status and gives commands.
+///
+/// One connection a request: a person's commands are rare, and a leader that restarts in between
+/// is not noticed.
+public struct GroupClient: Sendable {
+    public let address: HostPort
+    private let timeout: Duration
+
+    /// Looks whether a leader answers at `address`.
+    ///
+    /// - Throws: `RoomError`, code `unreachable` or `timedOut`.
+    public static func connect(
+        to address: HostPort, timeout: Duration = .seconds(3)
+    ) async throws -> GroupClient {
+        let client = GroupClient(address: address, timeout: timeout)
+        _ = try await client.status()
+        return client
+    }
+
+    /// The group as the leader sees it now.
+    public func status() async throws -> GroupStatus {
+        guard case .status(let status) = try await ask(.status) else { throw unexpected() }
+        return status
+    }
+
+    /// Gives a command; returns when the leader has taken it.
+    ///
+    /// - Throws: `RoomError` with code `refused` and the leader's reason.
+    public func perform(_ command: GroupCommand) async throws {
+        guard case .outcome(let outcome) = try await ask(.command(command)) else {
+            throw unexpected()
+        }
+        if case .refused(let reason) = outcome { throw RoomError(.refused, reason) }
+    }
+
+    /// There is nothing to close between requests; kept for symmetry with ``connect(to:timeout:)``.
+    public func close() async {}
+
+    private func ask(_ request: ControlRequest) async throws -> ControlReply {
+        let address = address
+        let timeout = timeout
+        return try await withThrowingTaskGroup(of: ControlReply?.self) { group in
+            group.addTask {
+                let channel = try await Room.connect(
+                    to: address, timeout: .nanoseconds(timeout.wholeNanoseconds))
+                return try await channel.executeThenClose { inbound, outbound in
+                    try await outbound.write(.request(request))
+                    for try await envelope in inbound {
+                        if case .reply(let reply) = envelope { return reply }
+                    }
+                    return nil
+                }
+            }
+            group.addTask {
+                try await Task.sleep(for: timeout)
+                throw RoomError(
+                    .timedOut, "the leader at \(address) took the connection but did not answer")
+            }
+            defer { group.cancelAll() }
+            guard let reply = try await group.next() ?? nil else {
+                throw RoomError(.unreachable, "the leader at \(address) closed the connection")
+            }
+            return reply
+        }
+    }
+
+    private func unexpected() -> RoomError {
+        RoomError(
+            .protocolViolation,
+            "\(address) answered something else than was asked: is it a leader of this version?")
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, truncated; saturates.
+    var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return (seconds.multipliedReportingOverflow(by: 1_000_000_000).overflow)
+            ? .max : seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}

@@ -1,0 +1,45 @@
+/// Where a leader listens: a host name or numeric address, and a port.
+public struct HostPort: Hashable, Sendable, CustomStringConvertible {
+    /// The port of a leader that was not told another one.
+    public static let defaultPort = 7430
+
+    public var host: String
+    public var port: Int
+
+    public init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+
+    /// Reads `host`, `host:port`, `[v6]`, `[v6]:port` or a bare IPv6 address.
+    ///
+    /// - Throws: `RoomError` with code `badAddress` that quotes the text.
+    public init(parsing text: String) throws(RoomError) {
+        let host: Substring
+        var port: Substring?
+        if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
+            host = text[text.index(after: text.startIndex)..<end]
+            let rest = text[text.index(after: end)...]
+            guard rest.isEmpty || rest.hasPrefix(":") else { throw .badAddress(text) }
+            port = rest.isEmpty ? nil : rest.dropFirst()
+        } else if let colon = text.lastIndex(of: ":"), text.firstIndex(of: ":") == colon {
+            host = text[..<colon]
+            port = text[text.index(after: colon)...]
+        } else {
+            host = text[...]
+        }
+        guard !host.isEmpty, !host.contains(where: \.isWhitespace) else { throw .badAddress(text) }
+        self.host = String(host)
+        self.port = Self.defaultPort
+        if let port {
+            guard let number = Int(port), (1...65_535).contains(number) else {
+                throw .badAddress(text)
+            }
+            self.port = number
+        }
+    }
+
+    public var description: String {
+        host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}

@@ -1,0 +1,90 @@
+import GroupControl
+import LinuxHost
+import Logging
+import Timing
+
+/// Runs the leader's machine: serialises what links and commands bring, and does its effects.
+///
+/// The leader's group clock is its own local clock, number for number; a room maps its own local
+/// clock to it.
+actor LeaderCore {
+    private var machine: LeaderMachine
+    private var outboxes: [LinkID: Outbox<LeaderToRoom>] = [:]
+    private var nextLink: LinkID = 1
+    private let alarm = Alarm()
+    private let logger: Logger
+    /// Called when the queue has been played to its end.
+    private let ended: @Sendable () -> Void
+
+    init(
+        _ configuration: LeaderConfiguration, logger: Logger, ended: @escaping @Sendable () -> Void
+    ) {
+        machine = LeaderMachine(configuration)
+        self.logger = logger
+        self.ended = ended
+    }
+
+    /// The group clock of this leader.
+    static func groupNow() -> GroupInstant {
+        GroupInstant(nanoseconds: HostClock.now().nanoseconds)
+    }
+
+    /// Advances the machine at its deadlines until cancelled.
+    func run() async {
+        step { machine, now in machine.advance(to: now) }
+        for await _ in alarm.rings {
+            step { machine, now in machine.advance(to: now) }
+        }
+        alarm.finish()
+    }
+
+    /// Tells the rooms that the leader leaves, and ends their links once that is said.
+    func leave() {
+        step { machine, now in machine.leave(at: now) }
+        for outbox in outboxes.values { outbox.finish() }
+        outboxes = [:]
+    }
+
+    /// A room's link is up; what it says comes through ``receive(_:from:)``.
+    func open(_ outbox: Outbox<LeaderToRoom>) -> LinkID {
+        let link = nextLink
+        nextLink += 1
+        outboxes[link] = outbox
+        return link
+    }
+
+    func receive(_ message: RoomToLeader, from link: LinkID) {
+        step { machine, now in machine.receive(.received(message, from: link), at: now) }
+    }
+
+    func closed(_ link: LinkID) {
+        outboxes.removeValue(forKey: link)?.finish()
+        step { machine, now in machine.receive(.closed(link), at: now) }
+    }
+
+    func perform(_ command: GroupCommand) -> CommandOutcome {
+        var outcome = CommandOutcome.accepted
+        step { machine, now in
+            let result = machine.perform(command, at: now)
+            outcome = result.outcome
+            return result.effects
+        }
+        logger.info("command", metadata: ["command": "\(command)", "outcome": "\(outcome)"])
+        return outcome
+    }
+
+    func status() -> GroupStatus { machine.status(at: Self.groupNow()) }
+
+    private func step(_ turn: (inout LeaderMachine, GroupInstant) -> [LeaderEffect]) {
+        for effect in turn(&machine, Self.groupNow()) {
+            switch effect {
+            case .send(let message, let link):
+                logger.trace("to room", metadata: ["link": "\(link)", "message": "\(message)"])
+                outboxes[link]?.send(message)
+            case .close(let link): outboxes.removeValue(forKey: link)?.finish()
+            case .ended: ended()
+            }
+        }
+        alarm.set(machine.nextDeadline.map { LocalInstant(nanoseconds: $0.nanoseconds) })
+    }
+}

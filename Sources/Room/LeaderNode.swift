@@ -1,0 +1,265 @@
+import AvahiDiscovery
+import DeviceOutput
+import GroupControl
+import LinuxHost
+import Logging
+import NIOCore
+import Playout
+import RealTime
+import Synchronization
+import Timing
+import Wire
+
+import func Glibc.time
+
+/// A node that leads a group: announces itself, serves clock, assets and control, and, with an
+/// output, plays as the first room of its own group.
+public final class LeaderNode: Sendable {
+    /// Rooms and control clients connected at once; beyond, new ones are closed unheard.
+    static let connectionsMax = 512
+    /// Who connects has to say what it is within this time.
+    static let firstWordLimit = Duration.seconds(5)
+    /// How long what was said last may take to leave before the links are cut.
+    static let farewellLimit = Duration.milliseconds(200)
+
+    private let configuration: NodeConfiguration
+    private let locations: [String]
+    private let roomsToWaitFor: Int
+    private let loops: Bool
+    private let listening = Mutex<HostPort?>(nil)
+    private let connections = Atomic<Int>(0)
+
+    /// - Parameters:
+    ///   - assets: paths and URLs, played in order.
+    ///   - roomsToWaitFor: the start waits until so many rooms are ready, this one included.
+    public init(
+        _ configuration: NodeConfiguration, assets: [String], roomsToWaitFor: Int, loops: Bool
+    ) {
+        self.configuration = configuration
+        self.locations = assets
+        self.roomsToWaitFor = roomsToWaitFor
+        self.loops = loops
+    }
+
+    /// Where the control service listens, once it does.
+    public var address: HostPort? { listening.withLock { $0 } }
+
+    /// Leads until the queue has been played or the task is cancelled; then says goodbye.
+    ///
+    /// - Throws: `RoomError` when a port is taken, the output cannot be opened or an asset cannot
+    ///   be played: before anything sounds.
+    public func run() async throws {
+        let logger = configuration.logger
+        let name = try roomID(configuration.name)
+        let library = try await AssetLibrary.open(
+            locations, cache: configuration.openCache(), logger: logger)
+        let control = try await listenOnAllInterfaces(port: configuration.port) {
+            EnvelopeChannel.wrap($0, limit: FrameDecoder.leaderLimit)
+        }
+        let port = control.channel.localAddress?.port ?? configuration.port
+        let media = try await MediaService.open(port: 0, logger: logger)
+        for (asset, file) in library.assets { media.share(hash: asset.hash.hex, path: file.path) }
+        let epoch = UInt64.random(in: 1 ... .max)
+        let timeService = try openTimeService(
+            port: configuration.port == 0 ? 0 : port, epoch: epoch)
+        defer { timeService.stop() }
+
+        let output = try configuration.openOutput()
+        let (ended, endedContinuation) = AsyncStream.makeStream(of: Void.self)
+        let core = LeaderCore(
+            LeaderConfiguration(
+                name: name.name, queue: library.assets.map(\.0), roomsToWaitFor: roomsToWaitFor,
+                loops: loops, term: UInt64(max(1, time(nil))), groupClockEpoch: epoch,
+                timePort: UInt16(timeService.port),
+                mediaPort: UInt16(media.port)),
+            logger: logger, ended: { endedContinuation.yield() })
+        listening.withLock { $0 = HostPort(host: "127.0.0.1", port: port) }
+
+        let session = announce(name: name, port: port)
+        logger.notice(
+            "leading",
+            metadata: ["name": "\(name)", "port": "\(port)", "avahi": "\(session != nil)"])
+        try await withFarewell(
+            {
+                await core.leave()
+                try? await Task.sleep(for: Self.farewellLimit)
+            },
+            {
+                try await withThrowingTaskGroup { group in
+                    group.addTask { try await media.run() }
+                    group.addTask { await core.run() }
+                    group.addTask { try await self.serve(control, core) }
+                    if let output {
+                        let member = self.localMember(name, output, core, library, epoch: epoch)
+                        group.addTask { await member.run() }
+                    }
+                    group.addTask {
+                        for await _ in ended { break }
+                        guard !Task.isCancelled else { return }
+                        logger.notice("the queue has been played")
+                        await core.leave()
+                        try? await Task.sleep(for: Self.farewellLimit)
+                        throw CancellationError()
+                    }
+                    do {
+                        try await group.next()
+                    } catch is CancellationError {}
+                    group.cancelAll()
+                }
+            })
+        withExtendedLifetime(session) {}
+    }
+
+    // MARK: Services
+
+    private func openTimeService(port: Int, epoch: UInt64) throws -> TimeService {
+        do {
+            let clock = SharedClock.own(
+                at: LocalInstant(nanoseconds: 0), epoch: epoch)
+            return try TimeService.open(
+                port: port, priority: configuration.realTimePriority, clock: { clock })
+        } catch {
+            throw RoomError(.portTaken, "the time service cannot start: \(error)")
+        }
+    }
+
+    private func announce(name: RoomID, port: Int) -> AvahiSession? {
+        guard configuration.usesAvahi else { return nil }
+        do {
+            let session = try Discovery.openSession()
+            session.advertise(
+                Advertisement(
+                    name: name.name, port: port,
+                    attributes: ["role": "leader", "name": name.name, "group": name.name, "v": "1"])
+            )
+            return session
+        } catch {
+            configuration.logger.warning("not announced", metadata: ["reason": "\(error)"])
+            return nil
+        }
+    }
+
+    // MARK: Links
+
+    private func serve(
+        _ control: NIOAsyncChannel<EnvelopeChannel, Never>, _ core: LeaderCore
+    ) async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            try await control.executeThenClose { clients in
+                for try await client in clients {
+                    group.addTask { await self.serve(client, core) }
+                }
+            }
+        }
+    }
+
+    private func serve(_ client: EnvelopeChannel, _ core: LeaderCore) async {
+        let count = connections.add(1, ordering: .relaxed).newValue
+        defer { connections.subtract(1, ordering: .relaxed) }
+        guard count <= Self.connectionsMax else {
+            try? await client.channel.close()
+            return
+        }
+        let remote = client.channel.remoteAddress.map { "\($0)" } ?? "?"
+        // Whoever connects and says nothing is cut off; a room or client that spoke may stay.
+        let deadline = client.channel.eventLoop.scheduleTask(
+            in: .nanoseconds(Self.firstWordLimit.wholeNanoseconds)
+        ) { client.channel.close(promise: nil) }
+        do {
+            try await client.executeThenClose { inbound, outbound in
+                var envelopes = inbound.makeAsyncIterator()
+                guard let first = try await envelopes.next() else { return }
+                deadline.cancel()
+                switch first {
+                case .request(let request):
+                    var next: Envelope? = .request(request)
+                    while case .request(let request)? = next {
+                        try await outbound.write(.reply(await Self.answer(request, core)))
+                        next = try await envelopes.next()
+                    }
+                case .toLeader(let hello):
+                    try await Self.serveRoom(hello, inbound: &envelopes, outbound, core)
+                case .toRoom, .reply:
+                    break
+                }
+            }
+        } catch {
+            configuration.logger.debug(
+                "link ended", metadata: ["from": "\(remote)", "reason": "\(reason(of: error))"])
+        }
+    }
+
+    private static func answer(_ request: ControlRequest, _ core: LeaderCore) async -> ControlReply
+    {
+        switch request {
+        case .status: .status(await core.status())
+        case .command(let command): .outcome(await core.perform(command))
+        }
+    }
+
+    private static func serveRoom(
+        _ hello: RoomToLeader, inbound: inout NIOAsyncChannelInboundStream<Envelope>.AsyncIterator,
+        _ outbound: NIOAsyncChannelOutboundWriter<Envelope>, _ core: LeaderCore
+    ) async throws {
+        let outbox = Outbox<LeaderToRoom>()
+        let link = await core.open(outbox)
+        await withThrowingTaskGroup { group in
+            group.addTask {
+                for await message in outbox.messages { try await outbound.write(.toRoom(message)) }
+                // The leader ended the link: so does the connection, and with it the reading.
+                outbound.finish()
+            }
+            await core.receive(hello, from: link)
+            do {
+                while case .toLeader(let message)? = try await inbound.next() {
+                    await core.receive(message, from: link)
+                }
+            } catch {}
+            await core.closed(link)
+            group.cancelAll()
+        }
+    }
+
+    // MARK: The leader's own room
+
+    private func localMember(
+        _ name: RoomID, _ output: OutputThread, _ core: LeaderCore, _ library: AssetLibrary,
+        epoch: UInt64
+    ) -> Member {
+        Member(
+            name: name, output: output, clock: OwnClock(epoch: epoch),
+            logger: configuration.logger,
+            fetch: { asset, _ in try library.file(of: asset) },
+            uplink: { member in
+                let toRoom = Outbox<LeaderToRoom>()
+                let toLeader = Outbox<RoomToLeader>()
+                let link = await core.open(toRoom)
+                await withDiscardingTaskGroup { group in
+                    group.addTask {
+                        for await message in toLeader.messages {
+                            await core.receive(message, from: link)
+                        }
+                        await core.closed(link)
+                    }
+                    await member.linkUp(toLeader)
+                    for await message in toRoom.messages { await member.receive(message) }
+                    toLeader.finish()
+                }
+                return "the leader ended"
+            })
+    }
+}
+
+/// The clock of the leader's own room: the group clock itself.
+final class OwnClock: Member.ClockSource {
+    let cell: ClockCell
+
+    init(epoch: UInt64) {
+        cell = ClockCell(.own(at: LocalInstant(nanoseconds: 0), epoch: epoch))
+    }
+
+    func follow(_ welcome: Welcome) {}
+    func burst() {}
+    var figures: ClockFigures { ClockFigures(roundTrip: .zero, stamps: "own") }
+    func stop() {}
+}

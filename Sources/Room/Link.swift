@@ -1,0 +1,84 @@
+import Logging
+import NIOCore
+import NIOPosix
+import Wire
+
+/// A TCP connection that carries envelopes.
+typealias EnvelopeChannel = NIOAsyncChannel<Envelope, Envelope>
+
+/// Bytes to envelopes and back; a peer that sends anything else is disconnected.
+final class EnvelopeCodec: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = Envelope
+    typealias OutboundIn = Envelope
+    typealias OutboundOut = ByteBuffer
+
+    private var decoder: FrameDecoder
+
+    /// - Parameter limit: longest message accepted, bytes.
+    init(limit: Int) { decoder = FrameDecoder(limit: limit) }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = unwrapInboundIn(data)
+        do {
+            for message in try decoder.feed(buffer.readableBytesView) {
+                context.fireChannelRead(wrapInboundOut(try MessageCodec.decode(message)))
+            }
+        } catch {
+            context.fireErrorCaught(error)
+            context.close(promise: nil)
+        }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        let bytes = FrameEncoder.frame(MessageCodec.encode(unwrapOutboundIn(data)))
+        context.write(
+            wrapOutboundOut(context.channel.allocator.buffer(bytes: bytes)), promise: promise)
+    }
+}
+
+extension EnvelopeChannel {
+    /// Adds the codec to a new channel and wraps it.
+    ///
+    /// - Parameter limit: longest message accepted from the other end, bytes.
+    static func wrap(_ channel: any Channel, limit: Int) -> EventLoopFuture<EnvelopeChannel> {
+        channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(EnvelopeCodec(limit: limit))
+            return try EnvelopeChannel(wrappingChannelSynchronously: channel)
+        }
+    }
+}
+
+/// Connects to a leader's control service.
+///
+/// - Throws: `RoomError` with code `unreachable` that names the address and the cause.
+func connect(to address: HostPort, timeout: TimeAmount) async throws -> EnvelopeChannel {
+    do {
+        return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .connectTimeout(timeout)
+            .connect(host: address.host, port: address.port) {
+                EnvelopeChannel.wrap($0, limit: FrameDecoder.roomLimit)
+            }
+    } catch is CancellationError {
+        throw CancellationError()
+    } catch {
+        throw RoomError(
+            .unreachable,
+            "no leader answers at \(address) (\(reason(of: error))): is `tutti lead` running there, and is the port open?"
+        )
+    }
+}
+
+/// What the system said, without the library's wrapping.
+func reason(of error: any Error) -> String {
+    switch error {
+    case let error as NIOConnectionError:
+        error.connectionErrors.first.map { reason(of: $0.error) }
+            ?? (error.dnsAError ?? error.dnsAAAAError).map { _ in "no such host" } ?? "no address"
+    case is SocketAddressError: "no such host"
+    case let error as IOError: String(cString: strerror(error.errnoCode))
+    case ChannelError.connectTimeout: "no answer in time"
+    default: "\(error)"
+    }
+}

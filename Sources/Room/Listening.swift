@@ -1,0 +1,36 @@
+import NIOCore
+import NIOPosix
+
+#if canImport(Glibc)
+import let Glibc.EADDRINUSE
+#endif
+
+/// Listens for TCP on the IPv6 wildcard, which takes IPv4 too, or on IPv4 where there is no IPv6.
+///
+/// - Parameter port: 0 takes a free one.
+/// - Throws: `RoomError` with code `portTaken`, or what the system said.
+func listenOnAllInterfaces<Output: Sendable>(
+    port: Int, childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+) async throws -> NIOAsyncChannel<Output, Never> {
+    do {
+        return try await bootstrap().bind(
+            host: "::", port: port, childChannelInitializer: childChannelInitializer)
+    } catch let error as IOError where error.errnoCode == EADDRINUSE {
+        throw RoomError(
+            .portTaken,
+            "TCP port \(port) is taken, perhaps by another leader on this machine: stop it, or choose another port with --port (0 takes a free one)"
+        )
+    } catch is IOError {
+        return try await bootstrap().bind(
+            host: "0.0.0.0", port: port, childChannelInitializer: childChannelInitializer)
+    }
+}
+
+/// A room that vanished without a word is noticed by its unacknowledged bytes after 5 s.
+let unacknowledgedLimitMilliseconds = 5_000
+
+private func bootstrap() -> ServerBootstrap {
+    ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+}

@@ -1,0 +1,199 @@
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Synchronization
+
+/// Serves assets by content hash over HTTP, with ranges, to the rooms of the group.
+///
+/// `GET /asset/HASH` with HASH the 64 lower-case hexadecimal digits of the SHA-256. Only what was
+/// shared with ``share(hash:path:)`` can be read, whatever the path of the request says.
+final class MediaService: Sendable {
+    typealias ServerChannel = NIOAsyncChannel<Connection, Never>
+    typealias Connection = NIOAsyncChannel<
+        HTTPServerRequestPart, HTTPPart<HTTPResponseHead, IOData>
+    >
+
+    /// More connections at once than a group has rooms: a LAN guest cannot use up our files.
+    static let connectionsMax = 256
+    /// A connection that asks nothing for this long is closed.
+    static let idleLimit = TimeAmount.seconds(60)
+
+    private let paths = Mutex<[String: String]>([:])
+    private let connections = Atomic<Int>(0)
+    private let server: ServerChannel
+    private let logger: Logger
+
+    private init(server: ServerChannel, logger: Logger) {
+        self.server = server
+        self.logger = logger
+    }
+
+    /// Listens on all interfaces.
+    ///
+    /// - Parameter port: 0 takes a free one; see ``port``.
+    static func open(port: Int, logger: Logger) async throws -> MediaService {
+        let server = try await listenOnAllInterfaces(port: port) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+                try channel.pipeline.syncOperations.addHandler(
+                    IdleStateHandler(allTimeout: idleLimit))
+                try channel.pipeline.syncOperations.addHandler(CloseWhenIdle())
+                return try Connection(wrappingChannelSynchronously: channel)
+            }
+        }
+        return MediaService(server: server, logger: logger)
+    }
+
+    var port: Int { server.channel.localAddress?.port ?? 0 }
+
+    /// Makes a local file available under its hash.
+    func share(hash: String, path: String) { paths.withLock { $0[hash] = path } }
+
+    func path(ofHash hash: String) -> String? { paths.withLock { $0[hash] } }
+
+    /// Serves until the task is cancelled.
+    func run() async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            try await server.executeThenClose { clients in
+                for try await client in clients {
+                    group.addTask { await self.serve(client) }
+                }
+            }
+        }
+    }
+
+    private func serve(_ client: Connection) async {
+        let count = connections.add(1, ordering: .relaxed).newValue
+        defer { connections.subtract(1, ordering: .relaxed) }
+        guard count <= Self.connectionsMax else {
+            try? await client.channel.close()
+            return
+        }
+        do {
+            try await client.executeThenClose { inbound, outbound in
+                for try await part in inbound {
+                    guard case .head(let request) = part else { continue }
+                    try await self.answer(request, to: outbound)
+                    guard request.isKeepAlive else { return }
+                }
+            }
+        } catch {
+            // A room that stops reading in the middle of a file is its own business.
+            logger.debug("media connection ended", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func answer(
+        _ request: HTTPRequestHead,
+        to client: NIOAsyncChannelOutboundWriter<HTTPPart<HTTPResponseHead, IOData>>
+    ) async throws {
+        guard request.method == .GET || request.method == .HEAD else {
+            return try await refuse(.methodNotAllowed, request, to: client)
+        }
+        guard request.uri.hasPrefix("/asset/"),
+            let path = path(ofHash: String(request.uri.dropFirst("/asset/".count)))
+        else { return try await refuse(.notFound, request, to: client) }
+
+        let file: NIOFileHandle
+        let size: Int
+        do {
+            (file, size) = try Self.open(path)
+        } catch {
+            logger.error("shared file cannot be read", metadata: ["path": "\(path)"])
+            return try await refuse(.gone, request, to: client)
+        }
+        defer { try? file.close() }
+
+        let range: Range<Int>
+        var head = HTTPResponseHead(version: .http1_1, status: .ok)
+        head.headers.add(name: "Accept-Ranges", value: "bytes")
+        head.headers.add(name: "Content-Type", value: "application/octet-stream")
+        switch ByteRange.parse(request.headers.first(name: "Range"), size: size) {
+        case .whole:
+            range = 0..<size
+        case .part(let part):
+            range = part
+            head.status = .partialContent
+            head.headers.add(
+                name: "Content-Range",
+                value: "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)")
+        case .unsatisfiable:
+            return try await refuse(.rangeNotSatisfiable, request, to: client)
+        }
+        head.headers.add(name: "Content-Length", value: "\(range.count)")
+        try await client.write(.head(head))
+        if request.method == .GET, !range.isEmpty {
+            let region = FileRegion(
+                fileHandle: file, readerIndex: range.lowerBound, endIndex: range.upperBound)
+            try await client.write(.body(.fileRegion(region)))
+        }
+        try await client.write(.end(nil))
+    }
+
+    /// Opens a local file; a matter of microseconds, so the caller's thread may wait for it.
+    private static func open(_ path: String) throws -> (NIOFileHandle, size: Int) {
+        let file = try NIOFileHandle(_deprecatedPath: path)
+        do {
+            return (file, try FileRegion(fileHandle: file).endIndex)
+        } catch {
+            try file.close()
+            throw error
+        }
+    }
+
+    private func refuse(
+        _ status: HTTPResponseStatus, _ request: HTTPRequestHead,
+        to client: NIOAsyncChannelOutboundWriter<HTTPPart<HTTPResponseHead, IOData>>
+    ) async throws {
+        let text = "\(status.code) \(status.reasonPhrase)\n"
+        var head = HTTPResponseHead(version: .http1_1, status: status)
+        head.headers.add(name: "Content-Type", value: "text/plain; charset=utf-8")
+        head.headers.add(name: "Content-Length", value: "\(text.utf8.count)")
+        try await client.write(.head(head))
+        if request.method != .HEAD {
+            try await client.write(.body(.byteBuffer(ByteBuffer(string: text))))
+        }
+        try await client.write(.end(nil))
+    }
+}
+
+/// The `Range` header of RFC 9110, section 14, as far as a media reader uses it: one range.
+enum ByteRange: Equatable {
+    case whole
+    case part(Range<Int>)
+    case unsatisfiable
+
+    /// - Returns: `.whole` where there is no header or one that the RFC lets a server ignore.
+    static func parse(_ header: String?, size: Int) -> ByteRange {
+        guard let header, header.hasPrefix("bytes="), !header.contains(",") else { return .whole }
+        let bounds = header.dropFirst("bytes=".count)
+            .split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard bounds.count == 2 else { return .whole }
+        if bounds[0].isEmpty {
+            guard let suffix = Int(bounds[1]), suffix >= 0 else { return .whole }
+            return suffix == 0 || size == 0
+                ? .unsatisfiable : .part(max(0, size - suffix)..<size)
+        }
+        guard let first = Int(bounds[0]), first >= 0 else { return .whole }
+        var last = size - 1
+        if !bounds[1].isEmpty {
+            guard let given = Int(bounds[1]), given >= first else { return .whole }
+            last = min(given, last)
+        }
+        return first < size ? .part(first..<(last + 1)) : .unsatisfiable
+    }
+}
+
+/// Closes a connection on which nothing has moved for a while.
+final class CloseWhenIdle: ChannelInboundHandler {
+    typealias InboundIn = NIOAny
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is IdleStateHandler.IdleStateEvent {
+            context.close(promise: nil)
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+}

@@ -1,0 +1,298 @@
+import DeviceOutput
+import FFmpegMedia
+import GroupControl
+import LinuxHost
+import Logging
+import Playback
+import Playout
+import RealTime
+import Timing
+
+/// One room: its output, its players and its side of the group protocol.
+///
+/// Runs a `RoomMachine`. What the machine wants done with players, files and the clock happens
+/// here; how the leader is reached is the `uplink`'s business, so that the leader's own room and a
+/// room on another machine are the same code.
+actor Member {
+    /// Makes a link to the leader: calls ``linkUp(_:)``, passes on what the leader says with
+    /// ``receive(_:)``, and returns, saying why, when the link has ended or cannot be made.
+    typealias Uplink = @Sendable (Member) async -> String
+
+    /// Where the room takes the group's time from.
+    protocol ClockSource: Sendable {
+        var cell: ClockCell { get }
+        /// The leader told where its time service is. Another clock gets another cell: what plays
+        /// by the old one goes on by its last estimate.
+        func follow(_ welcome: Welcome)
+        /// A start is near: measure as well as can be.
+        func burst()
+        var figures: ClockFigures { get }
+        func stop()
+    }
+
+    /// Turns an asset into a local file.
+    typealias Fetch = @Sendable (AssetDescriptor, Welcome?) async throws -> AssetFile
+
+    /// An asset on this machine; held, it stays there.
+    struct AssetFile: Sendable {
+        var path: String
+        /// Keeps a file of the cache from being evicted.
+        var hold: CachedFile?
+    }
+
+    /// How often the figures for the status are taken.
+    private static let reportInterval = Duration.milliseconds(250)
+    /// More jobs at once than a room ever has: fetch and prepare of a few items, and the link.
+    private static let jobsMax = 64
+
+    private let name: String
+    private let output: OutputThread?
+    private let clock: any ClockSource
+    private let uplink: Uplink
+    private let fetch: Fetch
+    private let logger: Logger
+    private let stage: Stage?
+
+    private var machine: RoomMachine
+    private var outbox: Outbox<RoomToLeader>?
+    private var welcome: Welcome?
+    private var files: [ContentHash: AssetFile] = [:]
+    private var quality = SharedClock.Quality.none
+    private let alarm = Alarm()
+    private let jobs: AsyncStream<@Sendable () async -> Void>
+    private let jobContinuation: AsyncStream<@Sendable () async -> Void>.Continuation
+
+    init(
+        name: RoomID, output: OutputThread?, clock: any ClockSource, logger: Logger,
+        fetch: @escaping Fetch, uplink: @escaping Uplink
+    ) {
+        self.name = name.name
+        self.output = output
+        self.clock = clock
+        self.uplink = uplink
+        self.fetch = fetch
+        self.logger = logger
+        stage = output.map { Stage(port: $0.port, logger: logger) }
+        machine = RoomMachine(
+            RoomConfiguration(
+                room: name, instance: .random(in: .min ... .max),
+                outputLatency: stage?.latency ?? .zero, hasOutput: output != nil),
+            at: HostClock.now())
+        (jobs, jobContinuation) = AsyncStream.makeStream(
+            bufferingPolicy: .bufferingOldest(Self.jobsMax))
+    }
+
+    /// Takes part until cancelled, then falls silent.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.runAlarm() }
+            group.addTask { await self.runReports() }
+            for await job in jobs {
+                group.addTask { await job() }
+            }
+            // Cancelled: the stream of jobs has ended, and with it the need for the others.
+            group.cancelAll()
+        }
+        shutDown()
+    }
+
+    private func runAlarm() async {
+        step { machine, now in machine.advance(to: now) }
+        for await _ in alarm.rings {
+            step { machine, now in machine.advance(to: now) }
+        }
+    }
+
+    private func runReports() async {
+        while !Task.isCancelled {
+            takeFigures()
+            try? await Task.sleep(for: Self.reportInterval)
+        }
+    }
+
+    /// Says goodbye to the leader; the link ends once that is said.
+    func leave() {
+        step { machine, now in machine.receive(.leave, at: now) }
+        outbox?.finish()
+    }
+
+    private func shutDown() {
+        alarm.finish()
+        stage?.withdrawAll()
+        clock.stop()
+        output?.stop()
+    }
+
+    // MARK: Link
+
+    /// The uplink reached the leader; `outbox` takes what this room says.
+    func linkUp(_ outbox: Outbox<RoomToLeader>) {
+        self.outbox?.finish()
+        self.outbox = outbox
+        receiveInput(.connected)
+    }
+
+    /// Something the leader said.
+    func receive(_ message: LeaderToRoom) {
+        logger.trace("from leader", metadata: ["message": "\(message)"])
+        receiveInput(.received(message))
+    }
+
+    private func linkDown(_ reason: String) {
+        outbox?.finish()
+        outbox = nil
+        receiveInput(.closed(reason: reason))
+    }
+
+    // MARK: Machine
+
+    private func receiveInput(_ input: RoomInput) {
+        step { machine, now in machine.receive(input, at: now) }
+    }
+
+    private func step(_ turn: (inout RoomMachine, LocalInstant) -> [RoomEffect]) {
+        for effect in turn(&machine, HostClock.now()) { perform(effect) }
+        alarm.set(machine.nextDeadline)
+    }
+
+    private func perform(_ effect: RoomEffect) {
+        switch effect {
+        case .connect:
+            start {
+                let reason = await self.uplink(self)
+                await self.linkDown(reason)
+            }
+        case .disconnect:
+            outbox?.finish()
+            outbox = nil
+        case .send(let message):
+            outbox?.send(message)
+        case .joined(let welcome):
+            logger.notice(
+                "joined", metadata: ["leader": "\(welcome.leaderName)", "term": "\(welcome.term)"])
+            self.welcome = welcome
+            clock.follow(welcome)
+        case .disconnected(let reason):
+            logger.notice("leader lost; looking for it", metadata: ["reason": "\(reason)"])
+        case .refused(let reason):
+            logger.error("the leader refuses this room", metadata: ["reason": "\(reason)"])
+        case .fetch(let asset):
+            let welcome = welcome
+            start { await self.load(asset, welcome) }
+        case .prepare(let preparation):
+            clock.burst()
+            let file = files[preparation.asset.hash]
+            start { await self.prepare(preparation, file) }
+        case .apply(let commit):
+            logger.debug("commit", metadata: ["commit": "\(commit)"])
+            do {
+                try stage?.apply(commit)
+            } catch {
+                logger.error(
+                    "cannot apply", metadata: ["commit": "\(commit)", "error": "\(error)"])
+            }
+        case .withdraw(let id):
+            stage?.withdraw(id)
+        case .stop:
+            stage?.withdrawAll()
+        case .settings(let settings):
+            output?.port.setGain(settings.gain)
+        case .state(let state):
+            logger.trace("state", metadata: ["phase": "\(state.phase)"])
+        }
+    }
+
+    private func start(_ job: @escaping @Sendable () async -> Void) {
+        if case .dropped = jobContinuation.yield(job) {
+            logger.critical("more than \(Self.jobsMax) jobs at once: one was dropped")
+        }
+    }
+
+    private func load(_ asset: AssetDescriptor, _ welcome: Welcome?) async {
+        do {
+            files[asset.hash] = try await fetch(asset, welcome)
+            receiveInput(.fetched(asset.hash, .done))
+        } catch {
+            logger.error(
+                "cannot fetch", metadata: ["title": "\(asset.title)", "error": "\(error)"])
+            receiveInput(.fetched(asset.hash, .failed(reason: "\(error)")))
+        }
+    }
+
+    private func prepare(_ preparation: Preparation, _ file: AssetFile?) async {
+        guard let stage else {
+            return finish(preparation, .failed(reason: "this room has no output"))
+        }
+        guard let file else {
+            return finish(preparation, .failed(reason: "the asset is not loaded"))
+        }
+        do {
+            let notices = try await stage.prepare(
+                preparation, path: file.path, clock: clock.cell)
+            finish(preparation, .ready(latency: stage.latency))
+            for await notice in notices {
+                switch notice {
+                case .didPlayToEnd: receiveInput(.itemEnded(preparation.id))
+                case .failedToPlayToEnd(let error):
+                    logger.error("playing failed", metadata: ["error": "\(error)"])
+                case .playbackStalled: logger.warning("the decoder does not keep up")
+                case .itemStatusDidChange, .rateDidChange, .timeJumped: break
+                }
+            }
+        } catch {
+            logger.error("cannot prepare", metadata: ["error": "\(error)"])
+            finish(preparation, .failed(reason: "\(error)"))
+        }
+    }
+
+    private func finish(_ preparation: Preparation, _ outcome: PrepareOutcome) {
+        receiveInput(.prepared(preparation.id, outcome))
+    }
+
+    // MARK: Figures
+
+    private func takeFigures() {
+        let now = clock.cell.load()
+        if now.quality != quality {
+            quality = now.quality
+            receiveInput(.clock(quality))
+        }
+        receiveInput(.report(report()))
+    }
+
+    private func report() -> RoomReport {
+        let card = output?.port.report ?? OutputReport()
+        let voice = stage?.figures
+        let figures = clock.figures
+        var detail = ""
+        if let output, case .lost(let error) = output.state { detail = "\(error)" }
+        return RoomReport(
+            bufferSeconds: voice?.bufferedSeconds ?? 0,
+            clockDeviation: figures.deviation, clockBound: figures.bound,
+            roundTrip: figures.roundTrip, stamps: figures.stamps,
+            cardPartsPerMillion: card.cardPartsPerMillion,
+            ratioPartsPerMillion: card.ratioPartsPerMillion, error: card.error,
+            dropouts: Int(clamping: card.starvedFrames), restarts: card.restarts, detail: detail)
+    }
+}
+
+/// What a person wants to know about a room's clock.
+struct ClockFigures: Sendable {
+    /// How far the estimate has moved since it locked.
+    var deviation = Nanoseconds.zero
+    var bound = Nanoseconds.zero
+    var roundTrip: Nanoseconds?
+    /// Where the time stamps come from: "kernel", "user", "own".
+    var stamps = ""
+}
+
+extension RoomSettings {
+    /// Amplitude for the volume: a cubic taper, which follows loudness well enough for a slider
+    /// (50 % is −18 dB) and reaches silence at 0.
+    var gain: Float {
+        let position = Float(volume) / 100
+        return isSilent ? 0 : position * position * position
+    }
+
+    private var isSilent: Bool { muted || volume == 0 }
+}

@@ -1,0 +1,51 @@
+import DeviceOutput
+import FFmpegMedia
+import GroupControl
+import LinuxHost
+import Logging
+import Playout
+
+/// Turns configuration into open things, with errors that a person can act on.
+extension NodeConfiguration {
+    func openCache() throws(RoomError) -> MediaCache {
+        do {
+            return try MediaCache(folder: cacheFolder, limit: cacheLimitBytes)
+        } catch {
+            throw RoomError(.badAsset, "the cache cannot be used: \(error)")
+        }
+    }
+
+    /// - Returns: `nil` for a node without sound.
+    func openOutput() throws(RoomError) -> OutputThread? {
+        guard output != .none else { return nil }
+        let logger = logger
+        do {
+            let thread = try OutputThread.open(
+                output, sampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds,
+                realTimePriority: realTimePriority
+            ) { state in
+                switch state {
+                case .lost(let error): logger.error("output lost", metadata: ["error": "\(error)"])
+                case .running: logger.notice("output is back")
+                case .closed: break
+                }
+            }
+            let scheduling: RealTimeThread.Scheduling = thread.scheduling
+            if case .denied(let reason) = scheduling {
+                logger.warning("no real-time priority", metadata: ["reason": "\(reason)"])
+            }
+            thread.port.setLatencyOffset(latencyOffset)
+            return thread
+        } catch {
+            throw RoomError(.noOutput, "\(error)")
+        }
+    }
+}
+
+func roomID(_ name: String) throws(RoomError) -> RoomID {
+    do {
+        return try RoomID(name)
+    } catch {
+        throw RoomError(.badName, "\(error)")
+    }
+}

@@ -1,0 +1,46 @@
+public import DeviceOutput
+public import Logging
+public import Timing
+
+/// What a node needs to know before it starts; the command line fills it from flags and file.
+public struct NodeConfiguration: Sendable {
+    /// The room's name, as people see it and as Avahi announces it.
+    public var name: String
+    public var output: OutputSpecification
+    /// TCP port of the control service and UDP port of the time service; 0 takes free ones.
+    public var port: Int
+    /// Folder of the assets fetched from the leader.
+    public var cacheFolder: String
+    public var cacheLimitBytes: Int64
+    /// Positive: what hangs on the output (amplifier, DSP) delays the sound by this much.
+    public var latencyOffset: Nanoseconds
+    /// Whether to announce the room, and to look for leaders, with Avahi.
+    public var usesAvahi: Bool
+    /// SCHED_FIFO priority of the output thread, 1 to 99; 0 asks for none.
+    public var realTimePriority: Int
+    /// What the sound card should hold, in milliseconds.
+    public var bufferMilliseconds: Int
+    /// Nominal rate the card is opened with, if it can.
+    public var sampleRate: Int
+    public var logger: Logger
+
+    public init(
+        name: String, output: OutputSpecification, port: Int = HostPort.defaultPort,
+        cacheFolder: String, cacheLimitBytes: Int64 = 2_000_000_000,
+        latencyOffset: Nanoseconds = .zero, usesAvahi: Bool = true, realTimePriority: Int = 50,
+        bufferMilliseconds: Int = 40, sampleRate: Int = 48_000,
+        logger: Logger = Logger(label: "tutti")
+    ) {
+        self.name = name
+        self.output = output
+        self.port = port
+        self.cacheFolder = cacheFolder
+        self.cacheLimitBytes = cacheLimitBytes
+        self.latencyOffset = latencyOffset
+        self.usesAvahi = usesAvahi
+        self.realTimePriority = realTimePriority
+        self.bufferMilliseconds = bufferMilliseconds
+        self.sampleRate = sampleRate
+        self.logger = logger
+    }
+}

@@ -1,0 +1,21 @@
+/// Why a room cannot do what it was asked: what, where, and what to do about it.
+public struct RoomError: Error, Equatable, CustomStringConvertible {
+    public enum Code: String, Sendable {
+        case noLeader, unreachable, refused, portTaken, badAsset, badAddress, badName
+        case noDiscovery, noOutput, protocolViolation, timedOut
+    }
+    public var code: Code
+    public var description: String
+
+    public init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+
+    static func badAddress(_ text: String) -> RoomError {
+        RoomError(
+            .badAddress,
+            "\"\(text)\" is no address: write HOST, HOST:PORT or [IPV6]:PORT with a port of 1 to 65535"
+        )
+    }
+}

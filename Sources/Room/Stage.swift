@@ -1,0 +1,124 @@
+import FFmpegMedia
+import GroupControl
+import LinuxHost
+import Logging
+import Playback
+import Playout
+import RealTime
+import Timing
+
+/// The players of a room: one for each preparation of the leader.
+///
+/// A preparation becomes a player that is prerolled; a commit gives it its line and, unless it
+/// follows, ends at the same instant whatever else sounds. So a start, a seek, a resume and the
+/// next item are all the same thing, through the public API of `Playback`.
+///
+/// Confined to the actor that owns it.
+final class Stage {
+    /// A room that joins a running line prepares for where the line will be by then: opening,
+    /// seeking and decoding take about this long.
+    static let joinLead = Nanoseconds.milliseconds(250)
+
+    struct VoiceFigures {
+        var bufferedSeconds = 0.0
+    }
+
+    private struct Part {
+        let player: Player
+        /// Given a line that is not a pause; set when the commit was applied.
+        var sounds = false
+    }
+
+    private let output: PlayerOutput
+    private let logger: Logger
+    private var parts: [UInt64: Part] = [:]
+
+    init(port: OutputPort, logger: Logger) {
+        output = PlayerOutput(port: port, now: { HostClock.now() })
+        self.logger = logger
+    }
+
+    /// How long before an instant a commit must be applied for the instant to be met exactly.
+    var latency: Nanoseconds { output.latency }
+
+    /// Opens, seeks and decodes ahead.
+    ///
+    /// - Returns: what the player says until it is withdrawn or has ended.
+    /// - Throws: `PlaybackError` saying why the item cannot be played here.
+    func prepare(
+        _ preparation: Preparation, path: String, clock: ClockCell
+    ) async throws -> AsyncStream<PlayerNotice> {
+        let asset = Asset(
+            location: path,
+            opener: MediaOpener { location throws(MediaError) in try FFmpegSource(location) })
+        let item = PlayerItem(asset: asset)
+        let player = try Player(playerItem: item, output: output)
+        player.automaticallyWaitsToMinimizeStalling = false
+        player.sourceClock = .shared(clock)
+        let notices = player.notices()
+        parts[preparation.id] = Part(player: player)
+        do {
+            try await item.ready()
+            try check(item, against: preparation.asset)
+            var frame = Double(preparation.itemFrame)
+            if let change = preparation.change {
+                let soon = clock.load().map(HostClock.now() + Self.joinLead)
+                frame = max(
+                    Double(change.itemFrame),
+                    change.itemFrame(at: soon, sampleRate: preparation.asset.sampleRate))
+            }
+            let time = MediaTime(
+                frame: Int64(saturating: frame), sampleRate: preparation.asset.sampleRate)
+            guard try await player.preroll(atRate: preparation.rate, time: time) else {
+                throw CancellationError()
+            }
+        } catch {
+            withdraw(preparation.id)
+            throw error
+        }
+        return notices
+    }
+
+    /// Same bytes, same decoder, same frames: a room that counts otherwise says so.
+    private func check(_ item: PlayerItem, against asset: AssetDescriptor) throws(RoomError) {
+        guard let format = item.format, format.sampleRate == asset.sampleRate,
+            format.frameCount == asset.frameCount
+        else {
+            throw RoomError(
+                .badAsset,
+                "\(asset.title): the leader counts \(asset.frameCount) frames at \(asset.sampleRate) Hz, this room \(item.format.map { "\($0.frameCount ?? -1) at \($0.sampleRate) Hz" } ?? "none"): do both run the same version of FFmpeg?"
+            )
+        }
+    }
+
+    /// Puts a prepared player on its line, or pauses the one that sounds.
+    func apply(_ commit: Commit) throws {
+        guard let part = parts[commit.id] else {
+            throw RoomError(.protocolViolation, "no preparation \(commit.id) here")
+        }
+        let sampleRate = part.player.currentItem?.format?.sampleRate ?? 1
+        let time = MediaTime(frame: commit.change.itemFrame, sampleRate: sampleRate)
+        try part.player.setRate(
+            commit.change.rate, time: time, atHostTime: commit.change.instant)
+        parts[commit.id]?.sounds = !commit.isPause
+        guard !commit.following, !commit.isPause else { return }
+        for (id, other) in parts where id != commit.id && other.sounds {
+            try other.player.setRate(0, atHostTime: commit.change.instant)
+            parts[id]?.sounds = false
+        }
+    }
+
+    /// Gives a player back, ending it now if it sounds.
+    func withdraw(_ id: UInt64) { parts[id] = nil }
+
+    func withdrawAll() { parts = [:] }
+
+    /// Of the player that sounds.
+    var figures: VoiceFigures {
+        guard let sounding = parts.values.first(where: \.sounds),
+            let item = sounding.player.currentItem
+        else { return VoiceFigures() }
+        let seconds = item.loadedTimeRanges.reduce(0) { $0 + $1.duration.seconds }
+        return VoiceFigures(bufferedSeconds: seconds)
+    }
+}
