@@ -58,15 +58,19 @@ public final class ALSADevice: AudioOutput {
     ) throws(OutputError) {
         precondition((5...1000).contains(bufferMilliseconds), "buffer \(bufferMilliseconds) ms")
         precondition(preferredSampleRate > 0, "sample rate \(preferredSampleRate)")
-        let setup = try ALSANegotiation(
-            name: pcm, preferredSampleRate: preferredSampleRate,
-            bufferMilliseconds: bufferMilliseconds
-        ).open()
+        try self.init(
+            ALSANegotiation(
+                name: pcm, preferredSampleRate: preferredSampleRate,
+                bufferMilliseconds: bufferMilliseconds))
+    }
+
+    convenience init(_ negotiation: ALSANegotiation) throws(OutputError) {
+        let setup = try negotiation.open()
         var status: OpaquePointer?
         let code = unsafe snd_pcm_status_malloc(&status)
         guard code >= 0, let status = unsafe status else {
             unsafe snd_pcm_close(setup.pcm)
-            throw ALSAFailure.error("snd_pcm_status_malloc", code, pcm: pcm)
+            throw ALSAFailure.error("snd_pcm_status_malloc", code, pcm: setup.name)
         }
         unsafe self.init(setup, status)
     }

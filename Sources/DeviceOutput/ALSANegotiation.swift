@@ -27,6 +27,8 @@ struct ALSANegotiation {
     let name: String
     let preferredSampleRate: Int
     let bufferMilliseconds: Int
+    /// In the order of preference.
+    var sampleFormats = SampleFormat.allCases
 
     /// Longest period: how often the position is read and the ratio set.
     static let periodMillisecondsMax = 10
@@ -121,7 +123,7 @@ struct ALSANegotiation {
     private func chooseSampleFormat(
         _ pcm: OpaquePointer, _ wish: OpaquePointer
     ) throws(OutputError) -> SampleFormat {
-        for format in SampleFormat.allCases
+        for format in sampleFormats
         where unsafe snd_pcm_hw_params_test_format(pcm, wish, format.alsa) == 0 {
             try check(
                 unsafe snd_pcm_hw_params_set_format(pcm, wish, format.alsa),

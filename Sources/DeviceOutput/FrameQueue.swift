@@ -87,9 +87,13 @@ final class FrameQueue {
         return true
     }
 
-    /// Completes the file and waits until it is on its way to the disk.
+    /// Completes the file and waits until it is on its way to the disk; a dead disk for some seconds.
     func finish() {
-        payDebt()
+        for _ in 0..<100 {
+            payDebt()
+            if owed == 0 { break }
+            HostClock.sleep(until: HostClock.now() + Self.interval / 2)
+        }
         total.store(appended)
         if staged == 1 { unsafe push(nil, count: 1) }
         finishing.store(true)

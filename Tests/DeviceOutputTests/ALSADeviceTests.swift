@@ -1,0 +1,146 @@
+import Foundation
+import LinuxHost
+import Playout
+import Testing
+import Timing
+
+@testable import DeviceOutput
+
+/// An ALSA configuration of our own: no card, but PCMs of the library that need none.
+enum SilentCards {
+    /// Sets ALSA_CONFIG_PATH for the whole process, once, before ALSA is used.
+    static let folder: URL = {
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("tutti-alsa-\(getpid())")
+        try! FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let text = """
+            pcm.hole { type null hint { show on description "swallows all" } }
+            pcm.tape { type file slave.pcm hole file "\(folder.path)/tape.raw" format "raw" }
+            pcm.tape16 { type file slave.pcm hole file "\(folder.path)/tape16.raw" format "raw" }
+            pcm.float_only { type lfloat slave { pcm hole format S16_LE } }
+            pcm.broken { type tape_recorder }
+            """
+        let path = folder.appendingPathComponent("asound.conf")
+        try! text.write(to: path, atomically: true, encoding: .utf8)
+        setenv("ALSA_CONFIG_PATH", path.path, 1)
+        return folder
+    }()
+
+    static func open(
+        _ name: String, rate: Int = 48_000, milliseconds: Int = 40,
+        formats: [SampleFormat] = SampleFormat.allCases
+    ) throws(OutputError) -> ALSADevice {
+        _ = folder
+        return try ALSADevice(
+            ALSANegotiation(
+                name: name, preferredSampleRate: rate, bufferMilliseconds: milliseconds,
+                sampleFormats: formats))
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct ALSADeviceTests {
+    @Test(arguments: [8_000, 44_100, 48_000, 192_000], [10, 40, 100])
+    func `a card that can do anything gives what was preferred`(
+        rate: Int, milliseconds: Int
+    ) throws {
+        let device = try SilentCards.open("hole", rate: rate, milliseconds: milliseconds)
+        defer { device.close() }
+        #expect(device.sampleFormat == .signed32)
+        #expect(device.format.sampleRate == rate)
+        #expect(device.format.channelCount == 2)
+        // A quarter of the buffer, at most 10 ms; the queue is whole periods.
+        let wanted = rate * milliseconds / 1000
+        #expect(device.format.periodFrames == min(rate / 100, wanted / 4))
+        #expect(device.format.bufferFrames % device.format.periodFrames == 0)
+        #expect(abs(device.format.bufferFrames - wanted) < device.format.periodFrames)
+    }
+
+    @Test func `a card that takes only Float gets Float`() throws {
+        let device = try SilentCards.open("float_only")
+        defer { device.close() }
+        #expect(device.sampleFormat == .float32)
+    }
+
+    @Test func `an unknown name is refused with the names that exist`() {
+        let error = #expect(throws: OutputError.self) { try SilentCards.open("hw:7,0") }
+        #expect(error?.code == -ENOENT)
+        #expect(error?.operation == "snd_pcm_open")
+        #expect(error?.device == "alsa:hw:7,0")
+        #expect(error?.reason.contains("hole") == true, "\(error?.reason ?? "")")
+    }
+
+    @Test func `a definition that is not valid is an error and nothing else`() {
+        #expect(throws: OutputError.self) { try SilentCards.open("broken") }
+    }
+
+    @Test func `a card without the wanted sample format says how to convert`() {
+        let error = #expect(throws: OutputError.self) {
+            try SilentCards.open("float_only", formats: [.signed16])
+        }
+        #expect(error?.reason.contains("plug") == true)
+    }
+
+    @Test func `the PCMs that ask to be shown are listed`() {
+        _ = SilentCards.folder
+        #expect(
+            ALSADevice.availablePCMs().contains(
+                ALSAName(name: "hole", description: "swallows all")))
+    }
+
+    /// Frames in, bytes out: none lost, none doubled, each as the encoder makes it.
+    @Test(arguments: [
+        ("tape", SampleFormat.signed32), ("tape16", SampleFormat.signed16),
+    ])
+    func `what is written is what the card gets`(name: String, format: SampleFormat) throws {
+        let device = try SilentCards.open(name, formats: [format])
+        let count = device.format.periodFrames * 2
+        var encoder = SampleEncoder(format: format)
+        var wanted: [UInt8] = []
+        for period in 0..<12 {
+            let samples = (0..<count).map { Float(($0 * 7 + period * 31) % 200 - 100) / 101 }
+            #expect(try device.wait() == .writable)
+            #expect(try device.write(samples) == .writable)
+            var bytes = [UInt8](repeating: 0, count: count * format.bytesPerSample)
+            unsafe bytes.withUnsafeMutableBytes {
+                unsafe encoder.encode(samples, count: count, into: $0.baseAddress!)
+            }
+            wanted += bytes
+        }
+        device.close()
+        let path = SilentCards.folder.appendingPathComponent("\(name).raw")
+        #expect(try [UInt8](Data(contentsOf: path)) == wanted)
+    }
+
+    @Test func `a card has no position before it is full and started`() throws {
+        let device = try SilentCards.open("hole")
+        defer { device.close() }
+        let silence = [Float](repeating: 0, count: device.format.periodFrames * 2)
+        for _ in 1..<(device.format.bufferFrames / device.format.periodFrames) {
+            #expect(device.reading() == nil)
+            #expect(try device.write(silence) == .writable)
+        }
+        #expect(device.reading() == nil)
+        let before = HostClock.now()
+        #expect(try device.write(silence) == .writable)
+        let reading = try #require(device.reading())
+        #expect(reading.instant >= before)
+        #expect(reading.instant <= HostClock.now())
+    }
+
+    /// `null` swallows 24 000 frames in 41 µs; a thread that is driven by it would take a whole core.
+    @Test func `a card that is not paced at all is held to a card's pace`() throws {
+        let device = try SilentCards.open("hole")
+        defer { device.close() }
+        let silence = [Float](repeating: 0, count: device.format.periodFrames * 2)
+        let begin = HostClock.now()
+        for _ in 0..<30 {
+            _ = try device.wait()
+            _ = try device.write(silence)
+        }
+        let seconds = (HostClock.now() - begin).seconds
+        // Two buffers may be ahead: what fills the card, and what it may swallow at once.
+        let frames = 30 * device.format.periodFrames - 2 * device.format.bufferFrames
+            - device.format.periodFrames
+        #expect(seconds >= Double(frames) / 48_000 / 1.002)
+    }
+}
