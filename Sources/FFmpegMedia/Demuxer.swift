@@ -169,6 +169,16 @@ extension Demuxer {
     ) throws(MediaError) -> UnsafeMutablePointer<AVStream> {
         let best = unsafe av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, -1, nil, 0)
         guard best >= 0, let stream = unsafe context.pointee.streams[Int(best)] else {
+            // An audio stream without rate or channels: the name or the first bytes deceived.
+            let hasNamesake = (0..<Int(unsafe context.pointee.nb_streams)).contains {
+                unsafe context.pointee.streams[$0]!.pointee.codecpar.pointee.codec_type
+                    == AVMEDIA_TYPE_AUDIO
+            }
+            if hasNamesake {
+                throw MediaError(
+                    .notMedia, operation: "av_find_best_stream", subject: location.subject,
+                    reason: "is not an audio file that can be played, or its beginning is damaged")
+            }
             throw MediaError(
                 .noAudio, operation: "av_find_best_stream", subject: location.subject,
                 reason: "holds no sound; choose a file with an audio track")

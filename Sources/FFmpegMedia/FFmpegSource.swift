@@ -46,10 +46,7 @@ public final class FFmpegSource: MediaSource {
         _ location: String, cancellation: MediaCancellation = MediaCancellation()
     ) throws(MediaError) {
         let demuxer = try Demuxer(MediaLocation(location), cancellation: cancellation)
-        if let reason = unsafe Self.protection(of: demuxer.stream) {
-            throw MediaError(
-                .encrypted, operation: "avformat_open_input", subject: location, reason: reason)
-        }
+        if unsafe Self.isProtected(demuxer.stream) { throw .protected(demuxer.location) }
         let decoder = unsafe try AudioDecoder(for: demuxer.stream, location: demuxer.location)
         (map, length) = try PacketSurvey(demuxer: demuxer, decoder: decoder).run()
         self.demuxer = demuxer
@@ -307,16 +304,14 @@ extension FFmpegSource {
         return false
     }
 
-    /// Why a stream's samples cannot be had, for the forms of protection met in MP4.
-    private static func protection(of stream: UnsafeMutablePointer<AVStream>) -> String? {
+    /// Whether an MP4 says that its samples are encrypted.
+    private static func isProtected(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {
         let tag = unsafe stream.pointee.codecpar.pointee.codec_tag
         let name = String(
             decoding: (0..<4).map { UInt8(truncatingIfNeeded: tag >> (8 * $0)) }, as: UTF8.self)
-        let hasKeys =
-            unsafe av_stream_get_side_data(
-                stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
-        guard ["drms", "enca", "aavd", "drmi"].contains(name) || hasKeys else { return nil }
-        return "is protected against copying and cannot be played; use an unprotected copy"
+        if ["drms", "enca", "aavd"].contains(name) { return true }
+        return unsafe av_stream_get_side_data(
+            stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
     }
 }
 

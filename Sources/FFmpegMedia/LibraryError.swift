@@ -16,6 +16,12 @@ func libraryText(_ code: Int32) -> String {
 }
 
 extension MediaError {
+    static func protected(_ location: MediaLocation) -> MediaError {
+        MediaError(
+            .encrypted, operation: "avformat_open_input", subject: location.subject,
+            reason: "is protected against copying and cannot be played; use an unprotected copy")
+    }
+
     /// A failed library call as what the user can understand and do.
     init(library code: Int32, operation: String, location: MediaLocation) {
         let said = libraryText(code)
@@ -37,6 +43,9 @@ extension MediaError {
             self = make(.unsupported, "is in a format that cannot be decoded here; convert it")
         case cff_error_protocol_not_found:
             self = make(.unsupported, "only files, http and https addresses can be opened")
+        // A container that is not on our list is EINVAL.
+        case cff_error(EINVAL) where operation == "avformat_open_input":
+            self = make(.notMedia, "is not an audio file that can be played")
         case cff_error_invalid_data, cff_error_demuxer_not_found, cff_error_eof:
             self =
                 operation == "avformat_open_input"

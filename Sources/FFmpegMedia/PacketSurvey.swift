@@ -56,6 +56,9 @@ extension PacketSurvey {
         guard let packet = unsafe try demuxer.next() else { throw noFrames() }
         var probe = unsafe Probe(
             first: PacketMap.Anchor(packet), skip: trims(of: packet).start, framesPerPacket: 0)
+        if unsafe av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, nil) != nil {
+            throw MediaError.protected(demuxer.location)
+        }
         unsafe try decoder.decode(packet)
         probe.framesPerPacket = decoder.outputCount
         var decoded = decoder.outputCount > 0 ? 1 : 0

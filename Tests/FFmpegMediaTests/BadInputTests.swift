@@ -1,0 +1,155 @@
+import Foundation
+import Playout
+import Testing
+
+@testable import FFmpegMedia
+
+/// Whatever is in a file: an error that helps, or sound with the right numbers.
+@Suite struct BadInputTests {
+    private func write(_ data: Data, _ name: String) throws -> String {
+        let path = Fixtures.path(name)
+        try data.write(to: URL(fileURLWithPath: path))
+        return path
+    }
+
+    private func data(_ name: String) throws -> Data {
+        try Data(contentsOf: URL(fileURLWithPath: Fixtures.path(name)))
+    }
+
+    private func code(_ path: String) -> MediaError.Code? {
+        do throws(MediaError) {
+            _ = try FFmpegSource(path)
+            return nil
+        } catch {
+            #expect(error.subject == path)
+            #expect(error.reason.count > 10)
+            return error.code
+        }
+    }
+
+    @Test func `what cannot be played is refused with the reason`() throws {
+        #expect(code(Fixtures.path("no-such.flac")) == .notFound)
+        #expect(code(Fixtures.path("s16.wav/under.flac")) == .notFound)
+        #expect(code("") == .notFound)
+        #expect(code(Fixtures.folder) == .notReadable)
+        #expect(code("/dev/zero") == .notReadable)
+        #expect(code(try write(Data(), "empty.mp3")) == .notMedia)
+        #expect(code(try write(Data(repeating: 0, count: 50_000), "zeros.mp3")) == .notMedia)
+        let text = Data(String(repeating: "Once upon a time. ", count: 500).utf8)
+        #expect(code(try write(text, "story.flac")) == .notMedia)
+        #expect(code(Fixtures.path("video.mp4")) == .noAudio)
+        #expect(code(Fixtures.path("picture.png")) == .notMedia)
+        #expect(code(Fixtures.path("encrypted.mp4")) == .encrypted)
+        #expect(code("ftp://example.org/a.mp3") == .unsupported)
+        #expect(code("concat:\(Fixtures.path("s16.wav"))") == .notFound)
+    }
+
+    @Test func `a protected purchase is called protected`() throws {
+        var bytes = try data("aac.m4a")
+        let entry = try #require(bytes.range(of: Data("mp4a".utf8), options: .backwards))
+        // The sample entry is the first of its name inside `stsd`.
+        let table = try #require(bytes.range(of: Data("stsd".utf8)))
+        let first = try #require(
+            bytes.range(of: Data("mp4a".utf8), in: table.upperBound..<entry.upperBound))
+        bytes.replaceSubrange(first, with: Data("drms".utf8))
+        #expect(code(try write(bytes, "protected.m4a")) == .encrypted)
+    }
+
+    @Test func `a playlist cannot make us read other files`() throws {
+        let list = "ffconcat version 1.0\nfile s16.wav\n"
+        #expect(code(try write(Data(list.utf8), "list.wav")) == .notMedia)
+        let hls = "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:7,\naac.ts\n#EXT-X-ENDLIST\n"
+        #expect(code(try write(Data(hls.utf8), "list.m3u8")) == .notMedia)
+    }
+
+    @Test(.enabled(if: getuid() != 0))
+    func `a file without permission says so`() throws {
+        let path = try write(try data("s16.wav"), "secret.wav")
+        chmod(path, 0)
+        #expect(code(path) == .notReadable)
+    }
+
+    @Test func `a wrong extension or a colon in the name does not matter`() throws {
+        let bytes = try data("16.flac")
+        for name in ["flac-called.mp3", "no-extension", "http:notes.flac", "a b%20c#ü.flac"] {
+            let source = try FFmpegSource(write(bytes, name))
+            #expect(source.format.frameCount == Int64(Fixtures.frameCount))
+        }
+    }
+
+    @Test(arguments: Fixtures.names)
+    func `a truncated file plays up to where it ends, or says that it cannot`(
+        name: String
+    ) throws {
+        let whole = try data(name)
+        let linear = try readAll(FFmpegSource(Fixtures.path(name)))
+        for part in [0.62, 0.1] {
+            let path = try write(whole.prefix(Int(part * Double(whole.count))), "cut-" + name)
+            do throws(MediaError) {
+                let source = try FFmpegSource(path)
+                guard let frames = try? readAll(source) else { continue }
+                #expect(source.format.frameCount == Int64(frames.count / 2))
+                // The last packet (FLAC at 192 kHz: 18 432 frames) may be half there; all before
+                // it is what it was.
+                let sure = max(0, min(frames.count, linear.count) - 2 * 18_432)
+                let matches = isSame(frames, linear, count: sure)
+                #expect(matches)
+                let share = Double(frames.count) / Double(linear.count)
+                #expect(abs(share - part) < 0.1, "\(share) of the frames in \(part) of the bytes")
+            } catch {
+                #expect([.damaged, .notMedia].contains(error.code), "\(error)")
+                // MP4 and CAF keep their tables at the end; of the Ogg files with low rates, a tenth
+                // is less than the first page.
+                let mayFail =
+                    part == 0.1 ? ["m4a", "alac.caf", "opus", "ogg"] : ["m4a", "alac.caf"]
+                #expect(mayFail.contains { name.hasSuffix($0) })
+            }
+        }
+    }
+
+    @Test func `a damaged stretch of FLAC is silent and moves nothing`() throws {
+        let linear = try readAll(FFmpegSource(Fixtures.path("16.flac")))
+        var bytes = try data("16.flac")
+        let middle = bytes.count / 2
+        for index in middle..<(middle + 40) { bytes[index] ^= 0x5A }
+        let source = try FFmpegSource(write(bytes, "damaged.flac"))
+        #expect(source.format.frameCount == Int64(Fixtures.frameCount))
+        let frames = try readAll(source)
+        // Damage of 40 bytes reaches two FLAC blocks at most, of 4 608 frames.
+        let first = try #require(frames.indices.first { frames[$0] != linear[$0] })
+        let end = first + 2 * 2 * 4_608
+        let isWholeAfter = isSame(Array(frames[end...]), linear, from: end)
+        #expect(isWholeAfter)
+        #expect((first..<end).allSatisfy { frames[$0] == linear[$0] || frames[$0] == 0 })
+        try source.seek(toFrame: 200_000)
+        let matches = isSame(try readAll(source), frames, from: 400_000)
+        #expect(matches)
+    }
+
+    @Test(arguments: Fixtures.names)
+    func `no damage crashes, hangs or makes a seek lose count`(
+        name: String
+    ) throws {
+        let whole = try data(name)
+        for seed in UInt64(0)..<3 {
+            var generator = SplitMix(seed: seed)
+            var bytes = whole
+            for _ in 0..<30 {
+                let index = Int.random(in: 0..<bytes.count, using: &generator)
+                bytes[index] = UInt8.random(in: 0...255, using: &generator)
+            }
+            let path = try write(bytes, "fuzz-" + name)
+            do throws(MediaError) {
+                let source = try FFmpegSource(path)
+                guard let linear = try? readAll(source) else { continue }
+                #expect(source.format.frameCount == Int64(linear.count / 2), "seed \(seed)")
+                let middle = Int64(linear.count / 4)
+                try source.seek(toFrame: middle)
+                let rest = try? readAll(source)
+                #expect(rest.map { $0.count } == linear.count - 2 * Int(middle), "seed \(seed)")
+            } catch {
+                #expect(error.reason.count > 10)
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A web server for one body, with the faults of real ones.
+///
+/// Answers on a thread per connection; ends with the object.
+final class FileServer: Sendable {
+    struct Behaviour: Sendable {
+        /// Answers `Range` with 206; else always the whole body.
+        var hasRanges = true
+        /// Says how long the body is.
+        var hasLength = true
+        /// Closes each connection after so many bytes of the body.
+        var breaksAfter: Int?
+        /// Sends the header, then nothing more.
+        var stalls = false
+        /// Never ends: the body again and again.
+        var isEndless = false
+    }
+
+    let port: Int
+    private let listener: Int32
+    private let body: Data
+    private let behaviour: Behaviour
+    private let log = Mutex<(requests: Int, bytes: Int)>((0, 0))
+
+    var requestCount: Int { log.withLock { $0.requests } }
+    var bytesSent: Int { log.withLock { $0.bytes } }
+
+    func url(_ path: String = "/body.bin") -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    init(_ body: Data, _ behaviour: Behaviour = Behaviour()) {
+        self.body = body
+        self.behaviour = behaviour
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) { [listener] in
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, length) == 0 && listen(listener, 16) == 0
+                    && getsockname(listener, $0, &length) == 0
+            }
+        }
+        precondition(bound, "no port on the loopback interface")
+        port = Int(UInt16(bigEndian: address.sin_port))
+        Thread.detachNewThread { [weak self, listener] in
+            while true {
+                let connection = accept(listener, nil, nil)
+                guard connection >= 0 else { return }
+                guard let self else {
+                    close(connection)
+                    return
+                }
+                Thread.detachNewThread { self.answer(connection) }
+            }
+        }
+    }
+
+    deinit {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+
+    private func answer(_ connection: Int32) {
+        defer { close(connection) }
+        log.withLock { $0.requests += 1 }
+        guard let request = readRequest(connection) else { return }
+        guard request.hasPrefix("GET /body") else {
+            _ = send(Data("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".utf8), connection)
+            return
+        }
+        var start = 0
+        if behaviour.hasRanges, let range = request.range(of: "Range: bytes=") {
+            start = Int(request[range.upperBound...].prefix { $0.isNumber }) ?? 0
+        }
+        guard start <= body.count else {
+            _ = send(Data("HTTP/1.1 416 Bad\r\nContent-Length: 0\r\n\r\n".utf8), connection)
+            return
+        }
+        let isPartial = behaviour.hasRanges && request.contains("Range: bytes=")
+        var header = "HTTP/1.1 \(isPartial ? "206 Partial Content" : "200 OK")\r\n"
+        header += "Connection: close\r\n"
+        if behaviour.hasRanges { header += "Accept-Ranges: bytes\r\n" }
+        if behaviour.hasLength { header += "Content-Length: \(body.count - start)\r\n" }
+        if isPartial {
+            header += "Content-Range: bytes \(start)-\(body.count - 1)/\(body.count)\r\n"
+        }
+        guard send(Data((header + "\r\n").utf8), connection) else { return }
+        if behaviour.stalls {
+            var byte: UInt8 = 0
+            _ = recv(connection, &byte, 1, 0)
+            return
+        }
+        repeat {
+            var position = start
+            let end = min(body.count, start + (behaviour.breaksAfter ?? body.count))
+            while position < end {
+                let block = body.subdata(in: position..<min(end, position + 16_384))
+                guard send(block, connection) else { return }
+                log.withLock { $0.bytes += block.count }
+                position += block.count
+            }
+        } while behaviour.isEndless
+    }
+
+    private func readRequest(_ connection: Int32) -> String? {
+        var bytes: [UInt8] = []
+        while !bytes.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)), bytes.count < 8_192 {
+            var byte: UInt8 = 0
+            guard recv(connection, &byte, 1, 0) == 1 else { return nil }
+            bytes.append(byte)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private func send(_ data: Data, _ connection: Int32) -> Bool {
+        data.withUnsafeBytes { bytes in
+            var sent = 0
+            while sent < bytes.count {
+                let count = Glibc.send(
+                    connection, bytes.baseAddress! + sent, bytes.count - sent,
+                    Int32(MSG_NOSIGNAL.rawValue))
+                guard count > 0 else { return false }
+                sent += count
+            }
+            return true
+        }
+    }
+}
