@@ -13,17 +13,29 @@ public import Timing
 /// Solving for `t` gives the instant of any frame: `t(n) = t₀ + (n/fs − z₀ − t₀) / (1 + r)`.
 public struct CardClock: Sendable, BitwiseCopyable {
     /// Random walk of the rate, seconds per second per √s: 0.01 ppm/√s, a crystal in a room.
-    private static var rateNoise: Double { 1e-8 }
+    private static var rateNoise: Double {
+        @_noLocks @_noAllocation get { 1e-8 }
+    }
     /// Before the first reading, standard deviation of the rate: 200 ppm.
-    private static var firstRateVariance: Double { 200e-6 * 200e-6 }
+    private static var firstRateVariance: Double {
+        @_noLocks @_noAllocation get { 200e-6 * 200e-6 }
+    }
     /// The same after a restart of a card whose rate is known: 5 ppm.
-    private static var keptRateVariance: Double { 5e-6 * 5e-6 }
+    private static var keptRateVariance: Double {
+        @_noLocks @_noAllocation get { 5e-6 * 5e-6 }
+    }
     /// A reading is at first believed to 20 µs, one frame.
-    private static var firstNoise: Double { 20e-6 * 20e-6 }
-    private static var leastNoise: Double { 1e-13 }
+    private static var firstNoise: Double {
+        @_noLocks @_noAllocation get { 20e-6 * 20e-6 }
+    }
+    private static var leastNoise: Double {
+        @_noLocks @_noAllocation get { 1e-13 }
+    }
     /// Readings in a row that lie far off on the same side before the line is taken up anew: the
     /// card has jumped.
-    private static var outliersBeforeJump: Int { 12 }
+    private static var outliersBeforeJump: Int {
+        @_noLocks @_noAllocation get { 12 }
+    }
 
     private let sampleRate: Double
     /// Local instant of the first reading since the restart; `time` counts seconds from it.

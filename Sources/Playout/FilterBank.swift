@@ -12,7 +12,7 @@ import func Glibc.sin
 /// Immutable: built on the control side, shared by all voices of the same ratio.
 /// `@unchecked Sendable`: the table is written in `init` only.
 @safe final class FilterBank: @unchecked Sendable {
-    static var phases: Int { 256 }
+    static var phases: Int { Resampler.phases }
     private static let beta = 14.0
 
     /// Input frames that one output frame is made of; a multiple of 8.

@@ -9,11 +9,14 @@ struct Mixer: BitwiseCopyable {
     private var left = 0
 
     /// 20 ms: no click, and still felt as at once.
-    static var rampSeconds: Double { 0.02 }
+    static var rampSeconds: Double {
+        @_noLocks @_noAllocation get { 0.02 }
+    }
 
     init() {}
 
     /// Ramps to what `settings` ask for; `isSilent`: nothing sounds, so set it at once.
+    @_noLocks @_noAllocation
     mutating func set(_ settings: OutputSettings, channels: Int, rampFrames: Int, isSilent: Bool) {
         let g = settings.gain
         let wanted: SIMD4<Float> =
@@ -36,6 +39,7 @@ struct Mixer: BitwiseCopyable {
     }
 
     /// Writes one period, interleaved; channels beyond the second are silent.
+    @_noLocks @_noAllocation
     mutating func write(
         left sumLeft: UnsafePointer<Float>, right sumRight: UnsafePointer<Float>, count: Int,
         into output: UnsafeMutablePointer<Float>, channels: Int

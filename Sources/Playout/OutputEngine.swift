@@ -16,7 +16,7 @@ import func Glibc.cos
     public enum Fidelity: Sendable { case audio, positionsOnly }
 
     /// Without any reading from the card this long, assume that it plays at the nominal rate.
-    private static var patienceSeconds: Double { 0.3 }
+    private let patienceSeconds = 0.3
 
     public let format: OutputFormat
     public let port: OutputPort
@@ -72,10 +72,12 @@ import func Glibc.cos
     // MARK: The card
 
     /// Takes in one look at the card. Several per period are welcome.
+    @_noLocks @_noAllocation
     public func observe(_ reading: CardReading) { card.observe(reading) }
 
     /// The card ran dry or was suspended: its frame count begins at 0 again. The rate is kept;
     /// voices come back on their lines, faded, once the card's phase is known (about 0.1 s).
+    @_noLocks @_noAllocation
     public func restarted() {
         framesBefore += nextFrame
         nextFrame = 0
@@ -92,21 +94,20 @@ import func Glibc.cos
     ///   - output: room for `periodFrames × channelCount` samples; interleaved Float, nominally
     ///     −1…1 (a sum of voices or a gain above 1 may exceed it).
     ///   - now: the local clock.
+    @_noLocks @_noAllocation
     public func render(into output: UnsafeMutablePointer<Float>, now: LocalInstant) {
         takeCommands()
-        settings = unsafe link.settings._withUnsafeGuaranteedRef { $0.load() }
+        var newest = settings
+        unsafe link.settings._withUnsafeGuaranteedRef { newest = $0.load() }
+        settings = newest
         let count = format.periodFrames
-        let duration = Double(count) / Double(format.sampleRate)
-        if !card.isAnchored, Double(nextFrame) > Self.patienceSeconds * Double(format.sampleRate) {
+        if !card.isAnchored, Double(nextFrame) > patienceSeconds * Double(format.sampleRate) {
             card.assume(
                 framesHeard: Double(nextFrame - Int64(format.bufferFrames)), at: now)
         }
         let period = PeriodTimes(
-            count: count, duration: duration, sampleRate: Double(format.sampleRate),
-            heard: card.instant(ofFrame: Double(nextFrame)) + settings.latencyOffset,
-            heardEnd: card.instant(ofFrame: Double(nextFrame) + Double(count))
-                + settings.latencyOffset,
-            cardStretch: 1 / (1 + card.skew), isPlaceable: card.isUsable)
+            first: nextFrame, count: count, sampleRate: format.sampleRate, card: card,
+            latencyOffset: settings.latencyOffset)
 
         var isSilent = true
         for i in 0..<voiceCount {
@@ -139,8 +140,12 @@ import func Glibc.cos
         publish(now)
     }
 
+    @_noLocks @_noAllocation
     private func takeCommands() {
-        while let command = unsafe link.commands._withUnsafeGuaranteedRef({ unsafe $0.pop() }) {
+        while true {
+            var popped: VoiceCommand?
+            unsafe link.commands._withUnsafeGuaranteedRef { unsafe popped = $0.pop() }
+            guard let command = unsafe popped else { return }
             let slot = unsafe command.slot
             switch unsafe command.kind {
             case .start(let start): unsafe voices[slot].start(start)
@@ -154,17 +159,19 @@ import func Glibc.cos
     }
 
     /// The timeline of a sounding voice that follows the clock of voice `index`.
+    @_noLocks @_noAllocation
     private func sibling(of index: Int) -> Timeline? {
         guard let own = unsafe voices[index].source else { return nil }
         for i in 0..<voiceCount where i != index {
             guard unsafe voices[i].isSounding, let other = unsafe voices[i].source else { continue }
-            if unsafe other.clock?.toOpaque() == own.clock?.toOpaque() {
+            if unsafe other.clockAddress == own.clockAddress {
                 return unsafe voices[i].timeline
             }
         }
         return nil
     }
 
+    @_noLocks @_noAllocation
     private func publish(_ now: LocalInstant) {
         var worst: VoiceReport?
         var starved: Int64 = 0

@@ -51,7 +51,9 @@ public import Timing
 
     init(format: OutputFormat) {
         self.format = format
-        voiceReports = (0..<Self.voiceLimit).map { _ in LatestValue(VoiceSnapshot()) }
+        voiceReports = (0..<Self.voiceLimit).map { _ in
+            LatestValue(VoiceSnapshot(report: VoiceReport()))
+        }
         acknowledgements = (0..<Self.voiceLimit).map { _ in LatestValue(0) }
     }
 
@@ -125,7 +127,8 @@ public import Timing
             }
             let start = unsafe StartCommand(
                 serial: serial, line: line, clock: clock.map { Unmanaged.passUnretained($0) },
-                ring: Unmanaged.passUnretained(ring), bank: Unmanaged.passUnretained(bank),
+                ring: Unmanaged.passUnretained(ring), rows: UnsafePointer(bank.rows),
+                taps: bank.taps,
                 sampleRate: Double(control.slots[index].sampleRate), endFrame: endFrame ?? .max,
                 fadeIn: fadeIn)
             let sent = unsafe commands.push(VoiceCommand(slot: index, kind: .start(start)))
@@ -198,6 +201,7 @@ public import Timing
         unsafe acknowledgements.deallocate()
     }
 
+    @_noLocks @_noAllocation
     func acknowledge(_ slot: Int, _ serial: UInt64) {
         unsafe acknowledgements[slot]._withUnsafeGuaranteedRef { $0.store(serial) }
     }
@@ -212,8 +216,14 @@ struct OutputSettings: BitwiseCopyable, Sendable {
 
 /// A report and whose it is: a slot's previous voice may have left one.
 struct VoiceSnapshot: BitwiseCopyable, Sendable {
-    var serial: UInt64 = 0
-    var report = VoiceReport()
+    var serial: UInt64
+    var report: VoiceReport
+
+    @_noLocks @_noAllocation
+    init(serial: UInt64 = 0, report: VoiceReport) {
+        self.serial = serial
+        self.report = report
+    }
 }
 
 /// A command on its way to the output thread.
@@ -235,8 +245,17 @@ struct VoiceSnapshot: BitwiseCopyable, Sendable {
     var line: Line
     var clock: Unmanaged<ClockCell>?
     var ring: Unmanaged<FrameRing>
-    var bank: Unmanaged<FilterBank>
+    /// Of the filter bank, which the port's slot keeps alive.
+    var rows: UnsafePointer<SIMD8<Float>>
+    var taps: Int
     var sampleRate: Double
     var endFrame: Int64
     var fadeIn: Bool
+
+    /// Which clock, 0 for the card's own.
+    var clockAddress: UInt {
+        @_noLocks @_noAllocation get {
+            if let clock = unsafe clock { unsafe UInt(bitPattern: clock.toOpaque()) } else { 0 }
+        }
+    }
 }

@@ -2,7 +2,7 @@ public import Timing
 
 /// What a voice is doing.
 @frozen
-public enum VoiceState: UInt8, Sendable, BitwiseCopyable {
+public enum VoiceState: Sendable, BitwiseCopyable {
     /// Not started yet.
     case idle
     /// Started; its line has not reached its beginning, or clock or card are not ready.
@@ -34,6 +34,7 @@ public struct VoiceReport: Equatable, Sendable, BitwiseCopyable {
     /// Output frames that were silent because the ring was empty, since the voice was made.
     public var starvedFrames: Int64
 
+    @_noLocks @_noAllocation
     public init(
         state: VoiceState = .idle, itemFrame: Double = 0,
         at: LocalInstant = LocalInstant(nanoseconds: 0), errorNanoseconds: Double = 0,
@@ -73,10 +74,11 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
     /// When the report was made.
     public var at: LocalInstant
 
+    @_noLocks @_noAllocation
     public init(
         framesWritten: Int64 = 0, cardPartsPerMillion: Double = 0,
-        cardUncertainty: Nanoseconds = .zero, cardSettled: Bool = false,
-        error: Nanoseconds = .zero, ratioPartsPerMillion: Double = 0, restarts: Int = 0,
+        cardUncertainty: Nanoseconds = Nanoseconds(0), cardSettled: Bool = false,
+        error: Nanoseconds = Nanoseconds(0), ratioPartsPerMillion: Double = 0, restarts: Int = 0,
         starvedFrames: Int64 = 0, queuedFrames: Int = 0,
         at: LocalInstant = LocalInstant(nanoseconds: 0)
     ) {

@@ -9,13 +9,23 @@ struct FramePath: BitwiseCopyable {
     var step: Double
     var bend: Double
 
+    @_noLocks @_noAllocation
+    init(base: Int64, offset: Double, step: Double, bend: Double) {
+        self.base = base
+        self.offset = offset
+        self.step = step
+        self.bend = bend
+    }
+
     /// Position of output frame `k`, relative to `base`.
+    @_noLocks @_noAllocation
     func offset(_ k: Int) -> Double {
         let k = Double(k)
         return offset + k * (step + k * bend)
     }
 
     /// The first output frame in `0 ... count` whose position reaches `frame`.
+    @_noLocks @_noAllocation
     func firstIndex(reaching frame: Double, count: Int) -> Int {
         let target = frame - Double(base)
         if offset(0) >= target { return 0 }
@@ -33,7 +43,9 @@ struct FramePath: BitwiseCopyable {
 /// Memory of the output thread, made once.
 @safe struct RenderBuffers: BitwiseCopyable {
     /// Input frames that a piece of a period can need; longer ones are cut into pieces.
-    static var inputFrames: Int { 4096 }
+    static var inputFrames: Int {
+        @_noLocks @_noAllocation get { 4096 }
+    }
 
     let inputLeft: UnsafeMutablePointer<Float>
     let inputRight: UnsafeMutablePointer<Float>
@@ -49,26 +61,32 @@ struct FramePath: BitwiseCopyable {
 
 /// Reads `bank.taps` input frames around each position and adds the result to the sum.
 enum Resampler {
+    /// Rows of a filter bank between two input frames.
+    static var phases: Int {
+        @_noLocks @_noAllocation get { 256 }
+    }
+
     /// - Parameters:
     ///   - outputs: output frames of the period, cut so that the input fits the buffers.
     ///   - path: positions; `path.offset(k) − origin` lies within the input with half the taps on
     ///     either side.
     ///   - origin: the whole input position, relative to `path.base`, whose first tap is at index 0.
     ///   - gains: one per output frame of the period; `nil`: 1.
+    @_noLocks @_noAllocation
     static func add(
         outputs: Range<Int>, path: FramePath, origin: Int, rows: UnsafePointer<SIMD8<Float>>,
         taps: Int, buffers: RenderBuffers, gains: UnsafePointer<Float>?
     ) {
         let vectors = taps / 8
-        let phases = Double(FilterBank.phases)
+        let phaseCount = Double(phases)
         let left = unsafe UnsafeRawPointer(buffers.inputLeft)
         let right = unsafe UnsafeRawPointer(buffers.inputRight)
         var k = outputs.lowerBound
         while k < outputs.upperBound {
             let x = path.offset(k) - Double(origin)
             let index = max(0, Int(x))
-            let phase = (x - Double(index)) * phases
-            let whole = max(0, min(FilterBank.phases - 1, Int(phase)))
+            let phase = (x - Double(index)) * phaseCount
+            let whole = max(0, min(phases - 1, Int(phase)))
             let u = phase - Double(whole)
             // Lagrange through the rows at −1, 0, 1, 2.
             let w0 = SIMD8<Float>(repeating: Float(-u * (u - 1) * (u - 2) / 6))
@@ -99,6 +117,7 @@ enum Resampler {
         }
     }
 
+    @_noLocks @_noAllocation
     @inline(__always)
     private static func total(_ v: SIMD8<Float>) -> Float {
         ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]))

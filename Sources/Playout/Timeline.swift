@@ -11,7 +11,9 @@ import Timing
 /// term holds the rate, so a proportional term suffices: no integrator and no wind-up. No dead band.
 struct Timeline: BitwiseCopyable {
     /// Up to here an error is slewed away; beyond it a voice dips and re-anchors.
-    static var slewLimit: Double { 5e-3 }
+    static var slewLimit: Double {
+        @_noLocks @_noAllocation get { 5e-3 }
+    }
 
     /// Clock nanoseconds at the first frame of the next period; `fraction` is 0 to 1.
     var nanoseconds: Int64 = 0

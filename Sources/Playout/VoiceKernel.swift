@@ -15,6 +15,18 @@ struct PeriodTimes: BitwiseCopyable {
     var cardStretch: Double
     /// Whether frames can be placed in time; without it voices stay silent.
     var isPlaceable: Bool
+
+    /// - Parameter first: number of the period's first frame since the card's restart.
+    @_noLocks @_noAllocation
+    init(first: Int64, count: Int, sampleRate: Int, card: CardClock, latencyOffset: Nanoseconds) {
+        self.count = count
+        self.sampleRate = Double(sampleRate)
+        duration = Double(count) / Double(sampleRate)
+        heard = card.instant(ofFrame: Double(first)) + latencyOffset
+        heardEnd = card.instant(ofFrame: Double(first) + Double(count)) + latencyOffset
+        cardStretch = 1 / (1 + card.skew)
+        isPlaceable = card.isUsable
+    }
 }
 
 /// The output thread's side of one voice: decides which part of the item each output frame shows.
@@ -60,10 +72,30 @@ struct PeriodTimes: BitwiseCopyable {
 
     init() {}
 
+    // Comparing enums with == would be a generic call, which the output thread must not make.
+
+    private var isArmed: Bool {
+        @_noLocks @_noAllocation get {
+            if case .armed = state { true } else { false }
+        }
+    }
+    private var isOnLine: Bool {
+        @_noLocks @_noAllocation get {
+            switch state {
+            case .playing, .starved: true
+            case .idle, .armed, .stopped, .ended: false
+            }
+        }
+    }
+    private var isActive: Bool {
+        @_noLocks @_noAllocation get { isArmed || isOnLine }
+    }
+
     // MARK: Commands
 
+    @_noLocks @_noAllocation
     mutating func start(_ command: StartCommand) {
-        let isSounding = unsafe (state == .playing || state == .starved) && !isReleasing
+        let continues = isOnLine && !isReleasing
         unsafe source = command
         stopInstant = nil
         stopsNow = false
@@ -71,7 +103,7 @@ struct PeriodTimes: BitwiseCopyable {
             unsafe serial = command.serial
             starvedFrames = 0
         }
-        if isSounding {
+        if continues {
             unsafe nextLine = command.line
         } else {
             unsafe line = command.line
@@ -85,10 +117,9 @@ struct PeriodTimes: BitwiseCopyable {
         }
     }
 
+    @_noLocks @_noAllocation
     mutating func stop(at instant: GroupInstant?) {
         switch state {
-        case .armed where instant == nil:
-            state = .stopped
         case .armed, .playing, .starved:
             if let instant { stopInstant = instant } else { stopsNow = true }
         case .idle, .stopped, .ended: break
@@ -96,8 +127,9 @@ struct PeriodTimes: BitwiseCopyable {
     }
 
     /// - Returns: whether the voice is silent and gone already.
+    @_noLocks @_noAllocation
     mutating func release(fades: Bool) -> Bool {
-        if fades, level > 0, state == .playing || state == .starved {
+        if fades, level > 0, isOnLine {
             stopsNow = true
             isReleasing = true
             return false
@@ -106,6 +138,7 @@ struct PeriodTimes: BitwiseCopyable {
         return true
     }
 
+    @_noLocks @_noAllocation
     private mutating func vacate() {
         state = .idle
         unsafe source = nil
@@ -115,12 +148,13 @@ struct PeriodTimes: BitwiseCopyable {
 
     /// Whether its timeline is one that others must follow.
     var isSounding: Bool {
-        get { (state == .playing || state == .starved) && !needsAnchor }
+        @_noLocks @_noAllocation get { isOnLine && !needsAnchor }
     }
 
     /// The card broke off: what was queued is lost, nothing can be faded out.
+    @_noLocks @_noAllocation
     mutating func interrupt() {
-        guard state == .playing || state == .starved else { return }
+        guard isOnLine else { return }
         level = 0
         isDipping = false
         jumps = false
@@ -132,17 +166,19 @@ struct PeriodTimes: BitwiseCopyable {
     /// First half of a period: sets the timeline or measures its error; before any voice renders.
     ///
     /// - Parameter sibling: the timeline of a sounding voice that follows the same clock.
+    @_noLocks @_noAllocation
     mutating func follow(_ period: PeriodTimes, sibling: Timeline?) {
         canPlay = false
         error = 0
-        guard let source = unsafe source, state == .armed || state == .playing || state == .starved,
+        guard let source = unsafe source, isActive,
             period.isPlaceable
         else { return }
         var target = period.heard.nanoseconds
         known = 0
         if let clock = unsafe source.clock {
-            let shared = unsafe clock._withUnsafeGuaranteedRef { $0.load() }
-            if shared.quality == .none {
+            var latest: SharedClock?
+            unsafe clock._withUnsafeGuaranteedRef { latest = $0.load() }
+            guard let shared = latest, shared.quality.rawValue > 0 else {
                 // Nothing to steer by: a running voice keeps its rate.
                 known = timeline.skew
                 canPlay = !needsAnchor
@@ -158,7 +194,7 @@ struct PeriodTimes: BitwiseCopyable {
             } else {
                 timeline.anchor(nanoseconds: target, skew: known)
             }
-            needsAnchor = state == .armed
+            needsAnchor = isArmed
         }
         if unsafe source.clock == nil { return }
         error = timeline.error(to: target)
@@ -170,6 +206,7 @@ struct PeriodTimes: BitwiseCopyable {
     /// Second half of a period: adds the voice to the sum and moves its timeline on.
     ///
     /// - Returns: whether the voice has been released and is now silent.
+    @_noLocks @_noAllocation
     mutating func render(
         _ period: PeriodTimes, buffers: RenderBuffers, rendersAudio: Bool
     ) -> Bool {
@@ -178,7 +215,7 @@ struct PeriodTimes: BitwiseCopyable {
                 vacate()
                 return true
             }
-            if stopsNow, state == .armed || state == .playing || state == .starved {
+            if stopsNow, isActive {
                 state = .stopped
             }
             return false
@@ -212,6 +249,7 @@ struct PeriodTimes: BitwiseCopyable {
     }
 
     /// Seconds from `instant` to each output frame of the period.
+    @_noLocks @_noAllocation
     private func timePath(
         _ period: PeriodTimes, to instant: GroupInstant, next: Double
     ) -> FramePath {
@@ -222,6 +260,7 @@ struct PeriodTimes: BitwiseCopyable {
     }
 
     /// Frames of the item at each output frame of the period.
+    @_noLocks @_noAllocation
     private func path(_ period: PeriodTimes, next: Double) -> FramePath {
         guard let source = unsafe source else {
             return FramePath(base: 0, offset: 0, step: 0, bend: 0)
@@ -247,6 +286,7 @@ struct PeriodTimes: BitwiseCopyable {
 
     /// Puts `new` in force at output frame `k`, continuously when it nearly meets the old line; a
     /// jump begins with a fade on the old line.
+    @_noLocks @_noAllocation
     private mutating func change(to new: Line, at k: Int, _ period: PeriodTimes, next: Double) {
         let running = line
         let old = unsafe path(period, next: next)
@@ -267,20 +307,26 @@ struct PeriodTimes: BitwiseCopyable {
     }
 
     /// Adds the frames `range` of the period to the sum.
+    @_noLocks @_noAllocation
     private mutating func play(
         _ range: Range<Int>, path: FramePath, _ period: PeriodTimes, next: Double,
         _ source: StartCommand, _ buffers: RenderBuffers, _ rendersAudio: Bool
     ) {
-        guard !range.isEmpty, state == .armed || state == .playing || state == .starved else {
+        guard !range.isEmpty, isActive else {
             return
         }
         let upper = range.upperBound
         let fadeFrames = unsafe buffers.fadeFrames
-        let half = unsafe source.bank._withUnsafeGuaranteedRef { $0.taps } / 2
+        let half = unsafe source.taps / 2
         // `isFinished` before `endFrame`: the end read after it is then final.
-        let isFinished = unsafe source.ring._withUnsafeGuaranteedRef { $0.isFinished }
-        let held = unsafe source.ring._withUnsafeGuaranteedRef { $0.endFrame }
-        let firstHeld = unsafe source.ring._withUnsafeGuaranteedRef { $0.firstFrame }
+        var isFinished = false
+        var held: Int64 = 0
+        var firstHeld: Int64 = 0
+        unsafe source.ring._withUnsafeGuaranteedRef {
+            isFinished = $0.isFinished
+            held = $0.endFrame
+            firstHeld = $0.firstFrame
+        }
         let end = unsafe min(source.endFrame, isFinished ? held : .max)
 
         // Where the stop's fade begins.
@@ -298,7 +344,7 @@ struct PeriodTimes: BitwiseCopyable {
         }
 
         var start = range.lowerBound
-        if state == .armed {
+        if isArmed {
             if let stopInstant, stopInstant <= line.instant || stopsNow {
                 state = .stopped
                 return
@@ -407,6 +453,7 @@ struct PeriodTimes: BitwiseCopyable {
     }
 
     /// Gives back what lies an eighth of the ring behind `frame`; the eighth stays for a resume.
+    @_noLocks @_noAllocation
     private func release(upTo frame: Int64, _ source: StartCommand) {
         unsafe source.ring._withUnsafeGuaranteedRef {
             $0.release(upTo: frame - Int64($0.capacityFrames / 8))
@@ -414,12 +461,12 @@ struct PeriodTimes: BitwiseCopyable {
     }
 
     /// Resamples in pieces whose input fits the buffers.
+    @_noLocks @_noAllocation
     private func mix(
         _ range: Range<Int>, path: FramePath, _ source: StartCommand, _ buffers: RenderBuffers,
         isPlain: Bool, held: Range<Int64>
     ) {
-        let taps = unsafe source.bank._withUnsafeGuaranteedRef { $0.taps }
-        let rows = unsafe source.bank._withUnsafeGuaranteedRef { unsafe $0.rows }
+        let taps = unsafe source.taps
         let fitting = Double(RenderBuffers.inputFrames - taps - 4) / (path.step * 1.001)
         let piece = max(1, Int(min(fitting, 1e6)))
         var k = range.lowerBound
@@ -450,7 +497,7 @@ struct PeriodTimes: BitwiseCopyable {
                 unsafe buffers.inputRight[i] = 0
             }
             unsafe Resampler.add(
-                outputs: k..<end, path: path, origin: lowest, rows: rows, taps: taps,
+                outputs: k..<end, path: path, origin: lowest, rows: source.rows, taps: taps,
                 buffers: buffers, gains: isPlain ? nil : UnsafePointer(buffers.gains))
             k = end
         }
@@ -458,6 +505,7 @@ struct PeriodTimes: BitwiseCopyable {
 
     // MARK: Report
 
+    @_noLocks @_noAllocation
     func report() -> VoiceReport {
         VoiceReport(
             state: state, itemFrame: position, at: positionAt,

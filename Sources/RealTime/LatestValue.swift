@@ -35,9 +35,10 @@ public import Synchronization
     @inlinable @inline(__always)
     public func store(_ value: Value) {
         let next = generation.load(ordering: .relaxed) &+ 1
-        let slot = unsafe words + Int(next & 3) * wordCount
+        let count = wordCount
+        let slot = unsafe words + Int(next & 3) * count
         unsafe withUnsafeBytes(of: value) { bytes in
-            for i in 0..<wordCount {
+            for i in 0..<count {
                 var word: UInt64 = 0
                 for k in 0..<min(8, bytes.count - 8 * i) {
                     word |= unsafe UInt64(bytes[8 * i + k]) << UInt64(8 * k)
@@ -54,9 +55,10 @@ public import Synchronization
         var value = initial
         while true {
             let newest = generation.load(ordering: .acquiring)
-            let slot = unsafe words + Int(newest & 3) * wordCount
+            let count = wordCount
+            let slot = unsafe words + Int(newest & 3) * count
             unsafe withUnsafeMutableBytes(of: &value) { bytes in
-                for i in 0..<wordCount {
+                for i in 0..<count {
                     let word = unsafe slot[i].load(ordering: .acquiring)
                     for k in 0..<min(8, bytes.count - 8 * i) {
                         unsafe bytes[8 * i + k] = UInt8(truncatingIfNeeded: word >> UInt64(8 * k))
