@@ -1,5 +1,5 @@
 import CFFmpeg
-public import Synchronization
+import Synchronization
 
 /// Ends the blocking calls of a source, a download or a fingerprint from another thread.
 ///

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A web server for one body, with the faults of real ones.
 ///
-/// Answers on a thread per connection; ends with the object.
+/// Answers on a thread per connection; listens until the process ends.
 final class FileServer: Sendable {
     struct Behaviour: Sendable {
         /// Answers `Range` with 206; else always the whole body.
@@ -46,22 +46,11 @@ final class FileServer: Sendable {
         }
         precondition(bound, "no port on the loopback interface")
         port = Int(UInt16(bigEndian: address.sin_port))
-        Thread.detachNewThread { [weak self, listener] in
-            while true {
-                let connection = accept(listener, nil, nil)
-                guard connection >= 0 else { return }
-                guard let self else {
-                    close(connection)
-                    return
-                }
+        Thread.detachNewThread {
+            while case let connection = accept(self.listener, nil, nil), connection >= 0 {
                 Thread.detachNewThread { self.answer(connection) }
             }
         }
-    }
-
-    deinit {
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
     }
 
     private func answer(_ connection: Int32) {
@@ -122,7 +111,7 @@ final class FileServer: Sendable {
             while sent < bytes.count {
                 let count = Glibc.send(
                     connection, bytes.baseAddress! + sent, bytes.count - sent,
-                    Int32(MSG_NOSIGNAL.rawValue))
+                    Int32(MSG_NOSIGNAL))
                 guard count > 0 else { return false }
                 sent += count
             }
