@@ -40,7 +40,7 @@ import func Glibc.cos
         self.format = format
         self.fidelity = fidelity
         port = OutputPort(format: format)
-        unsafe link = PortLink(port)
+        link = PortLink(port)
         card = CardClock(sampleRate: format.sampleRate)
         let fadeFrames = max(1, format.sampleRate / 200)
         unsafe buffers = RenderBuffers(
@@ -66,7 +66,7 @@ import func Glibc.cos
         unsafe buffers.gains.deallocate()
         unsafe buffers.fade.deallocate()
         unsafe voices.deallocate()
-        unsafe link.deallocate()
+        link.deallocate()
     }
 
     // MARK: The card
@@ -131,7 +131,7 @@ import func Glibc.cos
             let serial = unsafe voices[i].serial
             let isGone = unsafe voices[i].render(
                 period, buffers: buffers, rendersAudio: fidelity == .audio)
-            if isGone { unsafe link.acknowledge(i, serial) }
+            if isGone { link.acknowledge(i, serial) }
         }
         unsafe mixer.write(
             left: buffers.sumLeft, right: buffers.sumRight, count: count, into: output,
@@ -144,15 +144,15 @@ import func Glibc.cos
     private func takeCommands() {
         while true {
             var popped: VoiceCommand?
-            unsafe link.commands._withUnsafeGuaranteedRef { unsafe popped = $0.pop() }
-            guard let command = unsafe popped else { return }
-            let slot = unsafe command.slot
-            switch unsafe command.kind {
+            unsafe link.commands._withUnsafeGuaranteedRef { popped = $0.pop() }
+            guard let command = popped else { return }
+            let slot = command.slot
+            switch command.kind {
             case .start(let start): unsafe voices[slot].start(start)
             case .stop(let instant): unsafe voices[slot].stop(at: instant)
             case .release(let serial, let fades):
                 if unsafe voices[slot].release(fades: fades) {
-                    unsafe link.acknowledge(slot, serial)
+                    link.acknowledge(slot, serial)
                 }
             }
         }
@@ -164,7 +164,7 @@ import func Glibc.cos
         guard let own = unsafe voices[index].source else { return nil }
         for i in 0..<voiceCount where i != index {
             guard unsafe voices[i].isSounding, let other = unsafe voices[i].source else { continue }
-            if unsafe other.clockAddress == own.clockAddress {
+            if other.clockAddress == own.clockAddress {
                 return unsafe voices[i].timeline
             }
         }

@@ -1,4 +1,4 @@
-public import RealTime
+import RealTime
 import Synchronization
 public import Timing
 
@@ -14,7 +14,7 @@ public import Timing
 
     public let format: OutputFormat
 
-    let commands = unsafe CommandRing<VoiceCommand>(capacity: 64)
+    let commands = CommandRing<VoiceCommand>(capacity: 64)
     let settings = LatestValue(OutputSettings())
     let reports = LatestValue(OutputReport())
     let voiceReports: [LatestValue<VoiceSnapshot>]
@@ -126,12 +126,13 @@ public import Timing
                 control.slots[index].clocks.append(clock)
             }
             let start = unsafe StartCommand(
-                serial: serial, line: line, clock: clock.map { Unmanaged.passUnretained($0) },
+                serial: serial, line: line,
+                clock: clock.map { unsafe Unmanaged.passUnretained($0) },
                 ring: Unmanaged.passUnretained(ring), rows: UnsafePointer(bank.rows),
                 taps: bank.taps,
                 sampleRate: Double(control.slots[index].sampleRate), endFrame: endFrame ?? .max,
                 fadeIn: fadeIn)
-            let sent = unsafe commands.push(VoiceCommand(slot: index, kind: .start(start)))
+            let sent = commands.push(VoiceCommand(slot: index, kind: .start(start)))
             if sent { control.slots[index].hasStarted = true }
             return sent
         }
@@ -141,7 +142,7 @@ public import Timing
         control.withLock { control in
             guard control.slots[index].isUsed(by: serial)
             else { return false }
-            return unsafe commands.push(VoiceCommand(slot: index, kind: .stop(instant)))
+            return commands.push(VoiceCommand(slot: index, kind: .stop(instant)))
         }
     }
 
@@ -158,7 +159,7 @@ public import Timing
     private func settle(_ slot: inout Slot, _ index: Int) {
         if case .releaseDue(let fades) = slot.phase {
             let kind = unsafe VoiceCommand.Kind.release(serial: slot.serial, fades: fades)
-            if unsafe commands.push(VoiceCommand(slot: index, kind: kind)) {
+            if commands.push(VoiceCommand(slot: index, kind: kind)) {
                 slot.phase = .releasing
             }
         }

@@ -76,7 +76,7 @@ public struct VirtualCard: Sendable {
     /// - Parameter frames: interleaved, at most ``writableFrames`` frames.
     public mutating func write(_ frames: UnsafeBufferPointer<Float>, now: LocalInstant) {
         let channels = format.channelCount
-        let count = unsafe frames.count / channels
+        let count = frames.count / channels
         precondition(count <= writableFrames, "\(count) frames for \(writableFrames) of room")
         for i in 0..<count {
             let index = Int((written + Int64(i)) % Int64(format.bufferFrames)) * channels

@@ -96,24 +96,24 @@ struct PeriodTimes: BitwiseCopyable {
     @_noLocks @_noAllocation
     mutating func start(_ command: StartCommand) {
         let continues = isOnLine && !isReleasing
-        unsafe source = command
+        source = command
         stopInstant = nil
         stopsNow = false
-        if unsafe command.serial != serial {
-            unsafe serial = command.serial
+        if command.serial != serial {
+            serial = command.serial
             starvedFrames = 0
         }
         if continues {
-            unsafe nextLine = command.line
+            nextLine = command.line
         } else {
-            unsafe line = command.line
+            line = command.line
             nextLine = nil
             state = .armed
             isDipping = false
             jumps = false
             needsAnchor = true
             level = 0
-            unsafe position = command.line.itemFrame
+            position = command.line.itemFrame
         }
     }
 
@@ -141,7 +141,7 @@ struct PeriodTimes: BitwiseCopyable {
     @_noLocks @_noAllocation
     private mutating func vacate() {
         state = .idle
-        unsafe source = nil
+        source = nil
         isReleasing = false
         level = 0
     }
@@ -170,7 +170,7 @@ struct PeriodTimes: BitwiseCopyable {
     mutating func follow(_ period: PeriodTimes, sibling: Timeline?) {
         canPlay = false
         error = 0
-        guard let source = unsafe source, isActive,
+        guard let source = source, isActive,
             period.isPlaceable
         else { return }
         var target = period.heard.nanoseconds
@@ -210,7 +210,7 @@ struct PeriodTimes: BitwiseCopyable {
     mutating func render(
         _ period: PeriodTimes, buffers: RenderBuffers, rendersAudio: Bool
     ) -> Bool {
-        guard canPlay, let source = unsafe source else {
+        guard canPlay, let source = source else {
             if isReleasing {
                 vacate()
                 return true
@@ -227,7 +227,7 @@ struct PeriodTimes: BitwiseCopyable {
             let time = timePath(period, to: nextLine.instant, next: target)
             begin = time.firstIndex(reaching: 0, count: period.count)
             if begin < period.count {
-                unsafe play(
+                play(
                     0..<begin, path: path(period, next: target), period, next: target, source,
                     buffers, rendersAudio)
                 change(to: nextLine, at: begin, period, next: target)
@@ -235,8 +235,8 @@ struct PeriodTimes: BitwiseCopyable {
                 begin = 0
             }
         }
-        let path = unsafe path(period, next: target)
-        unsafe play(
+        let path = path(period, next: target)
+        play(
             begin..<period.count, path: path, period, next: target, source, buffers, rendersAudio)
         position = Double(path.base) + path.offset(period.count)
         positionAt = period.heardEnd
@@ -262,14 +262,14 @@ struct PeriodTimes: BitwiseCopyable {
     /// Frames of the item at each output frame of the period.
     @_noLocks @_noAllocation
     private func path(_ period: PeriodTimes, next: Double) -> FramePath {
-        guard let source = unsafe source else {
+        guard let source = source else {
             return FramePath(base: 0, offset: 0, step: 0, bend: 0)
         }
         // Whole seconds and the rest apart: at rate 1 the first product is a whole number.
         let elapsed = timeline.nanoseconds.subtracting(saturating: line.instant.nanoseconds)
         let seconds = elapsed / 1_000_000_000
         let rest = Double(elapsed - seconds * 1_000_000_000) + timeline.fraction
-        let speed = unsafe source.sampleRate * line.rate
+        let speed = source.sampleRate * line.rate
         let coarse = Double(seconds) * speed
         let base = Int64(saturating: coarse).adding(saturating: Int64(saturating: line.itemFrame))
         let start =
@@ -289,10 +289,10 @@ struct PeriodTimes: BitwiseCopyable {
     @_noLocks @_noAllocation
     private mutating func change(to new: Line, at k: Int, _ period: PeriodTimes, next: Double) {
         let running = line
-        let old = unsafe path(period, next: next)
+        let old = path(period, next: next)
         line = new
-        let fresh = unsafe path(period, next: next)
-        let sampleRate = unsafe source?.sampleRate ?? 1
+        let fresh = path(period, next: next)
+        let sampleRate = source?.sampleRate ?? 1
         let ahead =
             (Double(fresh.base - old.base) + fresh.offset(k) - old.offset(k))
             / (sampleRate * new.rate)
@@ -316,8 +316,8 @@ struct PeriodTimes: BitwiseCopyable {
             return
         }
         let upper = range.upperBound
-        let fadeFrames = unsafe buffers.fadeFrames
-        let half = unsafe source.taps / 2
+        let fadeFrames = buffers.fadeFrames
+        let half = source.taps / 2
         // `isFinished` before `endFrame`: the end read after it is then final.
         var isFinished = false
         var held: Int64 = 0
@@ -327,7 +327,7 @@ struct PeriodTimes: BitwiseCopyable {
             held = $0.endFrame
             firstHeld = $0.firstFrame
         }
-        let end = unsafe min(source.endFrame, isFinished ? held : .max)
+        let end = min(source.endFrame, isFinished ? held : .max)
 
         // Where the stop's fade begins.
         var stopFall = Int.max
@@ -353,7 +353,7 @@ struct PeriodTimes: BitwiseCopyable {
             if Double(path.base) + path.offset(start) > begin + 0.5 {
                 level = 0
                 zeroBefore = 0
-            } else if unsafe source.fadeIn {
+            } else if source.fadeIn {
                 start = path.firstIndex(reaching: begin, count: upper)
                 guard start < upper else { return }
                 level = 0
@@ -421,7 +421,7 @@ struct PeriodTimes: BitwiseCopyable {
             isPlain = false
         }
         if rendersAudio, peak > 0, start < stop {
-            unsafe mix(
+            mix(
                 start..<stop, path: path, source, buffers, isPlain: isPlain,
                 held: max(firstHeld, zeros)..<max(max(firstHeld, zeros), min(held, end)))
         }
@@ -432,10 +432,10 @@ struct PeriodTimes: BitwiseCopyable {
             stopInstant = nil
             stopsNow = false
             let kept = path.base + Int64(path.offset(stop))
-            unsafe release(upTo: kept - Int64(half), source)
+            release(upTo: kept - Int64(half), source)
         } else if end < .max, reached >= end.adding(saturating: Int64(half)) {
             state = .ended
-            unsafe release(upTo: end, source)
+            release(upTo: end, source)
         } else {
             state = level == 0 && !isDipping ? .starved : .playing
             if isDipping, level == 0 {
@@ -447,7 +447,7 @@ struct PeriodTimes: BitwiseCopyable {
                 }
                 jumps = false
             }
-            unsafe release(upTo: reached - Int64(half), source)
+            release(upTo: reached - Int64(half), source)
         }
         buffered = Int(max(0, min(held, end) - reached))
     }
@@ -466,7 +466,7 @@ struct PeriodTimes: BitwiseCopyable {
         _ range: Range<Int>, path: FramePath, _ source: StartCommand, _ buffers: RenderBuffers,
         isPlain: Bool, held: Range<Int64>
     ) {
-        let taps = unsafe source.taps
+        let taps = source.taps
         let fitting = Double(RenderBuffers.inputFrames - taps - 4) / (path.step * 1.001)
         let piece = max(1, Int(min(fitting, 1e6)))
         var k = range.lowerBound
