@@ -42,7 +42,7 @@ extension LeaderMachine {
         let failed = offers.count { $0?.standing == .failed }
         let required = start.required ?? (isRunning ? 0 : 1)
         let isEnough = ready + failed >= required
-        if isEnough { watchDeadline(at: now) }
+        watchDeadline(isEnough: isEnough, at: now)
 
         let isWaitedFor = offers.contains { $0?.standing == .sent && $0?.isAwaited == true }
         let mayStart = isEnough && (!isWaitedFor || pending?.isOverdue == true)
@@ -61,11 +61,14 @@ extension LeaderMachine {
     }
 
     /// Sets the deadline once enough rooms have answered, and notices when it has passed.
-    private mutating func watchDeadline(at now: GroupInstant) {
-        guard pending?.isOverdue == false else { return }
-        let deadline = pending?.deadline ?? now + configuration.preparationLimit
-        pending?.isOverdue = now >= deadline
-        pending?.deadline = now >= deadline ? nil : deadline
+    private mutating func watchDeadline(isEnough: Bool, at now: GroupInstant) {
+        if pending?.isOverdue == false, pending?.deadline == nil, isEnough {
+            pending?.deadline = now + configuration.preparationLimit
+        }
+        if let deadline = pending?.deadline, now >= deadline {
+            pending?.isOverdue = true
+            pending?.deadline = nil
+        }
     }
 
     /// While nothing sounds yet, the phase says whether rooms are missing or preparing.

@@ -1,0 +1,189 @@
+import Testing
+import Timing
+
+@testable import GroupControl
+
+@Suite struct `Pause, seek, next and stop` {
+    @Test func `pause and play are common instants and lose no frame`() {
+        var stage = Stage.playing(links: [1, 2])
+        stage.advance(by: .seconds(3), heard: [1, 2])
+        stage.command(.pause)
+        let pause = stage.commits(1).last!
+        #expect(pause.isPause)
+        #expect(pause.id == stage.commits(1)[0].id)
+        #expect(pause.change.instant > stage.now)
+        #expect(pause.change.instant - stage.now < .milliseconds(80))
+        // The paused frame lies on the line that was running, to half a frame.
+        let line = stage.commits(1)[0].change
+        let there = line.itemFrame(at: pause.change.instant, sampleRate: 44_100)
+        #expect((there - Double(pause.change.itemFrame)).magnitude < 0.5)
+        #expect(stage.commits(2).last?.change == pause.change)
+
+        // Rooms preroll there at once, so that play is immediate.
+        #expect(stage.preparations(1).last?.itemFrame == pause.change.itemFrame)
+        stage.ready(1)
+        stage.ready(2)
+        #expect(stage.commits(1).count == 2)
+        stage.advance(by: .seconds(1), heard: [1, 2])
+        stage.command(.play)
+        let resume = stage.commits(1).last!
+        #expect(stage.commits(1).count == 3)
+        #expect(resume.change.itemFrame == pause.change.itemFrame)
+        #expect(resume.change.instant - stage.now < .milliseconds(80))
+        #expect(resume.change.instant > stage.now)
+    }
+
+    @Test func `play right after pause never starts before the pause`() {
+        var stage = Stage.playing()
+        stage.advance(by: .seconds(3), heard: [1])
+        stage.command(.pause)
+        stage.ready(1, latency: .zero)
+        stage.command(.play)
+        let commits = stage.commits(1)
+        #expect(commits.count == 3)
+        #expect(commits[2].change.instant >= commits[1].change.instant)
+    }
+
+    @Test func `a seek leaves the line running until every room is ready`() {
+        var stage = Stage.playing(links: [1, 2])
+        let line = stage.leader.session.change
+        stage.advance(by: .seconds(2), heard: [1, 2])
+        stage.command(.seek(seconds: 30))
+        #expect(stage.leader.session.change == line)
+        stage.ready(1)
+        #expect(stage.leader.session.change == line)
+        stage.ready(2)
+        let change = stage.commits(1).last!.change
+        #expect(change.itemFrame == 1_323_000)
+        #expect(change.instant > stage.now)
+        #expect(stage.commits(2).last?.change == change)
+        #expect(stage.leader.session.change == change)
+    }
+
+    @Test func `of several seeks only the newest is committed`() {
+        var stage = Stage.playing()
+        stage.advance(by: .seconds(2), heard: [1])
+        var old: [UInt64] = []
+        for seconds in [10.0, 20, 40] {
+            stage.command(.seek(seconds: seconds))
+            old.append(stage.preparations(1).last!.id)
+        }
+        // Late answers to the first two.
+        for id in old { stage.receive(.ready(preparation: id, latency: .zero), from: 1) }
+        #expect(stage.commits(1).map(\.change.itemFrame) == [0, 40 * 44_100])
+        #expect(stage.withdrawn(1) == Array(old.dropLast()))
+    }
+
+    @Test func `a seek while paused stays paused at the new place`() {
+        var stage = Stage.playing()
+        stage.advance(by: .seconds(2), heard: [1])
+        stage.command(.pause)
+        stage.command(.seek(seconds: 12))
+        stage.ready(1)
+        #expect(stage.leader.session.phase == .paused)
+        #expect(stage.commits(1).count == 2)
+        #expect(stage.leader.status(at: stage.now + .seconds(9)).positionSeconds == 12)
+        stage.command(.play)
+        #expect(stage.commits(1).last?.change.itemFrame == 529_200)
+    }
+
+    @Test func `pause during a seek stands by at the target`() {
+        var stage = Stage.playing()
+        stage.advance(by: .seconds(2), heard: [1])
+        stage.command(.seek(seconds: 30))
+        stage.command(.pause)
+        #expect(stage.commits(1).last?.isPause == true)
+        stage.ready(1)
+        #expect(stage.commits(1).count == 2)
+        #expect(stage.leader.session.phase == .paused)
+        stage.command(.play)
+        #expect(stage.commits(1).last?.change.itemFrame == 1_323_000)
+    }
+
+    /// The far edge is a tenth of a second before the end: 60 × 44 100 − 4 410.
+    @Test(arguments: [-5, 1e9, 59.99])
+    func `a seek outside of the item goes to its edge`(seconds: Double) {
+        let frame: Int64 = seconds < 0 ? 0 : 2_641_590
+        var stage = Stage.playing()
+        stage.command(.seek(seconds: seconds))
+        #expect(stage.preparations(1).last?.itemFrame == frame)
+    }
+
+    @Test func `commands that cannot be done are refused and change nothing`() {
+        var stage = Stage.playing()
+        let session = stage.leader.session
+        let count = stage.effects.count
+        for command in [
+            .seek(seconds: .nan), .seek(seconds: .infinity), .next,
+            .volume(room: nil, percent: 101), .volume(room: nil, percent: -1),
+            .volume(room: room("nowhere"), percent: 5), .mute(room: room("nowhere"), muted: true),
+        ] as [GroupCommand] {
+            guard case .refused(let reason) = stage.command(command) else {
+                Issue.record("\(command) was accepted")
+                continue
+            }
+            #expect(!reason.isEmpty)
+        }
+        #expect(stage.leader.session == session)
+        #expect(stage.effects.count == count)
+        guard case .refused(let reason) = stage.command(.volume(room: room("x"), percent: 5)) else {
+            return
+        }
+        #expect(reason.contains("room 1"), "names the rooms there are")
+    }
+
+    @Test func `repeating a command is accepted and says nothing new to the rooms`() {
+        var stage = Stage.playing()
+        stage.advance(by: .seconds(1), heard: [1])
+        for command in [.play, .pause, .stop] as [GroupCommand] {
+            stage.command(command)
+            let count = stage.effects.count
+            #expect(stage.command(command) == .accepted)
+            #expect(stage.effects.count == count, "\(command)")
+        }
+    }
+
+    @Test func `next while playing switches at a common instant and cuts the old item off`() {
+        var stage = Stage.playing(configuration(queue: [asset(1), asset(2)]))
+        stage.command(.next)
+        #expect(stage.leader.session.index == 0)
+        stage.ready(1)
+        #expect(stage.leader.session.index == 1)
+        let commit = stage.commits(1).last!
+        #expect(commit.hash == asset(2).hash)
+        #expect(!commit.following)
+        #expect(commit.change.instant > stage.now)
+    }
+
+    @Test func `stop silences everybody and play begins at the beginning`() {
+        var stage = Stage.playing(configuration(queue: [asset(1), asset(2)]))
+        stage.command(.next)
+        stage.ready(1)
+        stage.command(.stop)
+        #expect(stage.sent.contains { $0.message == .stop })
+        #expect(stage.leader.session.change == nil)
+        #expect(stage.command(.pause) != .accepted)
+        #expect(stage.command(.seek(seconds: 1)) != .accepted)
+        stage.command(.play)
+        #expect(stage.preparations(1).last?.asset == asset(1))
+        stage.ready(1)
+        #expect(stage.leader.session.phase == .playing)
+    }
+
+    @Test func `volume survives a reconnect and reaches rooms that come later`() throws {
+        var stage = Stage.playing(links: [1, 2])
+        stage.command(.volume(room: nil, percent: 30))
+        stage.command(.volume(room: room("room 1"), percent: 55))
+        stage.command(.mute(room: room("room 1"), muted: true))
+        stage.close(1)
+        stage.hello(3, "room 1")
+        stage.hello(4, "attic")
+        let settings = { (link: LinkID) in
+            stage.sent.compactMap {
+                if case .settings(let value) = $0.message, $0.link == link { value } else { nil }
+            }.last
+        }
+        #expect(settings(3) == (try RoomSettings(volume: 55, muted: true)))
+        #expect(settings(4) == (try RoomSettings(volume: 30, muted: false)))
+    }
+}
