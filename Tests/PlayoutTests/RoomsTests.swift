@@ -1,0 +1,135 @@
+import Playout
+import RealTime
+import Testing
+import Timing
+
+/// Several rooms, each with a crystal and a host clock of its own, on one line.
+@Suite struct RoomsTests {
+    private struct Room {
+        var card: Double
+        var host: Double
+        var wander = 0.0
+        var granularity = 0
+    }
+
+    /// Lateness of each room in seconds, one row per 10 ms after the start.
+    private func play(
+        _ rooms: [Room], warmUp: Nanoseconds, for span: Nanoseconds, seed: UInt64 = 1
+    ) -> [[Double?]] {
+        let rigs = rooms.enumerated().map { index, room in
+            Rig(
+                partsPerMillion: room.card, wander: room.wander, hostPartsPerMillion: room.host,
+                pointerGranularity: room.granularity, seed: seed &* 10 &+ UInt64(index),
+                fidelity: .positionsOnly)
+        }
+        let voices = rigs.map { $0.voice() }
+        let line = Line(
+            itemFrame: 0, instant: rigs[0].groupNow + warmUp + .milliseconds(80))
+        for i in rigs.indices {
+            rigs[i].run(warmUp)
+            voices[i].start(line, clock: rigs[i].clock)
+            rigs[i].run(.milliseconds(130))
+        }
+        return (0..<Int(span.count / 10_000_000)).map { _ in
+            rigs.indices.map { i in
+                rigs[i].run(.milliseconds(10))
+                return rigs[i].lateness(of: voices[i], on: line)
+            }
+        }
+    }
+
+    private func worst(_ rows: some Sequence<[Double?]>) -> Double {
+        rows.map { row in
+            let known = row.compactMap(\.self)
+            return known.count == row.count ? known.max()! - known.min()! : .infinity
+        }.max()!
+    }
+
+    @Test
+    func `fine cards at +80, −120, +20 and 300 ppm keep within 5 µs from the first period on`() {
+        let rooms = [
+            Room(card: 80, host: 40), Room(card: -120, host: -35), Room(card: 20, host: 0),
+            Room(card: 300, host: 10),
+        ]
+        let rows = play(rooms, warmUp: .milliseconds(500), for: .seconds(5))
+        #expect(worst(rows.prefix(50)) < 5e-6, "\(worst(rows.prefix(50)))")
+        #expect(worst(rows) < 5e-6, "\(worst(rows))")
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `coarse pointers and crystals that wander keep within a frame`(seed: UInt64) {
+        // Steps of 8 frames, 167 µs. Their mean is common to all rooms; the noise has a deviation of
+        // 48 µs, and a line through 10 s of readings is known to 2 × 48/√1000 = 3 µs at its end; three
+        // rooms, three deviations: 18 µs between the extremes.
+        let rooms = [
+            Room(card: 80, host: 40, wander: 0.3, granularity: 8),
+            Room(card: -120, host: -35, wander: 0.3, granularity: 8),
+            Room(card: 20, host: 0, wander: 0.3, granularity: 8),
+        ]
+        let rows = play(rooms, warmUp: .seconds(3), for: .seconds(12), seed: seed)
+        #expect(worst(rows.prefix(50)) < 2 / 48_000.0, "start \(worst(rows.prefix(50)))")
+        #expect(worst(rows.dropFirst(700)) < 1 / 48_000.0, "later \(worst(rows.dropFirst(700)))")
+    }
+
+    @Test func `a card of unknown rate that must start at once stays within a frame`() {
+        let rooms = [Room(card: 80, host: 40), Room(card: -120, host: -35)]
+        let rows = play(rooms, warmUp: .milliseconds(200), for: .seconds(2))
+        #expect(worst(rows) < 1 / 48_000.0, "\(worst(rows))")
+    }
+
+    @Test func `corrections stay inaudible`() {
+        let rig = Rig(
+            partsPerMillion: -120, wander: 0.3, pointerGranularity: 8, fidelity: .positionsOnly)
+        let voice = rig.voice()
+        rig.run(.seconds(1))
+        voice.start(Line(itemFrame: 0, instant: rig.groupNow + .milliseconds(60)), clock: rig.clock)
+        rig.run(.milliseconds(200))
+        var last = voice.report.ratioPartsPerMillion
+        var steepest = 0.0
+        var farthest = 0.0
+        rig.run(.seconds(20)) {
+            let ratio = voice.report.ratioPartsPerMillion
+            steepest = max(steepest, (ratio - last).magnitude)
+            farthest = max(farthest, (ratio - 120).magnitude)
+            last = ratio
+        }
+        // 20 ppm are a thirtieth of a cent.
+        #expect(farthest < 25)
+        // 10 ppm/s once settled, 160 ppm/s at first: at most 1.6 ppm from period to period.
+        #expect(steepest <= 1.6 + 1e-6)
+    }
+
+    @Test func `a card that ran dry comes back on the line and knows its rate`() {
+        let rig = Rig(partsPerMillion: 80, hostPartsPerMillion: 20)
+        let voice = rig.voice { _ in (0.25, 0.25) }
+        rig.run(.milliseconds(800))
+        let line = Line(itemFrame: 0, instant: rig.groupNow + .milliseconds(50))
+        voice.start(line, clock: rig.clock)
+        rig.run(.milliseconds(300))
+        rig.stall(.milliseconds(120))
+        var gap = 0
+        var first: Double?
+        rig.run(.milliseconds(600)) {
+            if rig.engine.port.report.restarts == 1 {
+                if let late = rig.lateness(of: voice, on: line), voice.report.state == .playing {
+                    if first == nil, rig.engine.port.report.cardUncertainty < .microseconds(50) {
+                        first = late
+                    }
+                } else {
+                    gap += 1
+                }
+            }
+        }
+        let report = rig.engine.port.report
+        #expect(report.restarts == 1)
+        #expect((report.cardPartsPerMillion - 80).magnitude < 2)
+        #expect(voice.report.state == .playing)
+        #expect(rig.lateness(of: voice, on: line)!.magnitude < 5e-6)
+        // After the break the sound rises smoothly from nothing: a fade, 240 frames to 0.25.
+        let heard = rig.channel()
+        let end = heard.lastIndex { $0 == 0 }!
+        let rise = heard[end...].prefix(300)
+        let steepest = zip(rise, rise.dropFirst()).map { ($1 - $0).magnitude }.max()!
+        #expect(steepest < 0.25 * Float.pi / 480 + 1e-4)
+    }
+}
