@@ -15,7 +15,9 @@ import Timing
 /// a frame old on average, hence the half that is added. For the moments to be arbitrary, waits
 /// end at a point of the frame that differs each time (a golden-ratio sequence): otherwise every
 /// reading would be taken just after the count has moved, and the error would be a constant
-/// of this machine's scheduler instead of noise that the card model averages out.
+/// of this machine's scheduler instead of noise that the card model averages out. A card whose
+/// count moves in larger jumps is read at once when it wakes us; ``PointerProbe`` tells which it is,
+/// on the first 120 ms of silence, during which there is no reading.
 ///
 /// One thread at a time; no allocation after opening; no call waits longer than a second or so.
 /// `@safe`: the library's handles are opened and freed here and never leave.
@@ -31,6 +33,7 @@ public final class ALSADevice: AudioOutput {
     private let encoded: UnsafeMutableRawPointer
     private let status: OpaquePointer
     private var stamps: PositionStamps
+    private var probe = PointerProbe()
     private var isOpen = true
 
     /// Frames written since the last (re)start, and whether that start has happened.
@@ -134,7 +137,18 @@ public final class ALSADevice: AudioOutput {
         let reading = CardReading(
             framesHeard: Double(framesWritten - Int64(delay)) + 0.5, instant: instant)
         lastReading = reading
+        if probe.verdict == .probing {
+            lookAgain(delay, instant)
+            return nil
+        }
         return reading
+    }
+
+    private func lookAgain(_ delay: Int, _ instant: LocalInstant) {
+        HostClock.sleep(until: HostClock.now() + PointerProbe.pause)
+        guard let (later, then) = unsafe stamps.read(pcm, into: status) else { return }
+        probe.observe(
+            framesMoved: delay - later, in: then - instant, sampleRate: format.sampleRate)
     }
 
     public func write(_ frames: UnsafePointer<Float>) throws(OutputError) -> OutputEvent {
@@ -168,14 +182,14 @@ public final class ALSADevice: AudioOutput {
 
     // MARK: -
 
-    /// Sleeps until the card should have room for a period, at a varying point of a frame.
+    /// Sleeps until a fine card should have room for a period, at a varying point of a frame.
     ///
     /// Cheaper than a poll and it decides at which phase the position is read. A card that is not
     /// paced at all (`null`) is held to a card's pace here, or the thread would spin.
     private func hold() {
         let rate = Double(format.sampleRate)
         let needed = framesWritten - Int64(format.bufferFrames - format.periodFrames)
-        if let last = lastReading {
+        if probe.verdict != .coarse, let last = lastReading {
             phase += 0.618_033_988_749_895
             if phase >= 1 { phase -= 1 }
             let frames = Double(needed) - last.framesHeard + 0.5 + phase
