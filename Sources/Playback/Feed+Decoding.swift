@@ -21,7 +21,6 @@ extension Feed {
     static let slotPatience = Nanoseconds.seconds(2)
 
     func run() async {
-        let scratch = UnsafeMutableBufferPointer<Float>.allocate(capacity: 2 * Self.chunkFrames)
         do throws(PlaybackError) {
             let voice = try await claimVoice()
             let position = try open()
@@ -30,12 +29,11 @@ extension Feed {
                 control.voice = voice
                 if let start = control.start { voice.start(start) }
             }
-            try await feed(voice, scratch)
+            try await feed(voice)
         } catch {
             settle(.failed(error))
             if !isCancelled { events(self, .failed(error)) }
         }
-        scratch.deallocate()
         source = nil
         close()
     }
@@ -99,40 +97,30 @@ extension Feed {
     }
 
     /// Fills the ring whenever there is room, until the voice has come to rest for good.
-    private func feed(
-        _ voice: Voice, _ scratch: UnsafeMutableBufferPointer<Float>
-    ) async throws(PlaybackError) {
-        let fillFrames = Int64(Double(format.sampleRate) * Self.fillSeconds)
-        let begin = voice.ring.endFrame
+    private func feed(_ voice: Voice) async throws(PlaybackError) {
         var isFinished = false
-        var isSupplied = false
         while !Task.isCancelled {
-            while !isFinished, !Task.isCancelled, voice.ring.writableFrames >= Self.chunkFrames {
-                isFinished = try !decode(into: voice.ring, scratch)
-                if voice.ring.endFrame - begin >= fillFrames { announceFilled() }
+            if !isFinished, voice.ring.writableFrames >= Self.chunkFrames {
+                // The reader may hang on a disc or a network; somebody must notice the silence.
+                // Leaving the scope ends the watching.
+                async let _ = watch(voice)
+                isFinished = try fill(voice.ring).get()
             }
-            announceFilled()
             if Task.isCancelled { return }
 
             let report = voice.report
-            let (isStopped, retires, hasStarted) = control.withLock {
-                ($0.isStopped, $0.retires, $0.start != nil)
+            let (isStopped, isOver) = control.withLock { control in
+                let isOver = control.retires && control.isAtRest(report.state)
+                // From here on no start is taken: it would be lost.
+                if isOver { control.isCancelled = true }
+                return (control.isStopped, isOver)
             }
             if report.state == .ended, !isStopped {
                 events(self, .playedToEnd)
                 return
             }
-            if retires,
-                !hasStarted || report.state == .stopped || report.state == .ended
-                    || report.state == .idle
-            {
-                return
-            }
-            // A line joined late is silent until the first frames arrive: no stall.
-            if report.state == .starved, isSupplied, !isStopped, !isFinished {
-                events(self, .starved)
-            }
-            isSupplied = report.state == .playing
+            if isOver { return }
+            look(at: report, isFinished: isFinished)
             if report.state == .starved, !isFinished, let line = lineFrame(in: .zero),
                 line > Double(voice.ring.endFrame) + Double(format.sampleRate) * Self.reachSeconds
             {
@@ -140,6 +128,46 @@ extension Feed {
             }
             await nap(pause(report, voice.ring, isFinished: isFinished, isStopped: isStopped))
         }
+    }
+
+    /// Decodes until there is no room; whether the end of the item was reached.
+    private func fill(_ ring: FrameRing) -> Result<Bool, PlaybackError> {
+        let fillFrames = Int64(Double(format.sampleRate) * Self.fillSeconds)
+        let scratch = UnsafeMutableBufferPointer<Float>.allocate(capacity: 2 * Self.chunkFrames)
+        defer { scratch.deallocate() }
+        do throws(PlaybackError) {
+            while !Task.isCancelled, ring.writableFrames >= Self.chunkFrames {
+                if try !decode(into: ring, scratch) {
+                    announceFilled()
+                    return .success(true)
+                }
+                if ring.endFrame - ring.firstFrame >= fillFrames { announceFilled() }
+            }
+            if !Task.isCancelled { announceFilled() }
+            return .success(false)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Looks at the voice while a decoder is at work, until cancelled.
+    @concurrent
+    private nonisolated func watch(_ voice: Voice) async {
+        while true {
+            await output.sleep(Self.commandNap)
+            if Task.isCancelled { return }
+            look(at: voice.report, isFinished: false)
+        }
+    }
+
+    /// Says so when the voice has run dry. A line joined late is silent until the first frames
+    /// arrive: that is no stall.
+    private nonisolated func look(at report: VoiceReport, isFinished: Bool) {
+        let isDry = control.withLock { control in
+            defer { control.isSupplied = report.state == .playing }
+            return control.isSupplied && !control.isStopped && report.state == .starved
+        }
+        if isDry, !isFinished { events(self, .starved) }
     }
 
     private func announceFilled() {

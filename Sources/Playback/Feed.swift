@@ -48,6 +48,8 @@ actor Feed {
         var start: Start?
         var isStopped = false
         var isCancelled = false
+        /// The voice was playing when it was last looked at.
+        var isSupplied = false
         /// The feed ends once its voice has come to rest.
         var retires = false
         var filling: Filling?
@@ -101,14 +103,22 @@ actor Feed {
 
     // MARK: The voice
 
-    /// Plays by `start`; before there is a voice, as soon as there is one.
-    nonisolated func start(_ start: Start) {
-        control.withLock {
+    /// Plays by `start`; before there is a voice, as soon as there is one. Takes back a stop, and
+    /// that the feed was to retire.
+    ///
+    /// - Returns: false when the feed has ended.
+    @discardableResult
+    nonisolated func start(_ start: Start) -> Bool {
+        let isAlive = control.withLock {
+            guard !$0.isCancelled else { return false }
             $0.start = start
             $0.isStopped = false
+            $0.retires = false
             $0.voice?.start(start)
+            return true
         }
         wake()
+        return isAlive
     }
 
     /// Falls silent at `instant` (`nil`: now); the feed can be started again.
@@ -166,6 +176,9 @@ actor Feed {
 
     nonisolated var voice: Voice? { control.withLock { $0.voice } }
 
+    /// The line that was given last.
+    nonisolated var line: Line? { control.withLock { $0.start?.line } }
+
     /// The end of the item, once the decoder has reached it.
     nonisolated var endFrame: Int64? {
         guard let ring = voice?.ring, ring.isFinished else { return nil }
@@ -181,7 +194,7 @@ actor Feed {
 
     /// Whether this feed can play from `frame` on soon: it is buffered, or decoding comes by it.
     nonisolated func reaches(_ frame: Double, rate: Double) -> Bool {
-        guard rate == self.rate, control.withLock({ !$0.isCancelled && !$0.retires }) else {
+        guard rate == self.rate, control.withLock({ !$0.isCancelled }) else {
             return false
         }
         let reach = Double(format.sampleRate) * Self.reachSeconds
@@ -208,6 +221,14 @@ actor Feed {
 }
 
 extension Feed.Control {
+    /// Whether the voice will not sound any more by what it was told.
+    func isAtRest(_ state: VoiceState) -> Bool {
+        switch state {
+        case .idle, .stopped, .ended: isStopped || start == nil
+        case .armed, .playing, .starved: false
+        }
+    }
+
     /// Settles the filling once; who waited for it is returned, to be resumed outside the lock.
     mutating func takeWaiters(_ filling: Feed.Filling) -> [CheckedContinuation<Feed.Filling, Never>]
     {

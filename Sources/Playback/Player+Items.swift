@@ -1,5 +1,4 @@
 import Playout
-import RealTime
 import Synchronization
 import Timing
 
@@ -46,7 +45,7 @@ extension Player {
     }
 
     private func itemDidLoad(_ item: PlayerItem) {
-        state.withLock { state in
+        locked { state in
             guard state.item === item else { return }
             state.itemTask = nil
             announce(.itemStatusDidChange(item.status), &state)
@@ -61,7 +60,7 @@ extension Player {
     }
 
     func receive(_ event: Feed.Event, from feed: Feed) {
-        state.withLock { state in
+        locked { state in
             switch event {
             case .filled:
                 if state.transition?.feed === feed { performTransition(&state) }
@@ -74,13 +73,11 @@ extension Player {
         }
     }
 
-    /// What sounds, or was about to: the feed in force.
+    /// Whether `feed` is what sounds.
     private func isInForce(_ feed: Feed, _ state: inout State) -> Bool {
-        if state.upcoming === feed, let last = state.schedule.lines.last,
-            last.instant <= reading(state, at: output.now())
-        {
+        if let taken = feedInForce(state), taken === state.upcoming {
             retire(state.sounding, &state)
-            state.sounding = feed
+            state.sounding = taken
             state.upcoming = nil
         }
         return state.sounding === feed && state.upcoming == nil
@@ -159,59 +156,6 @@ extension Player {
         if state.upcoming === feed { state.upcoming = nil }
         if state.prepared === feed { state.prepared = nil }
         if state.transition?.feed === feed { state.transition = nil }
-    }
-
-    /// Item time moves to another clock without a jump: the line in force continues from where it
-    /// is, lines to come keep their moment.
-    func change(clock: SourceClock?, _ state: inout State) {
-        let now = output.now()
-        guard let format = state.item?.format else {
-            state.clock = clock
-            return
-        }
-        let soon = now + output.latency
-        let oldSoon = reading(state, at: soon)
-        let pending = state.schedule.lines.filter { $0.instant > reading(state, at: now) }
-        let isRunning = state.schedule.line(at: reading(state, at: now)).rate != 0
-        let shift =
-            (currentFrame(state, at: now)
-                - state.schedule.frame(at: reading(state, at: now), sampleRate: format.sampleRate))
-        let old = state.schedule.line(at: reading(state, at: now))
-        let oldFrame =
-            old.frame(at: oldSoon, sampleRate: format.sampleRate)
-            + (isRunning ? shift : 0)
-        let oldClock = state.clock
-        state.clock = clock
-        let current = Line(
-            itemFrame: oldFrame, instant: reading(state, at: soon), rate: old.rate)
-        state.schedule = Schedule(continuing: current)
-        if isRunning { restart(state.upcoming == nil ? state.sounding : nil, current, state) }
-        for var line in pending {
-            line.instant = translated(line.instant, from: oldClock, to: clock, at: now)
-            state.schedule.append(line)
-            if line.rate != 0 {
-                restart(state.upcoming ?? state.sounding, line, state)
-                if state.upcoming != nil { state.sounding?.stop(at: line.instant) }
-            } else {
-                state.sounding?.stop(at: line.instant)
-            }
-        }
-    }
-
-    private func restart(_ feed: Feed?, _ line: Line, _ state: State) {
-        feed?.start(
-            Feed.Start(
-                line: line, clock: state.clock, endFrame: state.item?.endFrame, fadesIn: false))
-    }
-
-    /// The reading of the new clock at the moment when the old one reads `instant`.
-    private func translated(
-        _ instant: GroupInstant, from old: SourceClock?, to new: SourceClock?, at now: LocalInstant
-    ) -> GroupInstant {
-        let local =
-            old?.cell.load().map.inverted(instant)
-            ?? LocalInstant(nanoseconds: instant.nanoseconds)
-        return output.reading(of: new, at: local)
     }
 
     func loadedTimeRanges(of item: PlayerItem) -> [TimeRange] {

@@ -27,7 +27,7 @@ extension Player {
     }
 
     private func request(_ rate: Double, waits: Bool?) {
-        state.withLock { state in
+        locked { state in
             setRate(rate, .setRateCalled, &state)
             guard state.ready != nil else { return }
             let at = output.now() + output.latency
@@ -57,7 +57,7 @@ extension Player {
         _ rate: Double, time: MediaTime = .invalid, atHostTime hostTime: GroupInstant? = nil
     ) throws(PlaybackError) {
         try Self.check(rate, allowsZero: true)
-        try state.withLock { state throws(PlaybackError) in
+        try locked { state throws(PlaybackError) in
             guard !state.automaticallyWaits else {
                 throw PlaybackError(
                     .waitsToMinimizeStalling,
@@ -76,6 +76,7 @@ extension Player {
             settle(&state)
             let begin = frame ?? state.schedule.frame(at: instant, sampleRate: format.sampleRate)
             let line = Line(itemFrame: begin, instant: instant, rate: rate)
+            if continues(line, format, &state) { return }
             // Where the sound can begin: at the line's beginning, or where it is by then.
             let first = line.frame(at: max(instant, soon), sampleRate: format.sampleRate)
             play(line, from: feed(for: first, rate: rate, &state), &state)
@@ -88,11 +89,6 @@ extension Player {
         guard state.rate != rate else { return }
         state.rate = rate
         announce(.rateDidChange(rate: rate, reason: reason), &state)
-    }
-
-    /// What the source clock reads at a local instant.
-    func reading(_ state: State, at instant: LocalInstant) -> GroupInstant {
-        output.reading(of: state.clock, at: instant)
     }
 
     /// Brings the state up to now: what was to take over has, and what was pending is forgotten.
@@ -135,6 +131,12 @@ extension Player {
         settle(&state)
         let soon = reading(state, at: output.now() + output.latency)
         let first = frame ?? state.schedule.frame(at: soon, sampleRate: format.sampleRate)
+        if frame == nil,
+            continues(
+                Line(itemFrame: first, instant: soon, rate: state.rate), format, &state)
+        {
+            return
+        }
         let feed = feed(for: first, rate: state.rate, &state)
         state.transition = Transition(feed: feed, frame: frame)
         if feed.isFilled || !waits { performTransition(&state) }
@@ -156,6 +158,21 @@ extension Player {
             announce(
                 .timeJumped(to: Self.time(ofFrame: frame, sampleRate: format.sampleRate)), &state)
         }
+    }
+
+    /// Whether `line` goes on where the one in force is by then: the same voice plays on, and what
+    /// was to stop it is taken back.
+    private func continues(_ line: Line, _ format: MediaFormat, _ state: inout State) -> Bool {
+        let now = state.schedule.line(at: line.instant)
+        guard let sounding = state.sounding, now.rate == line.rate,
+            abs(now.frame(at: line.instant, sampleRate: format.sampleRate) - line.itemFrame) < 0.5
+        else { return false }
+        let start = Feed.Start(
+            line: line, clock: state.clock, endFrame: state.item?.endFrame, fadesIn: true)
+        guard sounding.start(start) else { return false }
+        dropPrepared(&state)
+        state.schedule.append(line)
+        return true
     }
 
     /// From the line's instant on, `feed` sounds by it and what sounded before is silent.

@@ -27,7 +27,7 @@ extension Player {
         }
         guard let wanted, time.isNumeric || time.isInfinite else { return false }
         do throws(PlaybackError) { try await wanted.ready() } catch { return false }
-        let feed: Feed? = state.withLock { state in
+        let feed: Feed? = locked { state in
             guard state.seeks == serial, state.item === wanted, let (item, format) = state.ready,
                 let frame = try? Self.frame(of: time, item, format)
             else { return nil }
@@ -86,7 +86,7 @@ extension Player {
         atRate rate: Double, time: MediaTime
     ) async throws(PlaybackError) -> Bool {
         try Self.check(rate, allowsZero: false)
-        let feed = try state.withLock { state throws(PlaybackError) in
+        let feed = try locked { state throws(PlaybackError) in
             let (item, format) = try readyItem(state)
             guard time.isValid || state.rate == 0 else {
                 throw PlaybackError(
@@ -154,14 +154,7 @@ extension Player {
         guard let format = state.item?.format else { return 0 }
         let at = reading(state, at: now)
         let line = state.schedule.line(at: at)
-        var frame = line.frame(at: at, sampleRate: format.sampleRate)
-        // Without a shared clock item time is what the output plays, which its report knows.
-        if state.clock == nil, state.upcoming == nil, line.rate != 0,
-            let report = state.sounding?.voice?.report, report.state == .playing
-        {
-            let since = (now - report.at).seconds
-            frame = report.itemFrame + since * line.rate * Double(format.sampleRate)
-        }
+        let frame = line.frame(at: at, sampleRate: format.sampleRate)
         return state.actionAtItemEnd == .none && line.rate != 0
             ? max(0, frame) : clamped(frame, state)
     }

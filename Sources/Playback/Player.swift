@@ -47,6 +47,8 @@ public final class Player: Sendable {
         var itemTask: Task<Void, Never>?
         var error: PlaybackError?
         var clock: SourceClock?
+        /// How far the output's own time is ahead of the local clock; see `Player+Clock.swift`.
+        var deviceLead = Nanoseconds.zero
         var automaticallyWaits = true
         var defaultRate = 1.0
         var rate = 0.0
@@ -122,7 +124,7 @@ public final class Player: Sendable {
 
     /// Item time that is audible now; cheap, never blocks.
     public func currentTime() -> MediaTime {
-        state.withLock { state in
+        locked { state in
             guard let sampleRate = state.item?.format?.sampleRate else { return .zero }
             return Self.time(
                 ofFrame: currentFrame(state, at: output.now()), sampleRate: sampleRate)
@@ -135,7 +137,7 @@ public final class Player: Sendable {
     /// playing never makes item time jump.
     public var sourceClock: SourceClock? {
         get { state.withLock { $0.clock } }
-        set { state.withLock { change(clock: newValue, &$0) } }
+        set { locked { change(clock: newValue, &$0) } }
     }
 
     /// True: playing waits until enough is buffered, and a stall turns into waiting. False: playing
