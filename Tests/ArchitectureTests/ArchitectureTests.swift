@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+@Suite struct ArchitectureTests {
+    let tree = SourceTree()
+
+    @Test(arguments: Arrows.targets.map(\.name))
+    func `a target imports only what the design's arrows allow`(name: String) throws {
+        let target = try #require(Arrows.targets.first { $0.name == name })
+        let sources = try tree.sources(below: "Sources/\(name)")
+        #expect(!sources.isEmpty, "Sources/\(name) is empty")
+        for source in sources {
+            for line in source.lines {
+                guard let found = Import(line: line) else { continue }
+                if target.isPure && found.module == "Glibc" {
+                    #expect(
+                        found.symbol.map { Arrows.pureFunctions.contains($0) } ?? false,
+                        "\(source.path): a pure target imports Glibc as a whole: \(line)")
+                    continue
+                }
+                let allowed =
+                    target.mayImport.union(Arrows.standard)
+                    .union(target.isPure ? [] : Arrows.system)
+                // SwiftProtobuf's generated code imports Foundation's essentials conditionally.
+                if target.name == "Wire" && source.path.hasSuffix(".pb.swift") { continue }
+                #expect(
+                    allowed.contains(found.module),
+                    "\(source.path): \(name) may not import \(found.module)")
+            }
+        }
+    }
+
+    @Test(arguments: Arrows.targets.filter(\.isPure).map(\.name))
+    func `a pure target has no clock, task, chance or console`(name: String) throws {
+        for source in try tree.sources(below: "Sources/\(name)")
+        where !source.path.hasSuffix(".pb.swift") {
+            for line in source.lines {
+                let code = line.drop(while: \.isWhitespace)
+                guard !code.hasPrefix("//") else { continue }
+                for impure in Arrows.impureNames {
+                    #expect(
+                        !code.contains(impure),
+                        "\(source.path): \(impure) in a pure target: \(code)")
+                }
+            }
+        }
+    }
+
+    @Test func `arrows never turn back`() {
+        var known: Set<String> = []
+        let all = Set(Arrows.targets.map(\.name))
+        for target in Arrows.targets {
+            #expect(
+                target.mayImport.intersection(all).isSubset(of: known),
+                "\(target.name) imports a target that comes later")
+            let pure = Set(Arrows.targets.filter(\.isPure).map(\.name))
+            if target.isPure {
+                #expect(target.mayImport.intersection(all).isSubset(of: pure))
+            }
+            known.insert(target.name)
+        }
+    }
+
+    @Test func `the manifest lists the targets in the order of the flow, and no others`() throws {
+        let all = try tree.declarations()
+        let declared = all.filter { $0.kind == "target" || $0.kind == "executableTarget" }
+        #expect(declared.map(\.name) == Arrows.targets.map(\.name))
+        let shims = all.filter { $0.kind == "systemLibrary" }.map(\.name)
+        #expect(try tree.folders(below: "Sources") == Set(declared.map(\.name) + shims))
+    }
+
+    @Test func `the manifest declares no arrow that the design does not have`() throws {
+        let own = Set(Arrows.targets.map(\.name))
+        for (kind, name, text) in try tree.declarations() where own.contains(name) {
+            guard kind != "testTarget",
+                let target = Arrows.targets.first(where: { $0.name == name })
+            else { continue }
+            let declared = Set(text.matches(of: /"([A-Za-z]+)"/).map { String($0.output.1) })
+            #expect(
+                declared.intersection(own).subtracting([name]).isSubset(of: target.mayImport),
+                "\(name) declares more than the design allows")
+        }
+    }
+
+    @Test func `every target is tested, and resolved versions are not checked in`() throws {
+        let tested = Set(try tree.declarations().filter { $0.kind == "testTarget" }.map(\.name))
+        // The command line has tests under a word for people; Avahi is tested with the rooms.
+        let expected = Arrows.targets.map(\.name).filter { $0 != "tutti" && $0 != "AvahiDiscovery" }
+        for name in expected + ["CommandLine"] {
+            #expect(tested.contains("\(name)Tests"), "\(name) has no tests")
+        }
+        #expect(try tree.text(".gitignore").split(separator: "\n").contains("Package.resolved"))
+    }
+
+    @Test func `the import parser reads every form`() {
+        #expect(Import(line: "import Timing")?.module == "Timing")
+        #expect(Import(line: "public import Timing")?.module == "Timing")
+        #expect(Import(line: "  @preconcurrency import Dispatch")?.module == "Dispatch")
+        #expect(Import(line: "import func Glibc.sin")?.symbol == "sin")
+        #expect(Import(line: "internal import struct Timing.Instant")?.module == "Timing")
+        #expect(Import(line: "// import Timing") == nil)
+        #expect(Import(line: "important(1)") == nil)
+    }
+}
