@@ -61,18 +61,17 @@ enum ALSAFailure {
     }
 
     private static func advice(_ code: Int32, opening: Bool) -> String? {
-        switch -code {
-        case EBUSY:
+        switch (-code, opening) {
+        case (EBUSY, _), (EAGAIN, true):
             "another program is using it: stop that program, or choose a PCM that mixes, "
                 + "for example alsa:default"
-        case EACCES, EPERM:
+        case (EACCES, _), (EPERM, _):
             "this user may not open it: add the user to the group “audio” and log in again"
-        case ENOENT where opening: "there is no PCM of that name. \(known())"
-        case ENODEV, ENXIO, EBADFD,
-            EIO where !opening:
+        case (ENOENT, true): "there is no PCM of that name. \(known())"
+        case (ENODEV, true), (ENXIO, true): "there is no such card. \(known())"
+        case (EINVAL, true): "the PCM's definition is not valid. \(known())"
+        case (ENODEV, false), (ENXIO, false), (EBADFD, false), (EIO, false):
             "the card was unplugged or its driver failed: plug it in again"
-        case ENODEV, ENXIO: "there is no such card. \(known())"
-        case EINVAL where opening: "the PCM's definition is not valid. \(known())"
         default: nil
         }
     }

@@ -69,6 +69,18 @@ enum SilentCards {
         #expect(error?.reason.contains("hole") == true, "\(error?.reason ?? "")")
     }
 
+    @Test(arguments: [
+        ("snd_pcm_open", ENODEV, "no such card"), ("snd_pcm_open", ENOENT, "no PCM of that name"),
+        ("snd_pcm_open", EBUSY, "stop that program"), ("snd_pcm_open", EACCES, "group"),
+        ("snd_pcm_writei", ENODEV, "unplugged"), ("snd_pcm_status", EBADFD, "unplugged"),
+    ])
+    func `an error of the library says what to do`(call: String, code: Int32, advice: String) {
+        _ = SilentCards.folder
+        let error = ALSAFailure.error(call, -code, pcm: "hw:1")
+        #expect(error.code == -code)
+        #expect(error.reason.contains(advice), "\(error)")
+    }
+
     @Test func `a definition that is not valid is an error and nothing else`() {
         #expect(throws: OutputError.self) { try SilentCards.open("broken") }
     }
