@@ -79,6 +79,7 @@ public final class FFmpegSource: MediaSource {
             } else {
                 try begin()
                 drop(to: target)
+                decodeStart = latest
             }
         }
     }
@@ -245,6 +246,7 @@ extension FFmpegSource {
         }
         try begin()
         drop(to: target)
+        decodeStart = latest
     }
 
     /// By an anchor: reads on until its very packet comes by.

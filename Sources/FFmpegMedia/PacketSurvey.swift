@@ -159,6 +159,8 @@ extension PacketSurvey {
         var total: Int64 = 0
         var padding: Int64 = 0
         var lastPosition: Int64 = -1
+        var lastTimestamp = Int64.min
+        var isChained = false
         let spacing = Int64(decoder.sampleRate / PacketMap.anchorsPerSecond)
         while let packet = unsafe try demuxer.next() {
             var frames = unsafe length.frames(of: packet)
@@ -175,12 +177,20 @@ extension PacketSurvey {
                 unsafe anchors.append(PacketMap.Anchor(packet, end: total))
             }
             lastPosition = max(lastPosition, position)
+            let timestamp = unsafe packet.pointee.pts
+            if timestamp != cff_no_timestamp {
+                isChained = isChained || timestamp < lastTimestamp
+                lastTimestamp = timestamp
+            }
         }
         if length.rule == .decoded {
             unsafe try decoder.decode(nil)
             total += Int64(decoder.outputCount)
         }
         let byBytes = ["mp3", "aac"].contains(demuxer.containerName)
+        // Recordings one after the other in one Ogg file: where such a file seeks to, and what it
+        // yields there, depends on the way. Always reading it from the start is slow and right.
+        if isChained && !byBytes { anchors = [] }
         return (.anchors(anchors, byBytes: byBytes), total - padding)
     }
 

@@ -16,6 +16,42 @@ import Testing
         #expect(source.format.sampleRate == Fixtures.sampleRate)
     }
 
+    @Test func `an end that iTunes states is the end`() throws {
+        let path = Fixtures.path("itunes.m4a")
+        // Delay 1 024, padding 256, length 225 792: hexadecimal words, as iTunes writes them.
+        let comment = " 00000000 00000400 00000100 0000000000037200 00000000"
+        Fixtures.run(
+            ["-v", "error", "-y", "-i", Fixtures.path("aac.m4a"), "-c", "copy"]
+                + ["-movflags", "use_metadata_tags", "-metadata", "iTunSMPB=" + comment, path])
+        let source = try FFmpegSource(path)
+        #expect(source.format.frameCount == 225_792)
+        #expect(try readAll(source).count == 2 * 225_792)
+    }
+
+    @Test(arguments: ["wav", "flac"])
+    func `a file written to a pipe, which does not know its length, is measured`(
+        kind: String
+    ) throws {
+        let path = Fixtures.path("piped." + kind)
+        Fixtures.run(
+            ["-v", "error", "-i", Fixtures.path("s16.wav"), "-f", kind, "-flags", "bitexact"]
+                + ["-seekable", "0", "-y", "file:" + path])
+        let source = try FFmpegSource(path)
+        #expect(source.format.frameCount == Int64(Fixtures.frameCount))
+    }
+
+    @Test(arguments: ["mp3", "m4a", "flac"])
+    func `a cover picture changes nothing`(kind: String) throws {
+        let path = Fixtures.path("cover." + kind)
+        let codec = kind == "m4a" ? ["-c:a", "copy"] : []
+        Fixtures.run(
+            ["-v", "error", "-y", "-i", Fixtures.path(kind == "m4a" ? "aac.m4a" : "s16.wav")]
+                + ["-i", Fixtures.path("picture.png"), "-map", "0:a", "-map", "1:v"] + codec
+                + ["-c:v", "copy", "-disposition:v", "attached_pic", path])
+        let source = try FFmpegSource(path)
+        #expect(source.format.frameCount == Int64(Fixtures.frameCount))
+    }
+
     @Test(arguments: ["opus.opus", "voice.opus", "opus.mkv", "aac48.m4a"])
     func `an item that was resampled has as many frames as went into the encoder`(
         name: String

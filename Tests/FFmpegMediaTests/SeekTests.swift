@@ -1,3 +1,4 @@
+import Foundation
 import Playout
 import Testing
 
@@ -42,6 +43,24 @@ import Testing
             let frames = try (readAll(one), readAll(other))
             let agree = frames.0.count == frames.1.count && isSame(frames.0, frames.1)
             #expect(agree, "from \(frame)")
+        }
+    }
+
+    @Test func `two recordings in one Ogg file play one after the other, with exact seeks`() throws
+    {
+        let path = Fixtures.path("chained.opus")
+        let parts = try ["opus.opus", "voice.opus"].map {
+            try Data(contentsOf: URL(fileURLWithPath: Fixtures.path($0)))
+        }
+        try (parts[0] + parts[1]).write(to: URL(fileURLWithPath: path))
+        let source = try FFmpegSource(path)
+        let linear = try readAll(source)
+        #expect(source.format.frameCount == Int64(linear.count / 2))
+        #expect(linear.count > 2 * 600_000)
+        for target in [400_000, 100_000, 342_000] {
+            try source.seek(toFrame: Int64(target))
+            let matches = isSame(try read(source, 3_000), linear, from: 2 * target)
+            #expect(matches, "after a seek to \(target)")
         }
     }
 
