@@ -49,6 +49,10 @@ public enum MessageCodec {
         } catch {
             throw WireError(.malformed, "message", "\(bytes.count) bytes cannot be read")
         }
+        return try checked(raw)
+    }
+
+    static func checked(_ raw: PBEnvelope) throws(WireError) -> Envelope {
         guard raw.format == format else {
             throw WireError(.otherVersion, "format", "\(raw.format), this node speaks \(format)")
         }

@@ -1,0 +1,182 @@
+import Testing
+import Timing
+
+@testable import GroupControl
+
+@Suite struct `A room on its own` {
+    let item = asset(1)
+    let start = LocalInstant(nanoseconds: 0)
+    let change = RateChange(itemFrame: 0, instant: GroupInstant(nanoseconds: 5), rate: 1)
+
+    func machine() -> RoomMachine {
+        RoomMachine(
+            RoomConfiguration(
+                room: room("kitchen"), instance: 1, outputLatency: .milliseconds(20),
+                hasOutput: true), at: start)
+    }
+
+    func welcome(term: UInt64 = 7) -> LeaderToRoom {
+        .welcome(
+            Welcome(leaderName: "a", timePort: 1, mediaPort: 2, term: term, groupClockEpoch: term))
+    }
+
+    func state(_ change: RateChange?, phase: SessionPhase, sequence: UInt64 = 9) -> LeaderToRoom {
+        .state(
+            SessionState(
+                term: 7, sequence: sequence, queue: [item, asset(2)], index: 0, change: change,
+                phase: phase))
+    }
+
+    func commit(_ id: UInt64, _ change: RateChange, following: Bool = false) -> LeaderToRoom {
+        .commit(
+            Commit(id: id, index: 0, hash: item.hash, change: change, following: following))
+    }
+
+    func order(_ id: UInt64, _ change: RateChange? = nil) -> Preparation {
+        Preparation(id: id, asset: item, itemFrame: 0, rate: 1, change: change)
+    }
+
+    func joined() -> RoomMachine {
+        var room = machine()
+        #expect(room.advance(to: start) == [.connect])
+        _ = room.receive(.connected, at: start)
+        _ = room.receive(.received(welcome()), at: start)
+        _ = room.receive(.clock(.locked), at: start)
+        return room
+    }
+
+    func playing() -> RoomMachine {
+        var room = joined()
+        _ = room.receive(.received(.prepare(order(1))), at: start)
+        _ = room.receive(.fetched(item.hash, .done), at: start)
+        _ = room.receive(.prepared(1, .ready(latency: .zero)), at: start)
+        _ = room.receive(.received(commit(1, change)), at: start)
+        return room
+    }
+
+    @Test func `fetch, preroll, ready, commit, in this order`() {
+        var room = joined()
+        #expect(room.receive(.received(.prepare(order(1))), at: start) == [.fetch(item)])
+        #expect(room.activity == .fetching)
+        #expect(room.receive(.fetched(item.hash, .done), at: start) == [.prepare(order(1))])
+        #expect(
+            room.receive(.prepared(1, .ready(latency: .milliseconds(3))), at: start)
+                == [.send(.ready(preparation: 1, latency: .milliseconds(3)))])
+        guard
+            case .apply(let applied)? = room.receive(.received(commit(1, change)), at: start).first
+        else {
+            Issue.record("not applied")
+            return
+        }
+        #expect(applied.change == change)
+        #expect(room.activity == .playing)
+    }
+
+    @Test func `a room without the group clock is not ready however well prerolled`() {
+        var room = joined()
+        _ = room.receive(.clock(.none), at: start)
+        _ = room.receive(.received(.prepare(order(1))), at: start)
+        _ = room.receive(.fetched(item.hash, .done), at: start)
+        #expect(room.receive(.prepared(1, .ready(latency: .zero)), at: start).isEmpty)
+        #expect(
+            room.receive(.clock(.acquiring), at: start)
+                == [.send(.ready(preparation: 1, latency: .zero))])
+    }
+
+    @Test func `a commit counts only for a preparation that is ready here`() {
+        var room = joined()
+        _ = room.receive(.received(.prepare(order(1))), at: start)
+        for id in [1, 2] as [UInt64] {
+            let effects = room.receive(.received(commit(id, change)), at: start)
+            guard case .send(.notReady(preparation: id, _))? = effects.first else {
+                Issue.record("\(effects)")
+                continue
+            }
+            #expect(effects.count == 1)
+        }
+        _ = room.receive(.received(.withdraw(preparation: 1)), at: start)
+        #expect(room.receive(.fetched(item.hash, .done), at: start).isEmpty)
+    }
+
+    @Test func `the line runs on without the leader and after the reconnect`() {
+        var room = playing()
+        let lost = room.receive(.closed(reason: "gone"), at: start)
+        #expect(lost == [.disconnected(reason: "gone")])
+        #expect(room.activity == .playing)
+        let later = room.nextDeadline!
+        #expect(room.advance(to: later) == [.connect])
+        _ = room.receive(.connected, at: later)
+        _ = room.receive(.received(welcome()), at: later)
+        let effects = room.receive(.received(state(change, phase: .playing)), at: later)
+        #expect(!effects.contains(.stop))
+        #expect(
+            room.receive(.received(.prepare(order(8, change))), at: later)
+                == [.send(.ready(preparation: 8, latency: .zero))])
+        #expect(room.receive(.received(commit(8, change)), at: later).isEmpty)
+        // The shell still knows the voice by its first name.
+        let pause = RateChange(itemFrame: 5, instant: GroupInstant(nanoseconds: 9), rate: 0)
+        guard case .apply(let applied)? = room.receive(.received(commit(8, pause)), at: later).first
+        else {
+            Issue.record("no pause")
+            return
+        }
+        #expect(applied.id == 1)
+    }
+
+    @Test func `a room that missed a pause or a seek falls silent when it is back`() {
+        let moved = RateChange(itemFrame: 9, instant: GroupInstant(nanoseconds: 7), rate: 1)
+        for missed in [state(nil, phase: .stopped), state(moved, phase: .playing)] {
+            var room = playing()
+            _ = room.receive(.closed(reason: "gone"), at: start)
+            let later = room.nextDeadline!
+            _ = room.advance(to: later)
+            _ = room.receive(.connected, at: later)
+            _ = room.receive(.received(welcome()), at: later)
+            #expect(room.receive(.received(missed), at: later).contains(.stop))
+        }
+    }
+
+    @Test func `another session ends what the old one played`() {
+        var room = playing()
+        _ = room.receive(.closed(reason: "gone"), at: start)
+        let later = room.nextDeadline!
+        _ = room.advance(to: later)
+        _ = room.receive(.connected, at: later)
+        #expect(room.receive(.received(welcome(term: 8)), at: later).first == .stop)
+    }
+
+    @Test func `attempts to connect come slower and never stop`() {
+        var room = machine()
+        var now = start
+        var gaps: [Nanoseconds] = []
+        for _ in 0..<8 {
+            _ = room.advance(to: now)
+            _ = room.receive(.closed(reason: "no"), at: now)
+            gaps.append(room.nextDeadline! - now)
+            now = room.nextDeadline!
+        }
+        let expected = [200, 400, 800, 1_600, 2_000, 2_000, 2_000, 2_000] as [Int64]
+        #expect(gaps == expected.map { .milliseconds($0) })
+    }
+
+    @Test func `a silent leader is given up and reports come twice a second`() {
+        var room = joined()
+        var now = start
+        var reports = 0
+        while now < start + .seconds(5), let deadline = room.nextDeadline {
+            now = deadline
+            let effects = room.advance(to: now)
+            if effects.contains(.disconnect) { break }
+            reports += 1
+        }
+        #expect(now == start + .seconds(5))
+        #expect(reports == 9)
+    }
+
+    @Test func `the next item is loaded while this one plays`() {
+        var room = playing()
+        #expect(
+            room.receive(.received(state(change, phase: .playing)), at: start)
+                .contains(.fetch(asset(2))))
+    }
+}

@@ -1,0 +1,126 @@
+import GroupControl
+import Testing
+import Timing
+
+@testable import Wire
+
+@Suite struct `Messages as bytes` {
+    @Test(arguments: 1...8 as ClosedRange<UInt64>)
+    func `every message comes back as it was`(seed: UInt64) throws {
+        var random = SampleRandom(seed: seed)
+        for _ in 0..<400 {
+            let message = random.envelope()
+            #expect(try MessageCodec.decode(MessageCodec.encode(message)) == message)
+        }
+    }
+
+    @Test func `a full queue with the longest titles fits one message`() {
+        let title = String(repeating: "x", count: AssetDescriptor.longestTitle)
+        let item = try! AssetDescriptor(
+            hash: ContentHash(words: (.max, .max, .max, .max)), byteCount: .max,
+            sampleRate: 768_000, frameCount: AssetDescriptor.mostFrames, title: title,
+            fileExtension: "abcdefghijklmnop")
+        let state = SessionState(
+            term: .max, sequence: .max,
+            queue: Array(repeating: item, count: SessionState.longestQueue),
+            index: SessionState.longestQueue - 1, change: nil, phase: .playing)
+        #expect(MessageCodec.encode(.state(state)).count <= FrameDecoder.roomLimit)
+    }
+
+    @Test(arguments: 1...4 as ClosedRange<UInt64>)
+    func `random bytes are refused or read, never fatal`(seed: UInt64) {
+        var random = SampleRandom(seed: seed)
+        for _ in 0..<25_000 {
+            let count = Int.random(in: 0...24, using: &random)
+            var bytes: [UInt8] = [8, 1]  // often the right format, to get further
+            if Bool.random(using: &random) { bytes = [] }
+            for _ in 0..<count { bytes.append(UInt8.random(in: 0...255, using: &random)) }
+            _ = try? MessageCodec.decode(bytes)
+        }
+    }
+
+    @Test(arguments: 1...4 as ClosedRange<UInt64>)
+    func `damaged messages are refused or read, never fatal`(seed: UInt64) {
+        var random = SampleRandom(seed: seed)
+        for _ in 0..<1_000 {
+            var bytes = MessageCodec.encode(random.envelope())
+            if Bool.random(using: &random) {
+                bytes.removeLast(Int.random(in: 0...bytes.count, using: &random))
+            }
+            for _ in 0..<3 where !bytes.isEmpty {
+                let place = Int.random(in: bytes.indices, using: &random)
+                bytes[place] = UInt8.random(in: 0...255, using: &random)
+            }
+            if case .toRoom(.state(let state))? = try? MessageCodec.decode(bytes) {
+                _ = state.endInstant
+                _ = state.itemFrame(at: GroupInstant(nanoseconds: .max))
+            }
+        }
+    }
+
+    /// One field at a time is made wrong in an otherwise good message.
+    @Test func `each wrong value is refused by its name`() {
+        var asset = PBAsset()
+        asset.hash = PBHash()
+        asset.sampleRate = 44_100
+        asset.frameCount = 10
+        var prepare = PBPreparation()
+        prepare.asset = asset
+        prepare.rate = 1
+        expect("prepare.item frame", prepare) { $0.itemFrame = -1 }
+        expect("prepare.item frame", prepare) { $0.itemFrame = 11 }
+        expect("prepare.rate", prepare) { $0.rate = .nan }
+        expect("prepare.rate", prepare) { $0.rate = 0 }
+        expect("prepare.asset", prepare) { $0.clearAsset() }
+        expect("prepare.asset.hash", prepare) { $0.asset.clearHash() }
+        expect("prepare.asset", prepare) { $0.asset.sampleRate = 0 }
+        expect("prepare.asset", prepare) { $0.asset.frameCount = -3 }
+        expect("prepare.asset", prepare) { $0.asset.fileExtension = "../../x" }
+        expect("prepare.asset.title", prepare) {
+            $0.asset.title = String(repeating: "y", count: 201)
+        }
+        expect("prepare.change.rate", prepare) { $0.change.rate = .infinity }
+        expect("prepare.change", prepare) { $0.change.rate = -1 }
+    }
+
+    private func expect(
+        _ subject: String, _ message: PBPreparation, _ spoil: (inout PBPreparation) -> Void
+    ) {
+        var spoiled = message
+        #expect(throws: Never.self) { try message.checked() }
+        spoil(&spoiled)
+        do {
+            _ = try spoiled.checked()
+            Issue.record("\(subject) was accepted")
+        } catch {
+            #expect(error.subject == subject)
+        }
+    }
+
+    @Test func `another format and an empty envelope are refused`() {
+        var raw = PBEnvelope()
+        raw.format = 2
+        raw.request.status = PBNothing()
+        expect(.otherVersion, raw)
+        raw.format = 1
+        raw.content = nil
+        expect(.missing, raw)
+        raw.toLeader.hello.room = "a\u{7}b"
+        expect(.outOfRange, raw)
+        raw.toLeader.ready.latency = .min
+        expect(.outOfRange, raw)
+        raw.toRoom.welcome.timePort = 65_536
+        expect(.outOfRange, raw)
+        raw.request.command.seekSeconds = .nan
+        expect(.outOfRange, raw)
+    }
+
+    private func expect(_ code: WireError.Code, _ raw: PBEnvelope) {
+        do throws(WireError) {
+            _ = try MessageCodec.checked(raw)
+            Issue.record("\(raw) was accepted")
+        } catch {
+            #expect(error.code == code)
+        }
+    }
+}

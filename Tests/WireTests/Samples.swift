@@ -1,0 +1,174 @@
+import GroupControl
+import Timing
+import Wire
+
+/// SplitMix64: the same numbers for the same seed everywhere.
+struct SampleRandom: RandomNumberGenerator {
+    private var word: UInt64
+    init(seed: UInt64) { word = seed }
+
+    mutating func next() -> UInt64 {
+        word &+= 0x9E37_79B9_7F4A_7C15
+        var z = word
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
+
+/// Any message, of every kind, with values over their whole range.
+extension SampleRandom {
+    mutating func envelope() -> Envelope {
+        switch Int.random(in: 0..<4, using: &self) {
+        case 0: .toLeader(roomToLeader())
+        case 1: .toRoom(leaderToRoom())
+        case 2: .request(Bool.random(using: &self) ? .status : .command(command()))
+        default: .reply(reply())
+        }
+    }
+
+    mutating func text(_ most: Int = 30) -> String {
+        let letters = Array("abcXYZ 019 äßéж音🎵\n")
+        let count = Int.random(in: 0...most, using: &self)
+        return String((0..<count).map { _ in letters.randomElement(using: &self) ?? "a" })
+    }
+
+    mutating func room() -> RoomID {
+        (try? RoomID("room \(UInt16.random(in: 0...999, using: &self)) ü")) ?? (try! RoomID("x"))
+    }
+
+    mutating func hash() -> ContentHash { ContentHash(words: (next(), next(), next(), next())) }
+
+    mutating func asset() -> AssetDescriptor {
+        try! AssetDescriptor(
+            hash: hash(), byteCount: Int64.random(in: 0 ... .max, using: &self),
+            sampleRate: Int.random(in: 1...768_000, using: &self),
+            frameCount: Int64.random(in: 1...AssetDescriptor.mostFrames, using: &self),
+            title: text(), fileExtension: "flac")
+    }
+
+    mutating func change() -> RateChange {
+        RateChange(
+            itemFrame: Int64.random(in: 0...AssetDescriptor.mostFrames, using: &self),
+            instant: GroupInstant(nanoseconds: Int64.random(in: .min ... .max, using: &self)),
+            rate: Bool.random(using: &self) ? 0 : Double.random(in: 0.25...4, using: &self))
+    }
+
+    mutating func span() -> Nanoseconds {
+        Nanoseconds(Int64.random(in: -3_600_000_000_000...3_600_000_000_000, using: &self))
+    }
+
+    mutating func any() -> Nanoseconds {
+        Nanoseconds(Int64.random(in: .min ... .max, using: &self))
+    }
+
+    mutating func number() -> Double { Double.random(in: -1e6...1e6, using: &self) }
+
+    mutating func report() -> RoomReport {
+        RoomReport(
+            activity: RoomActivity.allCases.randomElement(using: &self) ?? .ready,
+            bufferSeconds: number(), clockDeviation: any(), clockBound: any(),
+            roundTrip: Bool.random(using: &self) ? span() : nil, stamps: text(),
+            cardPartsPerMillion: number(), ratioPartsPerMillion: number(), error: any(),
+            dropouts: Int.random(in: 0 ... .max, using: &self),
+            restarts: Int.random(in: 0 ... .max, using: &self), detail: text())
+    }
+
+    mutating func settings() -> RoomSettings {
+        try! RoomSettings(
+            volume: Int.random(in: 0...100, using: &self), muted: Bool.random(using: &self))
+    }
+
+    mutating func phase() -> SessionPhase {
+        SessionPhase.allCases.randomElement(using: &self) ?? .playing
+    }
+
+    mutating func roomToLeader() -> RoomToLeader {
+        switch Int.random(in: 0..<5, using: &self) {
+        case 0:
+            .hello(
+                Hello(
+                    version: UInt32.random(in: 0...9, using: &self), room: room(),
+                    instance: next(), outputLatency: span(),
+                    hasOutput: Bool.random(using: &self)))
+        case 1: .ready(preparation: next(), latency: span())
+        case 2: .notReady(preparation: next(), reason: text())
+        case 3: .report(report())
+        default: .goodbye
+        }
+    }
+
+    mutating func leaderToRoom() -> LeaderToRoom {
+        switch Int.random(in: 0..<10, using: &self) {
+        case 0:
+            .welcome(
+                Welcome(
+                    leaderName: text(),
+                    timePort: UInt16.random(in: 0 ... .max, using: &self),
+                    mediaPort: UInt16.random(in: 0 ... .max, using: &self), term: next(),
+                    groupClockEpoch: next()))
+        case 1: .refused(reason: text())
+        case 2: preparation()
+        case 3:
+            .commit(
+                Commit(
+                    id: next(), index: Int.random(in: 0...9, using: &self), hash: hash(),
+                    change: change(), following: Bool.random(using: &self)))
+        case 4: .withdraw(preparation: next())
+        case 5: .settings(settings())
+        case 6: .state(state())
+        case 7: .stop
+        case 8: .alive
+        default: .goodbye
+        }
+    }
+
+    mutating func preparation() -> LeaderToRoom {
+        let asset = asset()
+        return .prepare(
+            Preparation(
+                id: next(), asset: asset,
+                itemFrame: Int64.random(in: 0...asset.frameCount, using: &self), rate: 1,
+                change: Bool.random(using: &self) ? change() : nil))
+    }
+
+    mutating func state() -> SessionState {
+        let count = Int.random(in: 0...5, using: &self)
+        return SessionState(
+            term: next(), sequence: next(), queue: (0..<count).map { _ in asset() },
+            index: count == 0 ? 0 : Int.random(in: 0..<count, using: &self),
+            change: Bool.random(using: &self) ? change() : nil, phase: phase())
+    }
+
+    mutating func command() -> GroupCommand {
+        switch Int.random(in: 0..<7, using: &self) {
+        case 0: .play
+        case 1: .pause
+        case 2: .seek(seconds: number())
+        case 3:
+            .volume(
+                room: Bool.random(using: &self) ? room() : nil,
+                percent: Int.random(in: -5...200, using: &self))
+        case 4:
+            .mute(
+                room: Bool.random(using: &self) ? room() : nil, muted: Bool.random(using: &self))
+        case 5: .next
+        default: .stop
+        }
+    }
+
+    mutating func reply() -> ControlReply {
+        switch Int.random(in: 0..<3, using: &self) {
+        case 0: .outcome(.accepted)
+        case 1: .outcome(.refused(reason: text()))
+        default:
+            .status(
+                GroupStatus(
+                    leader: text(), phase: phase(), title: text(), index: 3, count: 7,
+                    positionSeconds: number(), durationSeconds: number(), rate: 1,
+                    rooms: (0..<3).map { _ in
+                        RoomStatus(name: room().name, report: report(), settings: settings())
+                    }))
+        }
+    }
+}
