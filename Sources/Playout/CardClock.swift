@@ -134,9 +134,12 @@ public struct CardClock: Sendable, BitwiseCopyable {
         @_noLocks @_noAllocation get { sinceRestart > 0 }
     }
 
-    /// Whether a voice may enter: a tenth of a second of readings, and the phase known to 50 µs.
+    /// Whether a voice may enter: a tenth of a second of readings and the phase known to 50 µs, or a
+    /// second of readings from a card whose pointer is too coarse for that.
     var isUsable: Bool {
-        @_noLocks @_noAllocation get { sinceRestart >= 4 && time >= 0.1 && p00 < 50e-6 * 50e-6 }
+        @_noLocks @_noAllocation get {
+            sinceRestart >= 4 && (time >= 1 || (time >= 0.1 && p00 < 50e-6 * 50e-6))
+        }
     }
 
     /// Whether phase and rate are known well enough for lockstep: 20 µs and 10 ppm (one sigma).

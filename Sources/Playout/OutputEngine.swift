@@ -163,7 +163,7 @@ import func Glibc.cos
     private func sibling(of index: Int) -> Timeline? {
         guard let own = unsafe voices[index].source else { return nil }
         for i in 0..<voiceCount where i != index {
-            guard unsafe voices[i].isSounding, let other = unsafe voices[i].source else { continue }
+            guard unsafe voices[i].leads, let other = unsafe voices[i].source else { continue }
             if other.clockAddress == own.clockAddress {
                 return unsafe voices[i].timeline
             }

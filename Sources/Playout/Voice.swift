@@ -5,7 +5,8 @@ public import Timing
 ///
 /// The owner fills ``ring`` (after `ring.reset(firstFrame:)` if the item is not played from frame 0)
 /// and starts the voice once some is there. Calls may come from any thread; only the owner of the
-/// ring's producing side may write it, and must have ceased before ``release()``.
+/// ring's producing side may write it, and must have ceased before ``release()``. The ring may be reset
+/// before the first start and again while the report says `stopped` or `ended`.
 public final class Voice: Sendable {
     public let ring: FrameRing
     private let port: OutputPort

@@ -146,7 +146,12 @@ struct PeriodTimes: BitwiseCopyable {
         level = 0
     }
 
-    /// Whether its timeline is one that others must follow.
+    /// Whether other voices of its clock must take over its timeline.
+    var leads: Bool {
+        @_noLocks @_noAllocation get { isSounding && !isDipping }
+    }
+
+    /// Whether it is on its line, and its timeline is steered and no longer set.
     var isSounding: Bool {
         @_noLocks @_noAllocation get { isOnLine && !needsAnchor }
     }
@@ -170,9 +175,7 @@ struct PeriodTimes: BitwiseCopyable {
     mutating func follow(_ period: PeriodTimes, sibling: Timeline?) {
         canPlay = false
         error = 0
-        guard let source = source, isActive,
-            period.isPlaceable
-        else { return }
+        guard let source, isActive, period.isPlaceable else { return }
         var target = period.heard.nanoseconds
         known = 0
         if let clock = unsafe source.clock {
@@ -196,7 +199,8 @@ struct PeriodTimes: BitwiseCopyable {
             }
             needsAnchor = isArmed
         }
-        if unsafe source.clock == nil { return }
+        // The card's own clock is nobody else's: there is nothing to correct.
+        guard source.clockAddress != 0 else { return }
         error = timeline.error(to: target)
         if error > Timeline.slewLimit || error < -Timeline.slewLimit, !needsAnchor {
             isDipping = true
@@ -210,7 +214,7 @@ struct PeriodTimes: BitwiseCopyable {
     mutating func render(
         _ period: PeriodTimes, buffers: RenderBuffers, rendersAudio: Bool
     ) -> Bool {
-        guard canPlay, let source = source else {
+        guard canPlay, let source else {
             if isReleasing {
                 vacate()
                 return true
@@ -238,7 +242,7 @@ struct PeriodTimes: BitwiseCopyable {
         let path = path(period, next: target)
         play(
             begin..<period.count, path: path, period, next: target, source, buffers, rendersAudio)
-        position = Double(path.base) + path.offset(period.count)
+        if isOnLine { position = Double(path.base) + path.offset(period.count) }
         positionAt = period.heardEnd
         timeline.advance(seconds: period.duration, to: target)
         if isReleasing, level == 0 {
@@ -338,9 +342,9 @@ struct PeriodTimes: BitwiseCopyable {
             let left = -time.offset(period.count) * period.sampleRate
             let k =
                 left > 0
-                ? period.count + Int(min(left, 1e9))
+                ? period.count + Int(min(left, 1e9)) + 1
                 : time.firstIndex(reaching: 0, count: period.count)
-            stopFall = k - fadeFrames
+            stopFall = k - fadeFrames + 1  // its last step is silence, at the instant
         }
 
         var start = range.lowerBound
@@ -431,10 +435,11 @@ struct PeriodTimes: BitwiseCopyable {
             state = .stopped
             stopInstant = nil
             stopsNow = false
-            let kept = path.base + Int64(path.offset(stop))
-            release(upTo: kept - Int64(half), source)
+            position = Double(path.base) + path.offset(stop)
+            release(upTo: path.base + Int64(path.offset(stop)) - Int64(half), source)
         } else if end < .max, reached >= end.adding(saturating: Int64(half)) {
             state = .ended
+            position = Double(end)
             release(upTo: end, source)
         } else {
             state = level == 0 && !isDipping ? .starved : .playing

@@ -261,3 +261,58 @@ private let sample = 1.0 / 48_000
         #expect(roughness(rig.channel()) < Self.smooth)
     }
 }
+
+@Suite struct VoiceReportTests {
+    @Test func `the reported frame is the line's beginning, the position, the stop and the end`() {
+        let rig = Rig()
+        let voice = rig.voice(frames: 0..<48_000)
+        #expect(voice.report.state == .idle)
+        rig.run(.milliseconds(200))
+        let line = Line(itemFrame: 100, instant: rig.groupNow + .milliseconds(200))
+        voice.start(line, clock: rig.clock)
+        rig.run(.milliseconds(50))
+        #expect(voice.report.state == .armed && voice.report.itemFrame == 100)
+        rig.run(.milliseconds(250))
+        #expect(voice.report.state == .playing)
+        #expect(rig.lateness(of: voice, on: line)!.magnitude < 1e-7)
+        let stop = line.instant + .milliseconds(300)
+        voice.stop(at: stop)
+        rig.run(.milliseconds(200))
+        #expect(voice.report.state == .stopped)
+        // Within the frame that is the first of the silence.
+        #expect((voice.report.itemFrame - 100 - 14_400 - 0.5).magnitude <= 0.5 + 1e-3)
+        voice.start(Line(itemFrame: 47_000, instant: rig.groupNow), clock: rig.clock)
+        rig.run(.milliseconds(300))
+        #expect(voice.report.state == .ended && voice.report.itemFrame == 48_000)
+    }
+
+    @Test func `the ring keeps what a resume needs and gives the rest back`() {
+        let rig = Rig(fidelity: .positionsOnly)
+        let voice = rig.voice()
+        rig.run(.milliseconds(200))
+        let line = Line(itemFrame: 0, instant: rig.groupNow)
+        voice.start(line, clock: rig.clock)
+        rig.run(.seconds(2))
+        voice.stop(at: nil)
+        rig.run(.milliseconds(50))
+        let stopped = Int64(voice.report.itemFrame)
+        // An eighth of the ring, 341 ms, behind the stop; half a filter more.
+        #expect(voice.ring.firstFrame <= stopped - 16_384)
+        #expect(voice.ring.firstFrame > stopped - 16_384 - 480)
+    }
+
+    @Test func `frames that the line has passed before they came are let go`() {
+        let rig = Rig(fidelity: .positionsOnly)
+        let voice = rig.engine.port.makeVoice(sampleRate: 48_000)!
+        rig.run(.milliseconds(200))
+        voice.start(Line(itemFrame: 480_000, instant: rig.groupNow), clock: rig.clock)
+        let some = [Float](repeating: 0, count: 96_000)
+        for _ in 0..<20 {
+            _ = some.withUnsafeBufferPointer { voice.ring.write($0) }
+            rig.run(.milliseconds(20))
+        }
+        // More than three rings of frames were let through to reach the line.
+        #expect(voice.ring.endFrame > 480_000)
+        #expect(voice.report.state == .playing)
+    }
+}

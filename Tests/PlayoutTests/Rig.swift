@@ -7,6 +7,8 @@ final class Rig {
     static let format = OutputFormat(
         sampleRate: 48_000, channelCount: 2, periodFrames: 480, bufferFrames: 1_920)
 
+    private static let silence = [Float](repeating: 0, count: 9_600)
+
     let engine: OutputEngine
     let clock: ClockCell
     /// Local clock to group clock: what a perfect clock service would publish.
@@ -25,7 +27,8 @@ final class Rig {
     private struct Source {
         let voice: Voice
         let end: Int64
-        let sample: (Int64) -> (Float, Float)
+        /// `nil`: silence.
+        let sample: ((Int64) -> (Float, Float))?
         var next: Int64
     }
 
@@ -61,7 +64,7 @@ final class Rig {
     /// A voice that is fed `sample` for `range` as its ring takes it.
     func voice(
         sampleRate: Int = 48_000, frames range: Range<Int64> = 0..<Int64.max,
-        _ sample: @escaping (Int64) -> (Float, Float) = { _ in (0, 0) }
+        _ sample: ((Int64) -> (Float, Float))? = nil
     ) -> Voice {
         let voice = engine.port.makeVoice(sampleRate: sampleRate)!
         voice.ring.reset(firstFrame: range.lowerBound)
@@ -86,8 +89,14 @@ final class Rig {
                 let upper = min(sources[i].end, sources[i].next + 4_800)
                 var samples: [Float] = []
                 samples.reserveCapacity(9_600)
+                guard let sample = sources[i].sample else {
+                    let silence = Rig.silence.prefix(2 * Int(upper - sources[i].next))
+                    sources[i].next += Int64(silence.withUnsafeBufferPointer { ring.write($0) })
+                    if sources[i].next == sources[i].end { ring.finish() }
+                    continue
+                }
                 for k in sources[i].next..<upper {
-                    let (l, r) = sources[i].sample(k)
+                    let (l, r) = sample(k)
                     samples.append(l)
                     samples.append(r)
                 }

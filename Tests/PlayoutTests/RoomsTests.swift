@@ -77,6 +77,21 @@ import Timing
         #expect(worst(rows) < 1 / 48_000.0, "\(worst(rows))")
     }
 
+    @Test func `without a clock the ratio is nominal however far card and host drift apart`() {
+        let rig = Rig(partsPerMillion: 300, fidelity: .positionsOnly)
+        let voice = rig.voice()
+        voice.start(Line(itemFrame: 0, instant: rig.localAsGroup + .milliseconds(200)), clock: nil)
+        rig.run(.milliseconds(300))
+        let rendered = rig.rendered
+        let position = voice.report.itemFrame
+        // 300 ppm are 6 ms in 20 s, more than a servo would slew.
+        rig.run(.seconds(20)) { #expect(voice.report.state == .playing) }
+        let moved = voice.report.itemFrame - position
+        #expect((moved - Double(rig.rendered - rendered)).magnitude < 1e-3)
+        #expect(voice.report.starvedFrames == 0)
+        #expect(voice.report.ratioPartsPerMillion == 0)
+    }
+
     @Test func `corrections stay inaudible`() {
         let rig = Rig(
             partsPerMillion: -120, wander: 0.3, pointerGranularity: 8, fidelity: .positionsOnly)
