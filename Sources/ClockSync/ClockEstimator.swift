@@ -90,6 +90,10 @@ public struct ClockEstimator: Sendable {
             sample.t4 - sample.t1 <= Self.roundTripLimit
         else { return .rejected(.roundTrip) }
         if contradicts(sample) {
+            // Nonsense contradicts itself too; a clock that jumped does not.
+            if let last = contradictions.last, !Self.agree(last, sample) {
+                contradictions.removeAll(keepingCapacity: true)
+            }
             contradictions.append(sample)
             guard contradictions.count >= Self.contradictionsToRestart else {
                 return .rejected(.contradiction)
@@ -242,6 +246,17 @@ public struct ClockEstimator: Sendable {
         return ((f - b) / 2 - predicted).magnitude > (f + b) / 2 + margin
     }
 
+    /// Whether one leader's clock can lie in both samples' intervals.
+    private static func agree(_ a: ExchangeSample, _ b: ExchangeSample) -> Bool {
+        let outward =
+            (b.t2.nanoseconds &- b.t1.nanoseconds) &- (a.t2.nanoseconds &- a.t1.nanoseconds)
+        let homeward =
+            (b.t3.nanoseconds &- b.t4.nanoseconds) &- (a.t3.nanoseconds &- a.t4.nanoseconds)
+        let apart = (Double(outward) + Double(homeward)) / 2 * 1e-9
+        let reach = (a.roundTrip.seconds + b.roundTrip.seconds) / 2
+        return apart.magnitude <= reach + 50e-6 + 200e-6 * (b.t1 - a.t1).seconds.magnitude
+    }
+
     private mutating func store(_ sample: ExchangeSample, at now: LocalInstant) {
         let base =
             self.base
@@ -295,7 +310,13 @@ public struct ClockEstimator: Sendable {
         let fits = solver.fits(
             forward: forward.points, backward: backward.points, at: time, skew: filter.skew,
             variance: filter.variance)
-        for fit in fits.prefix(2) { floor.observe(fit.delay, at: time) }
+        if fits.last?.isPinned == true {
+            // A floor that was measured along a wrong slope is not one.
+            filter.doubt()
+            floor.removeAll()
+        }
+        // A curved clock makes a long window's delay too small; twice its wander makes up for it.
+        for fit in fits { floor.observe(fit.delay + 2 * fit.wander, at: time) }
         guard let floor = floor.delay,
             var fit = EnvelopeSolver.choose(
                 fits, floor: floor, last: estimate?.fit.window)

@@ -12,10 +12,16 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     /// of a millisecond.
     static var pendingLimit: Int { 256 }
 
+    /// So many sequence numbers back a request is a late copy; further back, the peer has
+    /// started anew.
+    static var copyWindow: Int32 { 64 }
+
     private struct LastReply {
         var peer: Peer
         var sequence: UInt32
         var epoch: UInt64
+        /// Whether the peer was answered at all.
+        var isUsed: Bool
         var transmitted: LocalInstant?
     }
     private struct Pending {
@@ -44,7 +50,9 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     ///   - departure: local time now, just before the reply is sent.
     ///   - packet: the number by which ``transmitted(packet:at:)`` will name this reply.
     ///   - clock: the group clock.
-    /// - Returns: `nil` while the group clock is unknown here.
+    /// - Returns: `nil` while the group clock is unknown here, and for a request that is not newer
+    ///   than the one before: a copy made by the network. Answering it would overwrite the
+    ///   transmit stamp that the first answer's owner waits for with a later one.
     public mutating func reply(
         to request: TimeRequest, from peer: Peer, arrival: LocalInstant, isKernelStamp: Bool,
         departure: LocalInstant, packet: UInt32, clock: SharedClock
@@ -52,12 +60,15 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
         guard clock.quality != .none else { return nil }
         let slot = slot(of: peer)
         let last = slots[slot]
+        let progress = Int32(bitPattern: request.sequence &- last.sequence)
+        if last.isUsed, progress <= 0, progress > -Self.copyWindow { return nil }
         var previous: TimeReply.Transmission?
         if last.epoch == clock.epoch, let left = last.transmitted {
             previous = .init(sequence: last.sequence, t3: clock.map(left))
         }
         slots[slot] = LastReply(
-            peer: peer, sequence: request.sequence, epoch: clock.epoch, transmitted: nil)
+            peer: peer, sequence: request.sequence, epoch: clock.epoch, isUsed: true,
+            transmitted: nil)
         expect(Pending(packet: packet, slot: slot, sequence: request.sequence))
         answered += 1
         return TimeReply(
@@ -83,7 +94,8 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
 
     private mutating func slot(of peer: Peer) -> Int {
         if let slot = slotOfPeer[peer] { return slot }
-        let fresh = LastReply(peer: peer, sequence: 0, epoch: 0, transmitted: nil)
+        let fresh = LastReply(
+            peer: peer, sequence: 0, epoch: 0, isUsed: false, transmitted: nil)
         let slot = nextSlot
         nextSlot = (nextSlot + 1) % Self.peerLimit
         if slot < slots.count {

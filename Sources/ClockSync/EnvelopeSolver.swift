@@ -13,6 +13,10 @@ struct EnvelopeFit: Equatable, Sendable {
     var delay: Double
     /// Scale of the error that more samples would remove.
     var noise: Double
+    /// How far ``skew`` may be off by what the samples say; at likelihood e⁻² of the best.
+    var skewSpread: Double
+    /// Whether the search ended at its limit: the prior must be wrong.
+    var isPinned: Bool
     /// Scale of the error from the crystal not running straight.
     var wander: Double
     /// Half of the delay above the path's known floor: it may lie in one direction alone.
@@ -86,10 +90,14 @@ struct EnvelopeSolver: Sendable {
             let spacingB = Self.spacing(backward, from: nextBackward + 1, now, slope: -s, above: b)
             let scatter = sqrt(spacingF * spacingF + spacingB * spacingB)
             let span = min(window, now - oldest.time)
+            let drop = 2 * queueing / Double(count) + scatter
+            let spread = skewSpread(around: s, below: f + b - drop, reach: reach)
             fits.append(
                 EnvelopeFit(
                     window: window, span: span, offset: (f - b) / 2, skew: s, delay: f + b,
-                    noise: 2 * scatter + Self.stampNoise, wander: Self.ramp * span * span / 12))
+                    noise: 2 * scatter + Self.stampNoise, skewSpread: spread,
+                    isPinned: (s - skew).magnitude > 0.8 * reach,
+                    wander: Self.ramp * span * span / 12))
             if window > span { break }
         }
         return fits
@@ -142,6 +150,23 @@ struct EnvelopeSolver: Sendable {
             if rise > 0 { low = s } else { high = s }
         }
         return (low + high) / 2
+    }
+
+    /// Half the width of the interval of skews whose residual round trip is above `level`.
+    private func skewSpread(around best: Double, below level: Double, reach: Double) -> Double {
+        func edge(_ direction: Double) -> Double {
+            var (inside, outside) = (0.0, 2 * reach)
+            while outside - inside > 0.1 * outside + 1e-9 {
+                let middle = (inside + outside) / 2
+                let s = best + direction * middle
+                let delay =
+                    Self.lowest(forwardHull, slope: s).value
+                    + Self.lowest(backwardHull, slope: -s).value
+                if delay > level { inside = middle } else { outside = middle }
+            }
+            return outside
+        }
+        return (edge(1) + edge(-1)) / 2
     }
 
     /// Mean distance of the lowest residuals from each other: how far the lowest of all may lie

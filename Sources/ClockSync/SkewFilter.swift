@@ -32,6 +32,12 @@ struct SkewFilter: Equatable, Sendable {
         variance *= variance
     }
 
+    /// The samples want to leave what was thought possible: believe in less.
+    mutating func doubt() {
+        variance = min(
+            9 * variance + 1e-12, StoredSkew.unknown.deviation * StoredSkew.unknown.deviation)
+    }
+
     /// After a break the crystals are still the same ones.
     mutating func loosen() { variance = max(variance, 4e-12) }
 
@@ -40,7 +46,7 @@ struct SkewFilter: Equatable, Sendable {
     /// - Parameter interval: seconds since the update before; overlapping windows repeat themselves.
     mutating func update(with fit: EnvelopeFit, after interval: Double) {
         guard fit.span > 0.02 else { return }
-        let noise = 2 * fit.noise / fit.span
+        let noise = max(2 * fit.noise / fit.span, fit.skewSpread)
         let ramp = EnvelopeSolver.ramp * fit.span / 2
         let lopsided = 0.42 * fit.excess / fit.span
         let overlap = max(1, fit.span / (8 * max(interval, 1e-3)))

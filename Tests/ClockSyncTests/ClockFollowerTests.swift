@@ -1,0 +1,206 @@
+import ClockSync
+import Testing
+import Timing
+
+/// Whole exchanges in virtual time: follower, leader, two crystals, a network.
+@Suite struct ClockFollowerTests {
+    /// Twice what the algorithm reaches in the reference's simulator (§1.8), 99th percentile.
+    static let gates: [(PathModel.Kind, Double)] = [
+        (.wired, 6), (.wiredLoad, 8), (.wifi, 120), (.wifiBusy, 160),
+    ]
+
+    @Test(arguments: gates)
+    func `the line stays within the gate of its kind of network`(
+        kind: PathModel.Kind, gate: Double
+    ) {
+        let errors = (UInt64(1)...3).map { seed in
+            var world = ExchangeWorld(kind, seed: seed)
+            world.run(until: 75, readFrom: 30)
+            return world.readings.map(\.error).microseconds(percentile: 0.99)
+        }
+        #expect(errors.sorted()[1] < gate, "99th percentiles of three seeds: \(errors) µs")
+    }
+
+    @Test func `a joining room on a wire is within 20 µs after 0_2 s`() {
+        let errors = (UInt64(1)...12).map { seed in
+            var world = ExchangeWorld(.wired, seed: seed)
+            world.run(until: 0.21)
+            return world.readings.last?.error ?? 1
+        }
+        #expect(errors.microseconds(percentile: 0.5) < 20)
+        #expect(errors.microseconds(percentile: 0.95) < 40)
+    }
+
+    @Test func `the joining burst is 16 requests within 160 ms, then 20 and 8 a second`() {
+        var world = ExchangeWorld(.wired, seed: 3)
+        world.run(until: 0.165)
+        #expect(world.sent == 16)
+        world.run(until: 3)
+        let joined = world.sent
+        #expect(abs(joined - 16 - 57) <= 2, "2.85 s at 20 a second: \(joined)")
+        world.run(until: 13)
+        // Spacing is uniform within ±20 %: 80 requests, standard deviation 0.12/√80 of that.
+        #expect(abs(world.sent - joined - 80) <= 4, "10 s at 8 a second: \(world.sent - joined)")
+    }
+
+    @Test func `an idle room asks twice a second, and a burst comes at once`() {
+        var world = ExchangeWorld(.wired, seed: 4)
+        world.run(until: 5)
+        world.follower.setIdle(true, at: world.local(world.now))
+        let idle = world.sent
+        world.run(until: 15)
+        #expect(abs(world.sent - idle - 20) <= 2)
+        let before = world.sent
+        world.follower.burst(at: world.local(world.now))
+        world.run(until: 15.165)
+        #expect(world.sent - before == 16)
+    }
+
+    @Test(arguments: [PathModel.Kind.symmetric, .wired, .wiredLoad, .wifi, .wifiBusy])
+    func `the bound contains the leader's clock`(kind: PathModel.Kind) {
+        for seed: UInt64 in 11...12 {
+            var world = ExchangeWorld(kind, seed: seed)
+            world.run(until: 40)
+            let broken = world.readings.filter {
+                $0.clock.quality == .locked
+                    && $0.error.magnitude > $0.clock.uncertainty.seconds
+            }
+            #expect(broken.isEmpty, "seed \(seed): \(broken.prefix(2))")
+        }
+    }
+
+    @Test(arguments: [PathModel.Kind.wired, .wifiBusy])
+    func `once locked the line never runs backwards and leans within limits`(
+        kind: PathModel.Kind
+    ) {
+        for seed: UInt64 in 21...22 {
+            var world = ExchangeWorld(kind, seed: seed)
+            world.run(until: 40)
+            var last: SharedClock?
+            for clock in world.published where clock.quality >= .acquiring {
+                defer { last = clock.quality == .locked ? clock : last }
+                guard let last, last.epoch == clock.epoch else { continue }
+                // Continuous at the hand-over, to the nanosecond of the representation.
+                let handOver = clock.map.fromAnchor
+                #expect((clock.map(handOver) - last.map(handOver)).magnitude <= Nanoseconds(1))
+                #expect(clock.map.skew.magnitude <= 500e-6)
+            }
+            #expect(Set(world.published.map(\.epoch)).count == 1)
+        }
+    }
+
+    @Test func `a third of the packets lost, doubled and out of order change little`() {
+        var world = ExchangeWorld(.wired, seed: 31)
+        world.path.extraLoss = 0.3
+        world.duplicates = 0.3
+        world.missingStamps = 0.1
+        world.run(until: 60, readFrom: 20)
+        let statistics = world.follower.statistics(at: world.local(world.now))
+        #expect(world.readings.map(\.error).microseconds(percentile: 0.99) < 6)
+        #expect(statistics.ignored > 20, "duplicates reach the follower")
+        #expect(statistics.restarts == 0)
+    }
+
+    @Test(arguments: [true, false])
+    func `after five seconds of sleep the clock is right again within a second`(noticed: Bool) {
+        var world = ExchangeWorld(.wired, seed: 41)
+        world.run(until: 20)
+        let epoch = world.published.last?.epoch
+        world.suspend(for: 5, isNoticed: noticed)
+        world.run(until: 26)
+        #expect((world.readings.last?.error ?? 1).magnitude < 50e-6)
+        #expect(world.published.last?.epoch != epoch, "the line was not continued")
+        world.run(until: 27)
+        #expect(world.published.last?.quality == .locked)
+        let statistics = world.follower.statistics(at: world.local(world.now))
+        #expect(statistics.restarts == 1)
+        #expect((statistics.skewPartsPerMillion + world.partsPerMillion).magnitude < 2)
+    }
+
+    @Test func `a new leader that continues the old line is followed without a break`() {
+        var world = ExchangeWorld(.wired, seed: 51)
+        world.run(until: 20)
+        let before = world.published.last
+        world.epoch = 43
+        world.jump = (20, 40e-6)
+        world.run(until: 30)
+        #expect(world.published.last?.epoch == before?.epoch)
+        #expect((world.readings.last?.error ?? 1).magnitude < 10e-6)
+        #expect(world.follower.statistics(at: world.local(world.now)).leaderEpoch == 43)
+        let lean = world.published.filter { $0.map.fromAnchor > world.local(20) }
+            .map { ($0.map.skew + world.partsPerMillion * 1e-6).magnitude }.max()
+        #expect((lean ?? 1) < 110e-6, "40 µs are leant away at no more than 100 ppm")
+    }
+
+    @Test func `a leader with another clock gives another line`() {
+        var world = ExchangeWorld(.wired, seed: 52)
+        world.run(until: 10)
+        let before = world.published.last
+        world.epoch = 99
+        world.jump = (10, 1234)
+        world.run(until: 11)
+        #expect(world.published.last?.epoch != before?.epoch)
+        #expect((world.readings.last?.error ?? 1).magnitude < 50e-6)
+    }
+
+    @Test func `while the leader is silent the line holds over and the bound grows`() {
+        var world = ExchangeWorld(.wired, seed: 61)
+        world.run(until: 60)
+        let before = world.readings.last
+        world.silence = 60...75
+        world.run(until: 75)
+        let after = world.readings.last
+        #expect(after?.clock.quality == .holdover)
+        #expect((after?.error ?? 1).magnitude < 15e-6, "a skew known to 0.2 ppm, and 0.15 ppm")
+        #expect(after!.clock.uncertainty > before!.clock.uncertainty)
+        let asked = world.sent
+        world.run(until: 75.9)
+        world.run(until: 77.2)
+        #expect(world.published.last?.quality == .locked)
+        #expect(world.sent - asked >= 16, "a burst follows the silence")
+    }
+
+    @Test func `a stored skew makes the first seconds better`() {
+        func error(stored: Bool) -> Double {
+            let errors = (UInt64(1)...12).flatMap { seed in
+                var world = ExchangeWorld(.wiredLoad, seed: seed, partsPerMillion: 38)
+                if stored {
+                    world.follower = ClockFollower(
+                        start: world.local(0), seed: seed, stored: StoredSkew(skew: -38.5e-6))
+                }
+                world.run(until: 1)
+                return world.readings.filter { $0.time > 0.2 }.map(\.error)
+            }
+            return errors.microseconds(percentile: 0.5)
+        }
+        let (with, without) = (error(stored: true), error(stored: false))
+        #expect(with < without, "\(with) µs with, \(without) µs without")
+    }
+
+    @Test func `replies that answer nothing are counted and change nothing`() {
+        var world = ExchangeWorld(.wired, seed: 71)
+        world.run(until: 5)
+        let clock = world.published.last
+        let ignored = world.follower.statistics(at: world.local(world.now)).ignored
+        for sequence: UInt32 in 0..<200 {
+            world.inject(
+                TimeReply(
+                    sequence: sequence, epoch: 666, t1: world.local(world.now),
+                    t2: GroupInstant(nanoseconds: 5), t3: GroupInstant(nanoseconds: 6),
+                    stamps: .kernel, previous: nil))
+        }
+        #expect(world.published.last == clock)
+        let statistics = world.follower.statistics(at: world.local(world.now))
+        #expect(statistics.ignored == ignored + 200)
+        #expect(statistics.leaderEpoch == 42)
+    }
+
+    @Test func `the same seed gives the same trace`() {
+        func trace() -> [SharedClock] {
+            var world = ExchangeWorld(.wifi, seed: 81)
+            world.run(until: 5)
+            return world.published
+        }
+        #expect(trace() == trace())
+    }
+}
