@@ -1,0 +1,214 @@
+import Testing
+import Timing
+
+@testable import GroupControl
+
+/// A leader and its rooms with a network between them that delays, and links that break.
+///
+/// Every effect of the leader is checked against what must always hold; after a quiet while every
+/// room must do exactly what the session says.
+final class World {
+    var random: SeededRandom
+    var now: Int64 = 1_000_000_000
+    var leader: LeaderMachine
+    var rooms: [RoomMachine] = []
+    /// The link a room is on, by room; `nil` while it has none.
+    var links: [LinkID?] = []
+    var lastLink = 0
+    var events: [(at: Int64, order: Int, act: () -> Void)] = []
+    var order = 0
+    var busyUntil: [LinkID: Int64] = [:]
+    var toLeaderBusy: [LinkID: Int64] = [:]
+    var isUnreliable = true
+    /// What a leader may commit: answers that reached it, by link.
+    var answered: [LinkID: Set<UInt64>] = [:]
+    var committed: [LinkID: Set<UInt64>] = [:]
+    var withdrawn: [LinkID: Set<UInt64>] = [:]
+    var sequence: [LinkID: UInt64] = [:]
+    /// The line in force before the effects being performed.
+    var lastChange: RateChange?
+    let reach = Nanoseconds.milliseconds(20)
+
+    init(seed: UInt64, rooms count: Int, queue: [AssetDescriptor], loops: Bool) {
+        random = SeededRandom(seed: seed)
+        leader = LeaderMachine(configuration(queue: queue, rooms: count, loops: loops))
+        for number in 0..<count {
+            rooms.append(
+                RoomMachine(
+                    RoomConfiguration(
+                        room: room("room \(number)"), instance: UInt64(number),
+                        outputLatency: reach, hasOutput: true),
+                    at: LocalInstant(nanoseconds: now)))
+            links.append(nil)
+        }
+    }
+
+    var local: LocalInstant { LocalInstant(nanoseconds: now) }
+    var group: GroupInstant { GroupInstant(nanoseconds: now) }
+
+    func after(_ span: Nanoseconds, _ act: @escaping () -> Void) {
+        order += 1
+        events.append((now + span.count, order, act))
+    }
+
+    func some(_ range: ClosedRange<Int64>) -> Nanoseconds {
+        .milliseconds(Int64.random(in: range, using: &random))
+    }
+
+    func run(for span: Nanoseconds) {
+        let end = now + span.count
+        while true {
+            var next = events.map(\.at).min() ?? .max
+            next = min(next, leader.nextDeadline?.nanoseconds ?? .max)
+            for room in rooms { next = min(next, room.nextDeadline?.nanoseconds ?? .max) }
+            guard next <= end else { break }
+            now = max(now, next)
+            let due = events.filter { $0.at <= now }.sorted {
+                ($0.at, $0.order) < ($1.at, $1.order)
+            }
+            events.removeAll { $0.at <= now }
+            for event in due { event.act() }
+            if let deadline = leader.nextDeadline, deadline <= group {
+                perform(leader.advance(to: group))
+            }
+            for number in rooms.indices {
+                if let deadline = rooms[number].nextDeadline, deadline <= local {
+                    perform(rooms[number].advance(to: local), of: number)
+                }
+            }
+        }
+        now = end
+    }
+
+    func command(_ command: GroupCommand) { perform(leader.perform(command, at: group).effects) }
+
+    func cut(_ number: Int) {
+        guard let link = links[number] else { return }
+        links[number] = nil
+        perform(rooms[number].receive(.closed(reason: "cut"), at: local), of: number)
+        after(some(0...50)) { self.perform(self.leader.receive(.closed(link), at: self.group)) }
+    }
+
+    // MARK: The leader's shell
+
+    func perform(_ effects: [LeaderEffect]) {
+        for case .send(let message, let link) in effects {
+            check(message, link)
+            guard let number = links.firstIndex(of: link) else { continue }
+            let arrival = max(now + some(0...4).count, busyUntil[link] ?? 0)
+            busyUntil[link] = arrival
+            after(Nanoseconds(arrival - now)) {
+                guard self.links[number] == link else { return }
+                self.perform(
+                    self.rooms[number].receive(.received(message), at: self.local), of: number)
+            }
+        }
+        for case .close(let link) in effects {
+            guard let number = links.firstIndex(of: link) else { continue }
+            links[number] = nil
+            perform(rooms[number].receive(.closed(reason: "leader"), at: local), of: number)
+        }
+        lastChange = leader.session.change
+    }
+
+    private func check(_ message: LeaderToRoom, _ link: LinkID) {
+        switch message {
+        case .commit(let commit) where commit.isPause:
+            #expect(committed[link, default: []].contains(commit.id))
+            #expect(commit.change.instant >= group + reach)
+        case .commit(let commit):
+            #expect(answered[link, default: []].contains(commit.id), "not answered")
+            #expect(!withdrawn[link, default: []].contains(commit.id), "superseded")
+            // Joining the line in force is late by nature; a new line must be met by everybody.
+            let isNew = commit.change != lastChange
+            if isNew, !commit.following { #expect(commit.change.instant >= group + reach) }
+            #expect(committed[link, default: []].insert(commit.id).inserted, "committed twice")
+        case .withdraw(let id): withdrawn[link, default: []].insert(id)
+        case .state(let state):
+            #expect(state.sequence > sequence[link, default: 0])
+            sequence[link] = state.sequence
+        case .welcome, .refused, .prepare, .settings, .stop, .alive, .goodbye: break
+        }
+    }
+
+    // MARK: The rooms' shells
+
+    func perform(_ effects: [RoomEffect], of number: Int) {
+        for effect in effects { perform(effect, of: number) }
+    }
+
+    private func give(_ input: RoomInput, to number: Int, in span: Nanoseconds) {
+        after(span) {
+            self.perform(self.rooms[number].receive(input, at: self.local), of: number)
+        }
+    }
+
+    private func perform(_ effect: RoomEffect, of number: Int) {
+        switch effect {
+        case .connect:
+            lastLink += 1
+            links[number] = lastLink
+            give(.connected, to: number, in: some(1...5))
+        case .disconnect:
+            guard let link = links[number] else { return }
+            links[number] = nil
+            after(some(0...9)) { self.perform(self.leader.receive(.closed(link), at: self.group)) }
+        case .send(let message):
+            guard let link = links[number] else { return }
+            let arrival = max(now + some(0...4).count, toLeaderBusy[link] ?? 0)
+            toLeaderBusy[link] = arrival
+            after(Nanoseconds(arrival - now)) {
+                guard self.links[number] == link else { return }
+                if case .ready(let id, _) = message { self.answered[link, default: []].insert(id) }
+                self.perform(
+                    self.leader.receive(.received(message, from: link), at: self.group))
+            }
+        case .joined: give(.clock(.locked), to: number, in: some(50...300))
+        case .fetch(let asset):
+            let fails = isUnreliable && Int.random(in: 0..<8, using: &random) == 0
+            give(
+                .fetched(asset.hash, fails ? .failed(reason: "torn") : .done), to: number,
+                in: some(5...400))
+        case .prepare(let order):
+            let fails = isUnreliable && Int.random(in: 0..<12, using: &random) == 0
+            give(
+                .prepared(
+                    order.id, fails ? .failed(reason: "busy") : .ready(latency: reach)),
+                to: number, in: some(1...60))
+        case .apply(let commit):
+            guard !commit.isPause,
+                let asset = leader.session.queue.first(where: { $0.hash == commit.hash }),
+                let end = commit.change.instant(
+                    ofFrame: asset.frameCount, sampleRate: asset.sampleRate)
+            else { return }
+            let left = max(.zero, end - group)
+            give(.itemEnded(commit.id), to: number, in: left)
+        case .disconnected, .refused, .withdraw, .stop, .settings, .state: break
+        }
+    }
+
+    // MARK: What must be true after a quiet while
+
+    func expectAgreement(_ seed: UInt64) {
+        for (number, room) in rooms.enumerated() {
+            #expect(room.isJoined, "seed \(seed) room \(number)")
+            let context = Comment("seed \(seed) room \(number) \(leader.session.phase)")
+            switch leader.session.phase {
+            case .playing:
+                #expect(room.lines.first?.change == leader.session.change, context)
+                #expect(room.lines.count <= 2, context)
+                if room.lines.count == 2 {
+                    #expect(room.lines[1].change == leader.followUp?.change, context)
+                }
+            case .paused:
+                #expect(room.lines.isEmpty, context)
+                #expect(room.preparations.map(\.standing) == [.ready], context)
+                #expect(room.activity == .paused, context)
+            case .stopped, .ended:
+                #expect(room.lines.isEmpty, context)
+                #expect(room.preparations.isEmpty, context)
+            case .waiting, .preparing: Issue.record(context)
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import Testing
+import Timing
+
+@testable import GroupControl
+
+@Suite struct `Rooms and leader together` {
+    /// 40 commands and broken links at random moments, then ten quiet seconds.
+    @Test(arguments: 1...60 as ClosedRange<UInt64>)
+    func `whatever happened, all rooms end up with the session`(seed: UInt64) {
+        let queue = [asset(1, seconds: 14), asset(2, seconds: 21), asset(3, seconds: 17)]
+        let world = World(seed: seed, rooms: Int(seed % 3) + 1, queue: queue, loops: true)
+        world.run(for: .seconds(3))
+        for _ in 0..<40 {
+            world.run(for: world.some(0...900))
+            switch Int.random(in: 0..<14, using: &world.random) {
+            case 0...2: world.command(.play)
+            case 3, 4: world.command(.pause)
+            case 5...8:
+                world.command(.seek(seconds: Double.random(in: -1...25, using: &world.random)))
+            case 9: world.command(.next)
+            case 10: world.command(.stop)
+            default: world.cut(Int.random(in: world.rooms.indices, using: &world.random))
+            }
+        }
+        world.isUnreliable = false
+        world.run(for: .seconds(1))
+        world.command(seed % 4 == 0 ? .pause : .play)
+        // Longer than the longest retry, back-off and preparation together.
+        world.run(for: .seconds(30))
+        // Not in the middle of a change of items.
+        if let end = world.leader.session.endInstant, end - world.group < .milliseconds(500) {
+            world.run(for: .seconds(1))
+        }
+        world.expectAgreement(seed)
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `messages that make no sense in a state do no harm`(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let queue = [asset(1, seconds: 4), asset(2, seconds: 3)]
+        var leader = LeaderMachine(configuration(queue: queue, rooms: 1, loops: true))
+        var one = RoomMachine(
+            RoomConfiguration(
+                room: room("x"), instance: 1, outputLatency: .zero, hasOutput: true),
+            at: LocalInstant(nanoseconds: 0))
+        var now: Int64 = 0
+        for _ in 0..<1_500 {
+            now += Int64.random(in: -1_000_000...400_000_000, using: &random)
+            let group = GroupInstant(nanoseconds: now)
+            let local = LocalInstant(nanoseconds: now)
+            let id = UInt64.random(in: 0...40, using: &random)
+            let link = Int.random(in: 0...3, using: &random)
+            let wild = RateChange(
+                itemFrame: Int64.random(in: .min ... .max, using: &random),
+                instant: GroupInstant(nanoseconds: Int64.random(in: .min ... .max, using: &random)),
+                rate: [0, 1, -1, .nan, 1e300].randomElement(using: &random)!)
+            let hello = Hello(
+                version: id == 0 ? 9 : 1, room: room("room \(link / 2)"), instance: id % 3,
+                outputLatency: Nanoseconds(wild.itemFrame), hasOutput: id != 1)
+            let toLeader: [RoomToLeader] = [
+                .hello(hello), .ready(preparation: id, latency: Nanoseconds(wild.itemFrame)),
+                .notReady(preparation: id, reason: "?"),
+                .report(RoomReport(roundTrip: Nanoseconds(wild.itemFrame))), .goodbye,
+            ]
+            _ = leader.receive(
+                .received(toLeader.randomElement(using: &random)!, from: link), at: group)
+            let commands: [GroupCommand] = [
+                .play, .pause, .next, .stop, .seek(seconds: wild.rate),
+                .volume(room: nil, percent: Int(wild.itemFrame)),
+            ]
+            _ = leader.perform(commands.randomElement(using: &random)!, at: group)
+            _ = leader.advance(to: group)
+            #expect(leader.status(at: group).positionSeconds.isFinite)
+
+            let state = SessionState(
+                term: 7, sequence: id, queue: id % 5 == 0 ? [] : queue,
+                index: Int(truncatingIfNeeded: wild.itemFrame), change: wild, phase: .playing)
+            let welcome = Welcome(
+                leaderName: "", timePort: 0, mediaPort: 0, term: 7, groupClockEpoch: id % 2)
+            let order = Preparation(
+                id: id, asset: queue[link % 2], itemFrame: wild.itemFrame, rate: wild.rate,
+                change: link == 0 ? wild : nil)
+            let commit = Commit(
+                id: id, index: link, hash: queue[link % 2].hash, change: wild,
+                following: link == 2)
+            let inputs: [RoomInput] = [
+                .connected, .closed(reason: ""), .received(.welcome(welcome)),
+                .received(.refused(reason: "")), .received(.prepare(order)),
+                .received(.prepare(order)), .received(.commit(commit)),
+                .received(.commit(commit)), .received(.withdraw(preparation: id)),
+                .received(.state(state)), .received(.stop), .received(.alive),
+                .received(.goodbye), .fetched(queue[link % 2].hash, .done),
+                .fetched(queue[link % 2].hash, .failed(reason: "")),
+                .prepared(id, .ready(latency: .zero)), .prepared(id, .failed(reason: "")),
+                .clock(.locked), .clock(.none), .itemEnded(id),
+            ]
+            _ = one.receive(inputs.randomElement(using: &random)!, at: local)
+            _ = one.advance(to: local)
+            #expect(one.preparations.count <= RoomMachine.mostPreparations)
+            #expect(one.lines.count <= RoomMachine.mostLines)
+        }
+    }
+}
