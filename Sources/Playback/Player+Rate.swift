@@ -79,7 +79,10 @@ extension Player {
             if continues(line, format, &state) { return }
             // Where the sound can begin: at the line's beginning, or where it is by then.
             let first = line.frame(at: max(instant, soon), sampleRate: format.sampleRate)
-            play(line, from: feed(for: first, rate: rate, &state), &state)
+            let feed = feed(for: first, rate: rate, &state)
+            // A preroll that is still under way is ended by the change of rate; its feed is not.
+            feed.endWaiting()
+            play(line, from: feed, &state)
         }
     }
 
@@ -177,7 +180,6 @@ extension Player {
 
     /// From the line's instant on, `feed` sounds by it and what sounded before is silent.
     private func play(_ line: Line, from feed: Feed, _ state: inout State) {
-        feed.endWaiting()
         // A beginning is played as it was mastered; everything else would begin with a click.
         feed.start(
             Feed.Start(
