@@ -101,10 +101,15 @@ final class Demuxer {
         isHeld = false
         unsafe av_packet_unref(packet)
         let fresh = unsafe try Self.open(location, cancellation)
+        let audio: UnsafeMutablePointer<AVStream>
+        do throws(MediaError) { unsafe audio = try Self.audioStream(of: fresh, location) } catch {
+            var fresh: UnsafeMutablePointer<AVFormatContext>? = unsafe fresh
+            unsafe avformat_close_input(&fresh)
+            throw error
+        }
         var old: UnsafeMutablePointer<AVFormatContext>? = unsafe context
         unsafe avformat_close_input(&old)
-        unsafe context = fresh
-        unsafe stream = try Self.audioStream(of: fresh, location)
+        unsafe (context, stream) = (fresh, audio)
     }
 
     func failure(_ code: Int32, _ operation: String) -> MediaError {

@@ -20,7 +20,8 @@ public final class MediaCache: Sendable {
 
     /// Connections made in a row without receiving a byte before a fetch gives up.
     private static let attemptLimit = 3
-    /// Between two attempts: a leader that restarts its media service needs some tenths of a second.
+    /// Between two attempts: a leader that restarts its media service needs some tenths of a
+    /// second.
     private static let pauseMicroseconds: UInt32 = 200_000
 
     /// - Parameters:

@@ -194,7 +194,7 @@ extension PacketSurvey {
         return (.anchors(anchors, byBytes: byBytes), total - padding)
     }
 
-    /// Raw end that an MP4 states besides its packets: iTunes' comment, the sample table (whose last
+    /// Raw end that an MP4 states besides its packets: iTunes' comment, the sample table (its last
     /// entry may be shorter than its packet), else the edit list.
     private func statedEnd(
         start: Int64, end: Int64, framesPerPacket: Int64

@@ -75,6 +75,7 @@ final class StereoConverter {
             return 0
         }
         unsafe swr_free(&resampler)
+        format = -1
         var input = unsafe AVChannelLayout()
         var output = unsafe AVChannelLayout()
         defer { unsafe av_channel_layout_uninit(&input) }

@@ -98,8 +98,8 @@ import Testing
                 #expect(abs(share - part) < 0.1, "\(share) of the frames in \(part) of the bytes")
             } catch {
                 #expect([.damaged, .notMedia].contains(error.code), "\(error)")
-                // MP4 and CAF keep their tables at the end; of the Ogg files with low rates, a tenth
-                // is less than the first page.
+                // MP4 and CAF keep their tables at the end; a tenth of a small Ogg
+                // file is less than its first page.
                 let mayFail =
                     part == 0.1 ? ["m4a", "alac.caf", "opus", "ogg"] : ["m4a", "alac.caf"]
                 #expect(mayFail.contains { name.hasSuffix($0) })

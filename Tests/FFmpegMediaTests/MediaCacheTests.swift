@@ -5,7 +5,7 @@ import Testing
 
 @testable import FFmpegMedia
 
-@Suite(.timeLimit(.minutes(1))) struct MediaCacheTests {
+@Suite(.timeLimit(.minutes(5))) struct MediaCacheTests {
     private let folder = Fixtures.path("cache-\(UUID().uuidString)")
 
     private func bytes(_ count: Int, seed: UInt64 = 1) -> Data {

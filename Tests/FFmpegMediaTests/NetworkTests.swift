@@ -4,7 +4,7 @@ import Testing
 
 @testable import FFmpegMedia
 
-@Suite(.timeLimit(.minutes(1))) struct NetworkTests {
+@Suite(.timeLimit(.minutes(5))) struct NetworkTests {
     private func data(_ name: String) throws -> Data {
         try Data(contentsOf: URL(fileURLWithPath: Fixtures.path(name)))
     }
