@@ -2,7 +2,10 @@ import GroupControl
 
 /// The lines of `tutti status` and of the demo's live table.
 struct StatusView {
-    var status: GroupStatus
+    /// What is shown.
+    typealias Shown = GroupStatus
+
+    var status: Shown
     var width: Int
     var showsColour = false
     /// What a room is called here; the demo hides the tag that keeps its rooms apart.

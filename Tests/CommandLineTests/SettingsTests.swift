@@ -1,0 +1,114 @@
+import Foundation
+import Testing
+
+@testable import tutti
+
+@Suite struct SettingsTests {
+    static func load(
+        flags: [SettingKey: String] = [:], environment: [String: String] = [:], file: String? = nil
+    ) async throws -> Settings {
+        var path: String?
+        if let file {
+            let url = FileManager.default.temporaryDirectory
+                .appending(path: "tutti-settings-\(UUID().uuidString).yaml")
+            try file.write(to: url, atomically: true, encoding: .utf8)
+            path = url.path
+        }
+        defer { if let path { try? FileManager.default.removeItem(atPath: path) } }
+        // A home of its own: the tester's settings must not matter.
+        let home = ["XDG_CONFIG_HOME": "/nonexistent", "XDG_CACHE_HOME": "/nonexistent/cache"]
+        return try await Settings.load(
+            flags: flags, file: path, environment: environment.merging(home) { own, _ in own })
+    }
+
+    static func complaint(
+        flags: [SettingKey: String] = [:], environment: [String: String] = [:], file: String? = nil
+    ) async throws -> SettingsError {
+        try #require(
+            await #expect(throws: SettingsError.self) {
+                try await load(flags: flags, environment: environment, file: file)
+            })
+    }
+
+    @Test func `flags win over the environment, that over the file, and that over the default`()
+        async throws
+    {
+        let file = "port: 1003\nbuffer-ms: 103\ncache:\n  limit-mb: 503\n"
+        let environment = ["TUTTI_PORT": "1002", "TUTTI_BUFFER_MS": "102"]
+        let all = try await Self.load(
+            flags: [.port: "1001"], environment: environment, file: file)
+        #expect(all.port == 1001)
+        #expect(all.bufferMilliseconds == 102)
+        #expect(all.cacheLimitMegabytes == 503)
+        #expect(all.sampleRate == 48_000)
+        #expect(try await Self.load().port == 7430)
+    }
+
+    @Test func `an impossible value names place, key and what is allowed`() async throws {
+        let inFile = try await Self.complaint(file: "port: 70000\n")
+        #expect(inFile.description.contains(".yaml: key port: \"70000\""))
+        #expect(inFile.description.contains("0 (any free port) to 65535"))
+        #expect(!inFile.isUsage)
+        let inVariable = try await Self.complaint(environment: ["TUTTI_CACHE_LIMIT_MB": "0"])
+        #expect(inVariable.description.contains("environment variable TUTTI_CACHE_LIMIT_MB: \"0\""))
+        let inFlag = try await Self.complaint(flags: [.output: "tape"])
+        #expect(inFlag.description.contains("--output: \"tape\""))
+        #expect(inFlag.isUsage)
+    }
+
+    @Test(arguments: [
+        "prot: 7430\n", "cache:\n  size: 5\n", "cache: 5\n", "Name: kitchen\n",
+    ])
+    func `an unknown key is an error that lists the known ones`(file: String) async throws {
+        let error = try await Self.complaint(file: file)
+        #expect(error.description.contains("unknown key"))
+        #expect(error.description.contains("latency-offset-us"))
+    }
+
+    @Test func `an unknown variable is an error too, others are none of our business`() async throws
+    {
+        let error = try await Self.complaint(environment: ["TUTTI_PROT": "1"])
+        #expect(error.description.contains("\"TUTTI_PROT\""))
+        _ = try await Self.load(environment: ["TUT": "1", "PATH": "/bin"])
+    }
+
+    @Test func `a list, a text that is no YAML and a missing file are told apart`() async throws {
+        #expect(try await Self.complaint(file: "port: [1, 2]\n").description.contains("one value"))
+        let broken = try await Self.complaint(file: "port: [1, 2\n").description
+        #expect(broken.contains("not a YAML file") && !broken.contains("\n"))
+        await #expect(throws: SettingsError.self) {
+            try await Settings.load(flags: [:], file: "/nonexistent/tutti.yaml", environment: [:])
+        }
+    }
+
+    @Test func `a file of comments only is fine`() async throws {
+        #expect(try await Self.load(file: "# nothing\n\n---\n").port == 7430)
+    }
+
+    @Test func `the annotated file explains every key, and its examples are possible`() async throws
+    {
+        let text = try String(
+            contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
+                .deletingLastPathComponent().deletingLastPathComponent()
+                .appending(path: "Config/tutti.yaml"), encoding: .utf8)
+        // As it is, it changes nothing.
+        let untouched = try await Self.load(file: text)
+        #expect(untouched == (try await Self.load()))
+        // With every example taken, all keys are there and valid.
+        let lines = text.split(separator: "\n").compactMap { line -> String? in
+            let trimmed = line.drop(while: \.isWhitespace)
+            guard trimmed.hasPrefix("#"), !trimmed.hasPrefix("# "), trimmed.count > 1 else {
+                return nil
+            }
+            return String(line.prefix(line.count - trimmed.count) + trimmed.dropFirst())
+        }
+        let settings = try await Self.load(file: lines.joined(separator: "\n"))
+        #expect(settings.leader.map { "\($0)" } == "192.168.1.20:7430")
+        #expect(settings.name == "kitchen")
+        let keys = lines.map { line in
+            (line.hasPrefix(" ") ? "cache." : "")
+                + line.drop(while: \.isWhitespace).prefix { $0 != ":" }
+        }
+        #expect(Set(keys).subtracting(["cache"]) == Set(SettingKey.allCases.map(\.rawValue)))
+    }
+}

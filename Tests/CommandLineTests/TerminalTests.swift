@@ -1,0 +1,96 @@
+import Foundation
+import Testing
+
+@testable import tutti
+
+@Suite struct TerminalTests {
+    @Test(arguments: [
+        ("83.5", 83.5), ("1:23.5", 83.5), ("0:00", 0), ("90:00", 5_400), ("1:02:03", 3_723),
+        ("1:02:03.25", 3_723.25), ("7", 7),
+    ])
+    func `a time is seconds, M:SS or H:MM:SS`(text: String, seconds: Double) {
+        #expect(PositionArgument(argument: text)?.seconds == seconds)
+    }
+
+    @Test(arguments: [
+        "", "-1", "1:60", "1:60:00", "1:2:3:4", "nan", "inf", "1e3", "0x10", ":30", "1:", "1..5",
+        "١", "99999999999", " 5",
+    ])
+    func `what is no time is refused`(text: String) {
+        #expect(PositionArgument(argument: text) == nil)
+    }
+
+    @Test(arguments: [
+        (0, "0:00.0"), (83.45, "1:23.4"), (3_723.99, "1:02:03.9"), (-4, "0:00.0"),
+    ])
+    func `a position is shown as it is typed`(seconds: Double, text: String) {
+        #expect(PositionArgument.text(seconds) == text)
+        #expect(PositionArgument.text(.nan) == "–:––")
+    }
+
+    @Test func `numbers have a fixed number of places and a real minus`() {
+        #expect((1.25).text(1) == "1.3")
+        #expect((-0.04).text(1) == "0.0")
+        #expect((-12.345).text(2) == "−12.35")
+        #expect((12.0).text(0, sign: true) == "+12")
+        #expect((0.999).text(2) == "1.00")
+        #expect(Double.nan.text(1) == "–")
+        #expect((1e15).text(1) == "∞")
+    }
+
+    @Test func `columns count what a terminal shows`() {
+        #expect("kitchen".columns == 7)
+        #expect("厨房".columns == 4)
+        #expect("\u{1B}[31mred\u{1B}[0m".columns == 3)
+        #expect("kitchen".cut(toColumns: 4) == "kit…")
+        #expect("厨房厨".cut(toColumns: 4).columns <= 4)
+        #expect("\u{1B}[31mredder\u{1B}[0m".cut(toColumns: 3) == "\u{1B}[31mre…\u{1B}[0m")
+        #expect("\u{1B}[2Jevil\r\n".printable == "[2Jevil")
+    }
+
+    /// As a leader sends it.
+    static func status(rooms: Int) throws -> StatusView.Shown {
+        let room = """
+            "state": "playing", "bufferSeconds": 2, "clockOffsetMicroseconds": 3,
+            "clockBoundMicroseconds": 12, "stamps": "kernel", "cardPartsPerMillion": -119.87,
+            "ratioPartsPerMillion": 0, "errorMicroseconds": -2, "volume": 100, "muted": false,
+            "dropouts": 0, "restarts": 0, "detail": "x"
+            """
+        let list = (0..<rooms).map { "{ \"name\": \"room \($0)\", \(room) }" }
+        let text = """
+            { "leader": "kitchen", "phase": "playing", "title": "Song", "index": 0, "count": 2,
+              "positionSeconds": 30, "durationSeconds": 120, "rate": 1,
+              "rooms": [\(list.joined(separator: ","))] }
+            """
+        return try JSONDecoder().decode(StatusView.Shown.self, from: Data(text.utf8))
+    }
+
+    @Test(arguments: [1, 8, 20, 40, 60, 80, 120, 200])
+    func `no line of the status is wider than the terminal`(width: Int) throws {
+        let view = StatusView(status: try Self.status(rooms: 3), width: width)
+        #expect(view.lines.allSatisfy { $0.columns <= width })
+        #expect(view.lines.count == 7)
+        if width >= 40 {
+            #expect(view.lines.last?.contains("room 2") == true)
+            #expect(view.lines.last?.contains("playing") == true)
+        }
+    }
+
+    @Test func `the table shows what the room reports`() throws {
+        let line = try #require(
+            StatusView(status: try Self.status(rooms: 1), width: 200).lines.last)
+        for text in ["2.0 s", "+3.0 ± 12.0", "−119.87", "−2.0", "100 %"] {
+            #expect(line.contains(text), "\(text) is missing in: \(line)")
+        }
+    }
+
+    @Test func `the progress bar is as wide as asked and filled by the share played`() {
+        let line = StatusView.progress(position: 30, duration: 120, width: 60)
+        #expect(line.count == 60)
+        let done = line.count { $0 == "━" }
+        let left = line.count { $0 == "─" }
+        #expect(abs(Double(done) / Double(done + left) - 0.25) < 1 / Double(done + left))
+        #expect(StatusView.progress(position: 500, duration: 120, width: 60).contains("─") == false)
+        #expect(StatusView.progress(position: 5, duration: 0, width: 30).hasSuffix("live"))
+    }
+}
