@@ -1,0 +1,26 @@
+import Timing
+import Wire
+
+/// One connection of a room to the leader: bytes in order, late, never lost while both live.
+final class ControlLink {
+    let id: Int
+    let room: World.RoomLife
+    let leaderLife: Int
+    var isClosedByRoom = false
+    var isClosedByLeader = false
+    /// What was sent before arrives before.
+    var lastToLeader: TrueInstant
+    var lastToRoom: TrueInstant
+    var atLeader = FrameDecoder(limit: FrameDecoder.leaderLimit)
+    var atRoom = FrameDecoder(limit: FrameDecoder.roomLimit)
+
+    init(id: Int, room: World.RoomLife, leaderLife: Int, at now: TrueInstant) {
+        self.id = id
+        self.room = room
+        self.leaderLife = leaderLife
+        lastToLeader = now
+        lastToRoom = now
+    }
+
+    var isOpen: Bool { !isClosedByRoom && !isClosedByLeader }
+}

@@ -1,0 +1,180 @@
+import GroupControl
+import Timing
+
+/// What one room plays at one look.
+struct MeterReading {
+    var room: Int
+    var key: LineKey
+    /// Of the item.
+    var sampleRate: Double
+    /// Frame of the item that leaves the card.
+    var position: Double
+}
+
+/// Collects the figures of a run: how far apart the rooms are, and how far each is from its line.
+struct Meter {
+    /// What is measured within this time of a line's instant counts as start, seek or resume.
+    static let startSpan = Nanoseconds.milliseconds(500)
+    /// A look this close to a line's beginning may find one room before and one behind it.
+    private static let edge = Nanoseconds.milliseconds(2)
+
+    struct Room {
+        var name: String
+        /// µs; positive: late against the line.
+        var errors: [Double] = []
+        /// Of the estimate of the group clock while something sounds, µs; positive: it is ahead.
+        var clockErrors: [Double] = []
+        var starvedFrames: Int64 = 0
+        var restarts = 0
+        var steps = 0
+        var comparedFrames = 0
+        var worstLead = 0.0
+        var strayFrames = 0
+        /// From the hello (or the line's instant, when that is later) to the first sound, for each
+        /// process; ms.
+        var joins: [Double] = []
+        /// Looks at which it should have sounded and did not.
+        var absences = 0
+
+        fileprivate var hasSounded = false
+        fileprivate var expected: LineKey?
+        fileprivate var missing = 0
+        fileprivate var isAlive = false
+        fileprivate var clockError: Double?
+    }
+
+    struct Line {
+        var key: LineKey
+        /// Room, and group time of the line's first frame in it against the line's instant, µs.
+        var begins: [(room: Int, error: Double)] = []
+        var joined: [Int] = []
+        /// Group time of the end in each room, ns.
+        var ends: [(room: Int, instant: Int64)] = []
+    }
+
+    private(set) var rooms: [Room]
+    private(set) var lines: [Line] = []
+    /// Earliest to latest room on a line, µs; one for each look.
+    private(set) var skews: [Double] = []
+    private(set) var skewsAfterStart: [Double] = []
+    /// Looks at which rooms sounded on different lines.
+    private(set) var apart = 0
+    var refusals: [String] = []
+
+    private var group = GroupInstant(nanoseconds: 0)
+    private var readings: [MeterReading] = []
+
+    init(roomNames: [String]) { rooms = roomNames.map { Room(name: $0) } }
+
+    // MARK: Processes
+
+    mutating func processStarted(_ room: Int) {
+        rooms[room].hasSounded = false
+        rooms[room].expected = nil
+        rooms[room].isAlive = true
+    }
+
+    mutating func processEnded(_ room: Int, _ output: SimulatedOutput) {
+        rooms[room].isAlive = false
+        rooms[room].starvedFrames += output.starvedFrames
+        rooms[room].restarts += output.restarts
+        rooms[room].steps += output.steps
+        rooms[room].comparedFrames += output.audio.comparedFrames
+        rooms[room].worstLead = max(rooms[room].worstLead, output.audio.worstLead)
+        rooms[room].strayFrames += output.audio.strayFrames
+    }
+
+    mutating func noteCommit(of room: Int, _ key: LineKey) { rooms[room].expected = key }
+
+    mutating func note(
+        _ boundary: SimulatedOutput.Boundary, of room: Int, at instant: TrueInstant,
+        group: GroupInstant
+    ) {
+        let place =
+            lines.firstIndex { $0.key == boundary.key }
+            ?? {
+                lines.append(Line(key: boundary.key))
+                return lines.count - 1
+            }()
+        switch boundary.kind {
+        case .begin:
+            let error = (group - boundary.key.change.instant).microseconds
+            lines[place].begins.append((room, error))
+        case .joined: lines[place].joined.append(room)
+        case .end: lines[place].ends.append((room, group.nanoseconds))
+        }
+    }
+
+    // MARK: One look
+
+    mutating func begin(at group: GroupInstant) {
+        self.group = group
+        readings.removeAll(keepingCapacity: true)
+        for room in rooms.indices { rooms[room].clockError = nil }
+    }
+
+    mutating func noteClock(of room: Int, error: Nanoseconds) {
+        rooms[room].clockError = error.microseconds
+    }
+
+    /// - Parameter helloGroup: group time at which the process said hello.
+    mutating func note(_ reading: MeterReading, helloGroup: GroupInstant?) {
+        readings.append(reading)
+        let room = reading.room
+        rooms[room].missing = 0
+        if let error = rooms[room].clockError { rooms[room].clockErrors.append(error) }
+        if !rooms[room].hasSounded {
+            rooms[room].hasSounded = true
+            let since = max(helloGroup ?? group, reading.key.change.instant)
+            rooms[room].joins.append((group - since).seconds * 1e3)
+        }
+    }
+
+    /// Ends the look: compares the rooms.
+    mutating func finish(_ trace: (Double) -> Void) {
+        var keys: [LineKey] = []
+        for reading in readings where !keys.contains(reading.key) { keys.append(reading.key) }
+        for key in keys {
+            var earliest = Double.infinity
+            var latest = -Double.infinity
+            var count = 0
+            for reading in readings where reading.key == key {
+                let error = error(of: reading)
+                rooms[reading.room].errors.append(error)
+                trace(error)
+                earliest = min(earliest, error)
+                latest = max(latest, error)
+                count += 1
+            }
+            guard count > 1 else { continue }
+            skews.append(latest - earliest)
+            if group - key.change.instant < Self.startSpan {
+                skewsAfterStart.append(latest - earliest)
+            }
+        }
+        if keys.count > 1, !keys.contains(where: { isAtEdge($0) }) { apart += 1 }
+        noteAbsences(keys)
+    }
+
+    private mutating func noteAbsences(_ keys: [LineKey]) {
+        for room in rooms.indices where rooms[room].isAlive && rooms[room].hasSounded {
+            guard let expected = rooms[room].expected, keys.contains(expected),
+                !isAtEdge(expected),
+                !readings.contains(where: { $0.room == room && $0.key == expected })
+            else { continue }
+            rooms[room].missing += 1
+            // Once may be the end of the line, which is not the same look everywhere.
+            if rooms[room].missing > 1 { rooms[room].absences += 1 }
+        }
+    }
+
+    private func isAtEdge(_ key: LineKey) -> Bool { group - key.change.instant < Self.edge }
+
+    /// µs by which a room is late against its line, by the true group clock.
+    private func error(of reading: MeterReading) -> Double {
+        let change = reading.key.change
+        let speed = reading.sampleRate * change.rate
+        let wanted = Double((group - change.instant).count) * 1e-9 * speed
+        return (wanted - (reading.position - Double(change.itemFrame))) / speed * 1e6
+    }
+}

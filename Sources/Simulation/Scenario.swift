@@ -1,0 +1,53 @@
+import GroupControl
+
+/// A world to be: who is there, how they are connected, what happens when.
+struct Scenario: Sendable {
+    var name: String
+    var summary: String
+    /// The first leads.
+    var rooms: [RoomPlan]
+    /// Lengths of the items in the queue, seconds.
+    var items: [Double] = [120]
+    /// Rooms that the first start waits for; default: those that are there from the beginning.
+    var roomsToWaitFor: Int?
+    var script: [ScriptLine] = []
+    var seconds: Double
+
+    static let itemSampleRate = 48_000
+}
+
+/// One host with one card.
+struct RoomPlan: Sendable {
+    var name: String
+    /// The card's crystal against the host's, ppm.
+    var card: Double
+    /// The host's crystal against true time, ppm; `nil`: drawn from ±20.
+    var host: Double?
+    var network = NetworkProfile.wired
+    /// When the process starts, seconds.
+    var startsAt = 0.0
+}
+
+struct ScriptLine: Sendable {
+    var at: Double
+    var step: Step
+
+    enum Step: Sendable {
+        case command(GroupCommand)
+        /// The process ends at once; its host closes the connections.
+        case kill(room: Int)
+        /// The host vanishes from the network without a word.
+        case powerOff(room: Int)
+        case start(room: Int)
+    }
+}
+
+extension ScriptLine {
+    static func at(_ seconds: Double, _ command: GroupCommand) -> ScriptLine {
+        ScriptLine(at: seconds, step: .command(command))
+    }
+
+    static func at(_ seconds: Double, _ step: Step) -> ScriptLine {
+        ScriptLine(at: seconds, step: step)
+    }
+}

@@ -1,0 +1,75 @@
+import GroupControl
+
+extension Scenario {
+    static let all: [Scenario] = [
+        Scenario(
+            name: "join", summary: "three rooms on a switch, cards +80, −120 and +20 ppm",
+            rooms: threeRooms(.wired), seconds: 20),
+        Scenario(
+            name: "wifi", summary: "the same, two rooms on wifi",
+            rooms: threeRooms(.wifi), seconds: 40),
+        Scenario(
+            name: "busy-wifi", summary: "the same, and the air is full",
+            rooms: threeRooms(.busyWiFi), seconds: 40),
+        Scenario(
+            name: "pause", summary: "pause and play again, twice",
+            rooms: threeRooms(.wired),
+            script: [.at(5, .pause), .at(7, .play), .at(10, .pause), .at(10.5, .play)],
+            seconds: 15),
+        Scenario(
+            name: "seek", summary: "seeks forwards, backwards and while paused",
+            rooms: threeRooms(.wired),
+            script: [
+                .at(5, .seek(seconds: 60)), .at(8, .seek(seconds: 10.25)), .at(11, .pause),
+                .at(11.5, .seek(seconds: 42)), .at(12, .play),
+            ],
+            seconds: 15),
+        Scenario(
+            name: "late-join", summary: "two rooms play, a third comes after ten seconds",
+            rooms: threeRooms(.wired, lastStartsAt: 10), seconds: 20),
+        Scenario(
+            name: "restart", summary: "a room is killed and comes back two seconds later",
+            rooms: threeRooms(.wired),
+            script: [.at(8, .kill(room: 1)), .at(10, .start(room: 1))], seconds: 20),
+        Scenario(
+            name: "leader-lost", summary: "the leader loses power; the others play on to the end",
+            rooms: threeRooms(.wired), items: [25],
+            script: [.at(10, .powerOff(room: 0))], seconds: 30),
+        Scenario(
+            name: "crystals", summary: "cards of ±300 ppm on hosts of ±100 ppm",
+            rooms: [
+                RoomPlan(name: "attic", card: 300, host: 100),
+                RoomPlan(name: "bath", card: -300, host: -100),
+                RoomPlan(name: "cellar", card: 300, host: -100),
+                RoomPlan(name: "den", card: -300, host: 100),
+            ],
+            seconds: 30),
+        Scenario(
+            name: "everything",
+            summary: "mixed networks, three items, pause, seek, late room, restart, lost leader",
+            rooms: [
+                RoomPlan(name: "attic", card: 80),
+                RoomPlan(name: "bath", card: -120, network: .wifi),
+                RoomPlan(name: "cellar", card: 20),
+                RoomPlan(name: "den", card: -300, host: 60, network: .wifi),
+                RoomPlan(name: "entrance", card: 45, network: .busyWiFi, startsAt: 12),
+            ],
+            items: [30, 20, 60],
+            script: [
+                .at(8, .pause), .at(9, .play), .at(15, .seek(seconds: 25)),
+                .at(26, .kill(room: 2)), .at(27, .start(room: 2)), .at(34, .next),
+                .at(40, .volume(room: nil, percent: 40)), .at(45, .powerOff(room: 0)),
+            ],
+            seconds: 60),
+    ]
+
+    private static func threeRooms(
+        _ network: NetworkProfile, lastStartsAt: Double = 0
+    ) -> [RoomPlan] {
+        [
+            RoomPlan(name: "attic", card: 80),
+            RoomPlan(name: "bath", card: -120, network: network),
+            RoomPlan(name: "cellar", card: 20, network: network, startsAt: lastStartsAt),
+        ]
+    }
+}

@@ -1,0 +1,63 @@
+import ClockSync
+import GroupControl
+import Playout
+import RealTime
+import Timing
+
+/// One process of a room: machine, clock, players and output, and the shell around them.
+final class SimulatedRoom {
+    let life: World.RoomLife
+    let id: RoomID
+    var machine: RoomMachine
+    let output: SimulatedOutput
+    let stage: SimulatedStage
+
+    /// Where voices read the group clock. Another clock gets another cell.
+    var cell: ClockCell
+    /// `nil` in the leader's own room, whose clock is the group clock.
+    var follower: ClockFollower?
+    var followed: UInt64?
+
+    /// The link of this room's attempt to connect, or of its connection.
+    var link: Int?
+    var helloAt: TrueInstant?
+    var machineAlarm: LocalInstant?
+    var clockAlarm: LocalInstant?
+    var upkeeps = 0
+    /// Requests sent, to number clock followers of the same process apart.
+    var clocksMade = 0
+
+    init(life: World.RoomLife, machine: RoomMachine, output: SimulatedOutput) {
+        self.life = life
+        self.machine = machine
+        self.output = output
+        id = machine.configuration.room
+        stage = SimulatedStage(port: output.engine.port)
+        cell = Self.emptyCell()
+    }
+
+    static func emptyCell() -> ClockCell {
+        ClockCell(
+            SharedClock(
+                map: ClockMap(
+                    from: LocalInstant(nanoseconds: 0), to: GroupInstant(nanoseconds: 0)),
+                uncertainty: .seconds(1), estimatedAt: LocalInstant(nanoseconds: 0), epoch: 0,
+                quality: .none))
+    }
+}
+
+/// The leader's process, without its room.
+final class SimulatedLeader {
+    let life: Int
+    var machine: LeaderMachine
+    var server = ClockServer<Int>()
+    let clock: SharedClock
+    var packet: UInt32 = 0
+    var alarm: GroupInstant?
+
+    init(life: Int, machine: LeaderMachine, clock: SharedClock) {
+        self.life = life
+        self.machine = machine
+        self.clock = clock
+    }
+}

@@ -1,0 +1,150 @@
+import GroupControl
+import Playout
+import Timing
+
+/// What came of a simulated run.
+public struct SimulationReport: Equatable, Sendable {
+    /// Magnitudes of a figure; µs.
+    public struct Spread: Equatable, Sendable {
+        public var count: Int
+        public var p50: Double
+        public var p99: Double
+        public var max: Double
+
+        init(_ values: [Double]) {
+            let sorted = values.map(\.magnitude).sorted()
+            count = sorted.count
+            func part(_ share: Double) -> Double {
+                sorted.isEmpty
+                    ? 0 : sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))]
+            }
+            p50 = part(0.5)
+            p99 = part(0.99)
+            max = sorted.last ?? 0
+        }
+    }
+
+    public struct Room: Equatable, Sendable {
+        public var name: String
+        /// Distance of what is heard from the line, by the true group clock.
+        public var error: Spread
+        /// The same with its sign, on average; µs, positive: late.
+        public var meanError: Double
+        /// Distance of the room's clock from the true group clock while it plays.
+        public var clockError: Spread
+        /// From hello (or the line's beginning) to the first sound, for each process; ms, to the
+        /// 10 ms of the measuring grid.
+        public var joinMilliseconds: [Double]
+        /// Time in which it should have sounded with the others and did not; ms.
+        public var absentMilliseconds: Double
+        /// Frames that were silent because no decoded ones were there.
+        public var starvedFrames: Int
+        /// Times the card ran dry.
+        public var restarts: Int
+        /// Jumps of the position by more than a frame while it played.
+        public var steps: Int
+    }
+
+    /// One line that sounded: a start, a seek, a resume or the next item.
+    public struct Line: Equatable, Sendable {
+        /// Place of the item in the queue.
+        public var index: Int
+        /// Where in the item it begins; seconds.
+        public var itemSeconds: Double
+        /// Since the first line began; seconds.
+        public var beginSeconds: Double
+        /// Rooms that began it at its instant.
+        public var begins: Int
+        /// Rooms that joined it later.
+        public var joins: Int
+        /// Between the first and the last room's first frame; µs.
+        public var beginSpread: Double
+        /// Largest distance of a first frame from the line's instant; µs.
+        public var beginError: Double
+        /// Rooms that heard its end, and the time between the first and the last; µs.
+        public var ends: Int
+        public var endSpread: Double
+    }
+
+    /// The sound itself, when it was rendered.
+    public struct Audio: Equatable, Sendable {
+        public var comparedFrames: Int
+        /// Largest distance of the sound from the position that was reported; frames.
+        public var worstLead: Double
+        /// Frames with sound where silence was due.
+        public var strayFrames: Int
+    }
+
+    public var scenario: String
+    public var seed: UInt64
+    public var simulatedSeconds: Double
+    public var rooms: [Room]
+    /// Between the earliest and the latest room on one line, every 10 ms.
+    public var skew: Spread
+    /// The same within 500 ms of a start, seek, resume or next item.
+    public var skewAfterStart: Spread
+    public var lines: [Line]
+    /// Time in which rooms sounded on different lines; ms.
+    public var apartMilliseconds: Double
+    public var audio: Audio?
+    /// Commands that the leader refused, and why.
+    public var refusals: [String]
+    public var eventCount: Int
+    /// Of every event and every measured error: equal for equal runs.
+    public var traceHash: UInt64
+
+    /// Frames that were silent because no decoded ones were there, in all rooms.
+    public var starvedFrames: Int { rooms.reduce(0) { $0 + $1.starvedFrames } }
+}
+
+extension SimulationReport {
+    init(_ world: World) {
+        let meter = world.meter
+        let grid = World.grid.seconds * 1e3
+        scenario = world.scenario.name
+        seed = world.seed
+        simulatedSeconds = world.scenario.seconds
+        rooms = meter.rooms.map { Room($0, grid: grid) }
+        skew = Spread(meter.skews)
+        skewAfterStart = Spread(meter.skewsAfterStart)
+        let first = meter.lines.first?.key.change.instant
+        lines = meter.lines.map { line in
+            let change = line.key.change
+            let errors = line.begins.map(\.error)
+            let ends = line.ends.map(\.instant)
+            return Line(
+                index: line.key.index,
+                itemSeconds: Double(change.itemFrame) / Double(Scenario.itemSampleRate),
+                beginSeconds: (change.instant - (first ?? change.instant)).seconds,
+                begins: line.begins.count, joins: line.joined.count,
+                beginSpread: (errors.max() ?? 0) - (errors.min() ?? 0),
+                beginError: errors.map(\.magnitude).max() ?? 0, ends: ends.count,
+                endSpread: Double((ends.max() ?? 0) - (ends.min() ?? 0)) * 1e-3)
+        }
+        apartMilliseconds = Double(meter.apart) * grid
+        if world.fidelity == .audio {
+            audio = Audio(
+                comparedFrames: meter.rooms.reduce(0) { $0 + $1.comparedFrames },
+                worstLead: meter.rooms.map(\.worstLead).max() ?? 0,
+                strayFrames: meter.rooms.reduce(0) { $0 + $1.strayFrames })
+        }
+        refusals = meter.refusals
+        eventCount = world.eventCount
+        traceHash = world.trace.value
+    }
+}
+
+extension SimulationReport.Room {
+    fileprivate init(_ room: Meter.Room, grid: Double) {
+        name = room.name
+        error = SimulationReport.Spread(room.errors)
+        meanError =
+            room.errors.isEmpty ? 0 : room.errors.reduce(0, +) / Double(room.errors.count)
+        clockError = SimulationReport.Spread(room.clockErrors)
+        joinMilliseconds = room.joins
+        absentMilliseconds = Double(room.absences) * grid
+        starvedFrames = Int(room.starvedFrames)
+        restarts = room.restarts
+        steps = room.steps
+    }
+}

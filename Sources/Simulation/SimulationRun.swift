@@ -1,0 +1,48 @@
+import Playout
+
+/// Why a simulation cannot be run.
+public struct SimulationError: Error, Equatable, CustomStringConvertible {
+    public enum Code: String, Sendable {
+        case unknownScenario
+    }
+    public var code: Code
+    public var description: String
+}
+
+/// Runs scenarios in a deterministic world: the same scenario and seed give the same trace in every
+/// process.
+public enum SimulationRun {
+    /// What can be run.
+    public static var scenarios: [(name: String, summary: String)] {
+        Scenario.all.map { ($0.name, $0.summary) }
+    }
+
+    /// Runs a scenario to its end; as fast as it goes.
+    ///
+    /// - Parameters:
+    ///   - scenario: a name out of ``scenarios``.
+    ///   - seed: what the world is drawn from.
+    ///   - rendersAudio: whether the sound is computed too, and held against the positions; some
+    ///     times slower.
+    /// - Throws: ``SimulationError`` with the names there are.
+    public static func run(
+        scenario: String, seed: UInt64, rendersAudio: Bool = false
+    ) throws(SimulationError) -> SimulationReport {
+        guard let found = Scenario.all.first(where: { $0.name == scenario }) else {
+            let names = Scenario.all.map(\.name).joined(separator: ", ")
+            throw SimulationError(
+                code: .unknownScenario,
+                description: "there is no scenario \"\(scenario)\"; there are \(names)")
+        }
+        return run(found, seed: seed, rendersAudio: rendersAudio)
+    }
+
+    static func run(
+        _ scenario: Scenario, seed: UInt64, rendersAudio: Bool = false
+    ) -> SimulationReport {
+        let world = World(
+            scenario, seed: seed, fidelity: rendersAudio ? .audio : .positionsOnly)
+        world.run()
+        return SimulationReport(world)
+    }
+}

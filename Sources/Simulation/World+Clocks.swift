@@ -1,0 +1,148 @@
+import ClockSync
+import GroupControl
+import Playout
+import RealTime
+import Timing
+import Wire
+
+// Time packets: a room asks, the network delays, the leader answers, kernels stamp.
+
+extension World {
+    // MARK: Asking
+
+    /// The leader told which clock is the group's.
+    func follow(_ welcome: Welcome, _ room: SimulatedRoom) {
+        let place = room.life.room
+        if room.followed != welcome.groupClockEpoch {
+            room.followed = welcome.groupClockEpoch
+            room.cell = SimulatedRoom.emptyCell()
+            room.follower = nil
+            if place == Self.leaderPlace, let leader {
+                room.cell.store(leader.clock)
+            } else {
+                room.clocksMade += 1
+                var draw = SplitMix64(
+                    seed: seed, "clock", place, room.life.life * 1_000 + room.clocksMade)
+                room.follower = ClockFollower(start: local(place), seed: draw.next())
+                room.clockAlarm = nil
+                armClock(room)
+            }
+        }
+        let quality = room.cell.load().quality
+        step(room) { $0.receive(.clock(quality), at: $1) }
+    }
+
+    func burst(_ room: SimulatedRoom) {
+        room.follower?.burst(at: local(room.life.room))
+        armClock(room)
+    }
+
+    private func armClock(_ room: SimulatedRoom) {
+        guard let deadline = room.follower?.nextDeadline, deadline != room.clockAlarm else {
+            return
+        }
+        let place = room.life.room
+        room.clockAlarm = deadline
+        let due = max(now, hosts[place].crystal.instant(of: deadline))
+        queue.schedule(.clockTimer(room.life), at: due + hosts[place].realTimeLateness())
+    }
+
+    func clockTimer(_ room: SimulatedRoom) {
+        guard let deadline = room.follower?.nextDeadline, deadline <= local(room.life.room) else {
+            return
+        }
+        room.clockAlarm = nil
+        stepClock(room) { $0.advance(to: $1) }
+    }
+
+    private func stepClock(
+        _ room: SimulatedRoom,
+        _ turn: (inout ClockFollower, LocalInstant) -> [ClockFollower.Effect]
+    ) {
+        guard var follower = room.follower else { return }
+        room.follower = nil
+        let effects = turn(&follower, local(room.life.room))
+        room.follower = follower
+        for effect in effects {
+            switch effect {
+            case .send(let request): ask(request, room)
+            case .publish(let clock): publish(clock, room)
+            }
+        }
+        armClock(room)
+    }
+
+    private func publish(_ clock: SharedClock, _ room: SimulatedRoom) {
+        let before = room.cell.load().quality
+        room.cell.store(clock)
+        if clock.quality != before {
+            step(room) { $0.receive(.clock(clock.quality), at: $1) }
+        }
+    }
+
+    private func ask(_ request: TimeRequest, _ room: SimulatedRoom) {
+        let place = room.life.room
+        let departure = now + hosts[place].sendDuration()
+        let stamp = local(place, departure)
+        queue.schedule(
+            .requestStamp(room.life, sequence: request.sequence, stamp),
+            at: departure + hosts[place].readDuration())
+        guard hosts[place].isOn, hosts[Self.leaderPlace].isOn else { return }
+        for arrival in hosts[place].toLeader.arrivals(of: departure) {
+            queue.schedule(
+                .request(room.life, TimePacket.request(request).encoded), at: arrival)
+        }
+    }
+
+    func requestStamped(_ room: SimulatedRoom, _ sequence: UInt32, _ stamp: LocalInstant) {
+        stepClock(room) { $0.transmitted(sequence: sequence, at: stamp, now: $1) }
+    }
+
+    func replyArrived(_ life: RoomLife, _ bytes: [UInt8]) {
+        let stamped = now + hosts[life.room].receiveStampLateness()
+        queue.schedule(
+            .replyRead(life, bytes, arrival: local(life.room, stamped)),
+            at: stamped + hosts[life.room].readDuration())
+    }
+
+    func replyRead(_ room: SimulatedRoom, _ bytes: [UInt8], _ arrival: LocalInstant) {
+        guard case .reply(let reply)? = (unsafe TimePacket(bytes.span.bytes)) else { return }
+        stepClock(room) { $0.receive(reply, t4: arrival, isKernelStamp: true, at: $1) }
+    }
+
+    // MARK: Answering
+
+    func requestArrived(_ life: RoomLife, _ bytes: [UInt8]) {
+        let place = Self.leaderPlace
+        let stamped = now + hosts[place].receiveStampLateness()
+        queue.schedule(
+            .requestRead(life, bytes, arrival: local(place, stamped)),
+            at: stamped + hosts[place].readDuration())
+    }
+
+    func answer(_ life: RoomLife, _ bytes: [UInt8], _ arrival: LocalInstant) {
+        guard let leader, case .request(let request)? = (unsafe TimePacket(bytes.span.bytes)) else {
+            return
+        }
+        let place = Self.leaderPlace
+        leader.packet += 1
+        let reply = leader.server.reply(
+            to: request, from: life.room * 1_000 + life.life, arrival: arrival,
+            isKernelStamp: true, departure: local(place), packet: leader.packet,
+            clock: leader.clock)
+        guard let reply else { return }
+        let departure = now + hosts[place].sendDuration()
+        queue.schedule(
+            .replyStamp(
+                life: leader.life, packet: leader.packet, local(place, departure)),
+            at: departure + hosts[place].readDuration())
+        for arrival in hosts[life.room].toRoom.arrivals(of: departure) {
+            queue.schedule(.reply(life, TimePacket.reply(reply).encoded), at: arrival)
+        }
+    }
+
+    func replyStamped(_ life: Int, _ packet: UInt32, _ stamp: LocalInstant) {
+        guard let leader, leader.life == life else { return }
+        leader.server.transmitted(packet: packet, at: stamp)
+    }
+}

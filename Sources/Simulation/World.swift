@@ -1,0 +1,193 @@
+import ClockSync
+import GroupControl
+import Playout
+import RealTime
+import Timing
+
+/// A seeded world in which the machines of a leader and its rooms run unchanged.
+///
+/// Everything happens in the order of one queue of events in true time; the machines see only
+/// their hosts' clocks, and each other only through bytes that a network carries late, twice or
+/// not at all. Nothing else decides: no clock, no thread, no order of a hash table.
+///
+/// Confined to one thread.
+final class World {
+    /// Between two looks at who plays what.
+    static let grid = Nanoseconds.milliseconds(10)
+    /// The leader's host and room.
+    static let leaderPlace = 0
+
+    enum Event {
+        case script(Int)
+        case look
+        case leaderTimer(life: Int)
+        case roomTimer(RoomLife)
+        case clockTimer(RoomLife)
+        case period(RoomLife)
+        case upkeep(RoomLife)
+        case fetched(RoomLife, AssetDescriptor)
+        case prepared(RoomLife, Preparation, attempt: Int)
+        /// A connection is made, at the room's end.
+        case linkUp(RoomLife, link: Int)
+        case segment(link: Int, toLeader: Bool, [UInt8])
+        case linkDown(link: Int, atLeader: Bool)
+        case request(RoomLife, [UInt8])
+        case requestRead(RoomLife, [UInt8], arrival: LocalInstant)
+        case requestStamp(RoomLife, sequence: UInt32, LocalInstant)
+        case reply(RoomLife, [UInt8])
+        case replyRead(RoomLife, [UInt8], arrival: LocalInstant)
+        case replyStamp(life: Int, packet: UInt32, LocalInstant)
+    }
+
+    /// One process of a room: what is meant for an earlier one does not reach a later one.
+    struct RoomLife: Equatable {
+        var room: Int
+        var life: Int
+    }
+
+    let scenario: Scenario
+    let seed: UInt64
+    let fidelity: OutputEngine.Fidelity
+    var queue = EventQueue<Event>()
+    var now = TrueInstant(nanoseconds: 0)
+    var hosts: [Host]
+    var rooms: [SimulatedRoom?]
+    var lives: [Int]
+    var leader: SimulatedLeader?
+    var links: [ControlLink] = []
+    var trace = TraceHash()
+    var meter: Meter
+    var eventCount = 0
+
+    init(_ scenario: Scenario, seed: UInt64, fidelity: OutputEngine.Fidelity) {
+        self.scenario = scenario
+        self.seed = seed
+        self.fidelity = fidelity
+        hosts = scenario.rooms.indices.map { Host(scenario.rooms[$0], place: $0, seed: seed) }
+        rooms = scenario.rooms.map { _ in nil }
+        lives = scenario.rooms.map { _ in 0 }
+        meter = Meter(roomNames: scenario.rooms.map(\.name))
+    }
+
+    func run() {
+        let end = TrueInstant(nanoseconds: 0) + Nanoseconds(seconds: scenario.seconds)
+        startLeader()
+        for place in scenario.rooms.indices {
+            let instant = Nanoseconds(seconds: scenario.rooms[place].startsAt)
+            if instant == .zero {
+                start(room: place)
+            } else {
+                queue.schedule(.script(~place), at: now + instant)
+            }
+        }
+        for (place, line) in scenario.script.enumerated() {
+            queue.schedule(.script(place), at: now + Nanoseconds(seconds: line.at))
+        }
+        queue.schedule(.look, at: now + Self.grid)
+        while let (instant, event) = queue.next(until: end) {
+            now = instant
+            eventCount += 1
+            perform(event)
+        }
+        now = end
+        for place in rooms.indices { retire(room: place) }
+    }
+
+    private func perform(_ event: Event) {
+        trace.add(now.nanoseconds)
+        switch event {
+        case .script(let place):
+            if place < 0 { start(room: ~place) } else { perform(scenario.script[place].step) }
+        case .look:
+            look()
+            queue.schedule(.look, at: now + Self.grid)
+        case .leaderTimer(let life): leaderTimer(life)
+        case .roomTimer(let life): with(life) { roomTimer($0) }
+        case .clockTimer(let life): with(life) { clockTimer($0) }
+        case .period(let life): with(life) { period($0) }
+        case .upkeep(let life): with(life) { upkeep($0) }
+        case .fetched(let life, let asset): with(life) { fetched($0, asset) }
+        case .prepared(let life, let order, let attempt):
+            with(life) { prepared($0, order, attempt: attempt) }
+        case .linkUp(let life, let link): linkUp(life, link: link)
+        case .segment(let link, let toLeader, let bytes):
+            trace.add(UInt64(bytes.count))
+            arrive(bytes, on: link, toLeader: toLeader)
+        case .linkDown(let link, let atLeader): linkDown(link, atLeader: atLeader)
+        case .request(let life, let bytes): requestArrived(life, bytes)
+        case .requestRead(let life, let bytes, let arrival): answer(life, bytes, arrival)
+        case .requestStamp(let life, let sequence, let stamp):
+            with(life) { requestStamped($0, sequence, stamp) }
+        case .reply(let life, let bytes): replyArrived(life, bytes)
+        case .replyRead(let life, let bytes, let arrival):
+            with(life) { replyRead($0, bytes, arrival) }
+        case .replyStamp(let life, let packet, let stamp): replyStamped(life, packet, stamp)
+        }
+    }
+
+    /// The process, while it lives.
+    private func with(_ life: RoomLife, _ body: (SimulatedRoom) -> Void) {
+        trace.add(UInt64(life.room))
+        if let room = rooms[life.room], room.life == life { body(room) }
+    }
+
+    // MARK: The script
+
+    private func perform(_ step: ScriptLine.Step) {
+        switch step {
+        case .command(let command): self.command(command)
+        case .kill(let place):
+            for link in links where link.room.room == place && link.isOpen {
+                // The host closes what the process had open.
+                close(link, fromLeader: false)
+            }
+            retire(room: place)
+            if place == Self.leaderPlace {
+                for link in links where link.isOpen { close(link, fromLeader: true) }
+                leader = nil
+            }
+        case .powerOff(let place):
+            retire(room: place)
+            hosts[place].isOn = false
+            if place == Self.leaderPlace { leader = nil }
+        case .start(let place):
+            hosts[place].isOn = true
+            if place == Self.leaderPlace { startLeader() }
+            start(room: place)
+        }
+    }
+
+    // MARK: Looking on
+
+    func local(_ place: Int, _ instant: TrueInstant? = nil) -> LocalInstant {
+        hosts[place].crystal.reading(at: instant ?? now)
+    }
+
+    /// What the group clock is, now: the clock of the leader's host, whoever still knows it.
+    var groupNow: GroupInstant {
+        GroupInstant(nanoseconds: local(Self.leaderPlace).nanoseconds)
+    }
+
+    private func look() {
+        let group = groupNow
+        meter.begin(at: group)
+        for place in rooms.indices {
+            guard let room = rooms[place] else { continue }
+            let local = local(place)
+            let sound = room.output.sounding(at: local)
+            let clock = room.cell.load()
+            if clock.quality > .none {
+                meter.noteClock(of: place, error: clock.map(local) - group)
+            }
+            if let (voice, position) = sound, let key = voice.key {
+                meter.note(
+                    MeterReading(
+                        room: place, key: key, sampleRate: voice.sampleRate, position: position),
+                    helloGroup: room.helloAt.map {
+                        GroupInstant(nanoseconds: self.local(Self.leaderPlace, $0).nanoseconds)
+                    })
+            }
+        }
+        meter.finish { trace.add($0) }
+    }
+}
