@@ -10,6 +10,11 @@ public import Timing
 /// readings is learnt from the innovations, and an innovation beyond three standard deviations
 /// counts as one of three (Huber), so that a late look does not tear the line.
 ///
+/// A pointer that moves in coarse steps (1 ms on USB, a period on others) is always late and never
+/// early, by half a step on average. Once the noise shows such a card, only the freshest reading of
+/// each 0.4 s is used: the one that is least late. The more often a period the card is looked at, at
+/// irregular moments, the closer that comes to the truth.
+///
 /// Solving for `t` gives the instant of any frame: `t(n) = t₀ + (n/fs − z₀ − t₀) / (1 + r)`.
 public struct CardClock: Sendable, BitwiseCopyable {
     /// Random walk of the rate, seconds per second per √s: 0.01 ppm/√s, a crystal in a room.
@@ -37,6 +42,16 @@ public struct CardClock: Sendable, BitwiseCopyable {
         @_noLocks @_noAllocation get { 12 }
     }
 
+    /// Noise, as a standard deviation, from which on a pointer counts as coarse: 75 µs. Steps of 8
+    /// frames at 48 kHz have 48 µs and are better averaged.
+    private static var coarseNoise: Double {
+        @_noLocks @_noAllocation get { 75e-6 * 75e-6 }
+    }
+    /// How long the freshest reading of a coarse pointer is waited for, seconds.
+    private static var freshWindow: Double {
+        @_noLocks @_noAllocation get { 0.4 }
+    }
+
     private let sampleRate: Double
     /// Local instant of the first reading since the restart; `time` counts seconds from it.
     private var epoch = LocalInstant(nanoseconds: 0)
@@ -49,6 +64,13 @@ public struct CardClock: Sendable, BitwiseCopyable {
     private var noise = CardClock.firstNoise
     private var outliers = 0
     private var sinceRestart = 0
+    /// Whether the pointer moves in coarse steps.
+    private(set) var isCoarse = false
+    /// Of the current window of a coarse card: its end, and the freshest look so far.
+    private var windowEnd = 0.0
+    private var freshest = 0.0
+    private var freshestTime = 0.0
+    private var hasFreshest = false
     /// Readings since the card was opened.
     private(set) var readings: Int64 = 0
 
@@ -75,23 +97,58 @@ public struct CardClock: Sendable, BitwiseCopyable {
             return
         }
         let now = (reading.instant - epoch).seconds
+        guard now > time else { return }
+        let innovation = reading.framesHeard / sampleRate - now - (z + r * (now - time))
+        sinceRestart += 1
+        guard isCoarse else {
+            update(innovation, at: now)
+            if sinceRestart > 50, noise > Self.coarseNoise { becomeCoarse() }
+            return
+        }
+        if !hasFreshest || innovation > freshest {
+            freshest = innovation
+            freshestTime = now
+            hasFreshest = true
+        }
+        if now >= windowEnd {
+            windowEnd = now + Self.freshWindow
+            hasFreshest = false
+            update(freshest, at: freshestTime)
+        }
+    }
+
+    /// From the mean of the readings to their edge: lateness that is uniform with deviation σ has its
+    /// freshest end √3 σ before its mean.
+    @_noLocks @_noAllocation
+    private mutating func becomeCoarse() {
+        isCoarse = true
+        z += 1.732 * squareRoot(of: noise)
+        p00 += noise
+        noise = 4 * Self.firstNoise
+        windowEnd = time + Self.freshWindow
+        hasFreshest = false
+    }
+
+    /// One step of the filter: `innovation` is the measured less the predicted z at `now`.
+    @_noLocks @_noAllocation
+    private mutating func update(_ innovation: Double, at now: Double) {
         let dt = now - time
-        guard dt > 0 else { return }
         let q = Self.rateNoise * Self.rateNoise
         z += r * dt
         p00 += dt * (2 * p01 + dt * p11) + q * dt * dt * dt / 3
         p01 += dt * p11 + q * dt * dt / 2
         p11 += q * dt
         time = now
-        let innovation = reading.framesHeard / sampleRate - now - z
         let variance = p00 + noise
         let squared = innovation * innovation
         var weighted = innovation
         if squared > 9 * variance {
-            weighted = (innovation < 0 ? -3 : 3) * squareRoot(of: variance)
+            // Fresher than expected is never wrong on a card that can only be late.
+            if !isCoarse || innovation < 0 {
+                weighted = (innovation < 0 ? -3 : 3) * squareRoot(of: variance)
+            }
             outliers = innovation < 0 ? min(outliers, 0) - 1 : max(outliers, 0) + 1
             if outliers.magnitude >= Self.outliersBeforeJump {
-                p01 = 0
                 anchor(z: z + innovation)
                 return
             }
@@ -105,7 +162,6 @@ public struct CardClock: Sendable, BitwiseCopyable {
         p11 -= gain1 * p01
         p01 -= gain0 * p01
         p00 -= gain0 * p00
-        sinceRestart += 1
         let learning = 1 / Double(min(sinceRestart + 20, 400))
         noise = max(
             Self.leastNoise, noise + (min(squared - p00, 9 * noise) - noise) * learning)
@@ -123,9 +179,12 @@ public struct CardClock: Sendable, BitwiseCopyable {
     @_noLocks @_noAllocation
     private mutating func anchor(z measured: Double) {
         z = measured
-        p00 = max(noise, Self.firstNoise)
+        // A single look at a coarse card may be late by a step.
+        p00 = isCoarse ? 300e-6 * 300e-6 : max(noise, Self.firstNoise)
         p01 = 0
         outliers = 0
+        windowEnd = time + Self.freshWindow
+        hasFreshest = false
         sinceRestart = 1
     }
 

@@ -133,6 +133,27 @@ private let start = LocalInstant(nanoseconds: 3_000_000_000)
         #expect((card.frames(at: card.instant(ofFrame: n)) - n).magnitude < 1e-4)
     }
 
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `of a pointer that moves by the millisecond the freshest looks count`(seed: UInt64) {
+        // 5 looks in 10 ms, 200 in a window: the freshest is 5 µs late on average, were they
+        // independent. The mean of all would be 500 µs late.
+        var crystal = Crystal(nominalRate: 48_000, partsPerMillion: 100, wander: 0, seed: seed)
+        crystal.start(at: start)
+        var card = CardClock(sampleRate: 48_000)
+        var random = seed
+        var at = start
+        while at < start + .seconds(12) {
+            random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            at += Nanoseconds(1_000_000 + Int64(random >> 42))
+            let ticks = crystal.frames(at: at)
+            card.observe(
+                CardReading(framesHeard: Double(Int64(ticks / 48) * 48), instant: at))
+        }
+        let error = card.frames(at: at) - crystal.frames(at: at)
+        #expect((error / 48_000).magnitude < 30e-6, "\(error / 48_000)")
+        #expect((card.skew * 1e6 - 100).magnitude < 5)
+    }
+
     @Test func `a late look does not tear the line`() {
         var card = CardClock(sampleRate: 48_000)
         let all = readings(50, count: 600, noise: 5e-6)
