@@ -33,10 +33,8 @@ public final class AvahiSession: @unchecked Sendable {
         }
         unsafe self.poll = poll
         let code = connect()
-        guard code >= 0 else {
-            unsafe avahi_threaded_poll_free(poll)
-            throw AvahiError(operation: "avahi_client_new", code: code)
-        }
+        // All is initialised by now, so that `deinit` frees the poll.
+        guard code >= 0 else { throw AvahiError(operation: "avahi_client_new", code: code) }
         unsafe avahi_threaded_poll_start(poll)
     }
 

@@ -222,22 +222,25 @@ final class RemoteClock: Member.ClockSource {
         var followed: (host: String, port: UInt16, epoch: UInt64)?
         var client: ClockClient?
         var figures = ClockFigures()
-        /// The line when it locked: the deviation is counted from there.
-        var locked: ClockMap<LocalClock, GroupClock>?
+        var quality = SharedClock.Quality.none
     }
     private let state = Mutex(State())
+    let changes: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
     private let priority: Int
     private let logger: Logger
 
     init(priority: Int, logger: Logger) {
         self.priority = priority
         self.logger = logger
+        (changes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     func setHost(_ host: String) { state.withLock { $0.host = host } }
 
     func follow(_ welcome: Welcome) {
         leaders.send(welcome.leaderName)
+        defer { continuation.yield() }
         let host = state.withLock { $0.host }
         let target = (host: host, port: welcome.timePort, epoch: welcome.groupClockEpoch)
         // The same clock at the same place is followed already: its estimate is worth keeping.
@@ -246,7 +249,6 @@ final class RemoteClock: Member.ClockSource {
             state.followed = target
             state.cell = Self.emptyCell()
             state.figures = ClockFigures()
-            state.locked = nil
             return .some(state.client.take())
         }
         guard let old else { return }
@@ -254,7 +256,8 @@ final class RemoteClock: Member.ClockSource {
         do {
             let cell = cell
             let client = try ClockClient.start(
-                host: target.host, port: Int(target.port), priority: priority
+                host: target.host, port: Int(target.port), priority: priority,
+                seed: .random(in: .min ... .max)
             ) { [weak self] clock, statistics in
                 cell.store(clock)
                 self?.note(clock, statistics)
@@ -271,19 +274,20 @@ final class RemoteClock: Member.ClockSource {
 
     func stop() {
         leaders.finish()
+        continuation.finish()
         state.withLock { $0.client.take() }?.stop()
     }
 
     private func note(_ clock: SharedClock, _ statistics: ClockStatistics) {
-        state.withLock { state in
-            if clock.quality == .locked, state.locked == nil { state.locked = clock.map }
+        let isNews = state.withLock { state in
+            defer { state.quality = clock.quality }
             state.figures = ClockFigures(
-                deviation: state.locked.map {
-                    clock.map(clock.estimatedAt) - $0(clock.estimatedAt)
-                } ?? .zero,
-                bound: clock.uncertainty, roundTrip: statistics.roundTrip,
+                deviation: statistics.deviation, bound: clock.uncertainty,
+                roundTrip: statistics.roundTrip,
                 stamps: statistics.roundTrip > .zero ? "\(statistics.stamps)" : "")
+            return clock.quality != state.quality
         }
+        if isNews { continuation.yield() }
     }
 
     private static func emptyCell() -> ClockCell {

@@ -116,7 +116,7 @@ public final class LeaderNode: Sendable {
         do {
             let clock = SharedClock.own(
                 at: LocalInstant(nanoseconds: 0), epoch: epoch)
-            return try TimeService.open(
+            return try TimeService.start(
                 port: port, priority: configuration.realTimePriority, clock: { clock })
         } catch {
             throw RoomError(.portTaken, "the time service cannot start: \(error)")
@@ -253,13 +253,16 @@ public final class LeaderNode: Sendable {
 /// The clock of the leader's own room: the group clock itself.
 final class OwnClock: Member.ClockSource {
     let cell: ClockCell
+    let changes: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
 
     init(epoch: UInt64) {
+        (changes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         cell = ClockCell(.own(at: LocalInstant(nanoseconds: 0), epoch: epoch))
     }
 
-    func follow(_ welcome: Welcome) {}
+    func follow(_ welcome: Welcome) { continuation.yield() }
     func burst() {}
     var figures: ClockFigures { ClockFigures(roundTrip: .zero, stamps: "own") }
-    func stop() {}
+    func stop() { continuation.finish() }
 }

@@ -4,6 +4,8 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
+import Glibc
+
 /// Serves assets by content hash over HTTP, with ranges, to the rooms of the group.
 ///
 /// `GET /asset/HASH` with HASH the 64 lower-case hexadecimal digits of the SHA-256. Only what was
@@ -95,16 +97,11 @@ final class MediaService: Sendable {
             let path = path(ofHash: String(request.uri.dropFirst("/asset/".count)))
         else { return try await refuse(.notFound, request, to: client) }
 
-        let file: NIOFileHandle
-        let size: Int
-        do {
-            (file, size) = try Self.open(path)
-        } catch {
+        guard let file = SharedFile(path: path) else {
             logger.error("shared file cannot be read", metadata: ["path": "\(path)"])
             return try await refuse(.gone, request, to: client)
         }
-        defer { try? file.close() }
-
+        let size = file.size
         let range: Range<Int>
         var head = HTTPResponseHead(version: .http1_1, status: .ok)
         head.headers.add(name: "Accept-Ranges", value: "bytes")
@@ -123,23 +120,14 @@ final class MediaService: Sendable {
         }
         head.headers.add(name: "Content-Length", value: "\(range.count)")
         try await client.write(.head(head))
-        if request.method == .GET, !range.isEmpty {
-            let region = FileRegion(
-                fileHandle: file, readerIndex: range.lowerBound, endIndex: range.upperBound)
-            try await client.write(.body(.fileRegion(region)))
+        var position = range.lowerBound
+        while request.method == .GET, position < range.upperBound {
+            let count = min(SharedFile.chunkBytes, range.upperBound - position)
+            let chunk = try file.read(from: position, count: count)
+            try await client.write(.body(.byteBuffer(chunk)))
+            position += chunk.readableBytes
         }
         try await client.write(.end(nil))
-    }
-
-    /// Opens a local file; a matter of microseconds, so the caller's thread may wait for it.
-    private static func open(_ path: String) throws -> (NIOFileHandle, size: Int) {
-        let file = try NIOFileHandle(_deprecatedPath: path)
-        do {
-            return (file, try FileRegion(fileHandle: file).endIndex)
-        } catch {
-            try file.close()
-            throw error
-        }
     }
 
     private func refuse(
@@ -155,6 +143,35 @@ final class MediaService: Sendable {
             try await client.write(.body(.byteBuffer(ByteBuffer(string: text))))
         }
         try await client.write(.end(nil))
+    }
+}
+
+/// A local file being served; closed with the last reference.
+private final class SharedFile: Sendable {
+    /// What is read at once: enough for a fast disk, little to hold for a slow room.
+    static let chunkBytes = 128 * 1024
+
+    let size: Int
+    private let descriptor: Int32
+
+    /// - Returns: `nil` when there is no such regular file, or it may not be read.
+    init?(path: String) {
+        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        var status = stat()
+        guard descriptor >= 0, fstat(descriptor, &status) == 0 else { return nil }
+        size = Int(status.st_size)
+    }
+
+    deinit { close(descriptor) }
+
+    /// - Throws: when the file has become shorter than it was.
+    func read(from position: Int, count: Int) throws -> ByteBuffer {
+        var buffer = ByteBufferAllocator().buffer(capacity: count)
+        let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { bytes in
+            max(0, pread(descriptor, bytes.baseAddress, count, off_t(position)))
+        }
+        guard read > 0 else { throw ChannelError.eof }
+        return buffer
     }
 }
 

@@ -27,6 +27,8 @@ actor Member {
         /// A start is near: measure as well as can be.
         func burst()
         var figures: ClockFigures { get }
+        /// One element when the quality of the clock changed, or another clock is followed.
+        var changes: AsyncStream<Void> { get }
         func stop()
     }
 
@@ -57,7 +59,6 @@ actor Member {
     private var outbox: Outbox<RoomToLeader>?
     private var welcome: Welcome?
     private var files: [ContentHash: AssetFile] = [:]
-    private var quality = SharedClock.Quality.none
     private let alarm = Alarm()
     private let jobs: AsyncStream<@Sendable () async -> Void>
     private let jobContinuation: AsyncStream<@Sendable () async -> Void>.Continuation
@@ -87,6 +88,9 @@ actor Member {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.runAlarm() }
             group.addTask { await self.runReports() }
+            group.addTask {
+                for await _ in self.clock.changes { await self.takeQuality() }
+            }
             for await job in jobs {
                 group.addTask { await job() }
             }
@@ -171,6 +175,7 @@ actor Member {
             logger.notice(
                 "joined", metadata: ["leader": "\(welcome.leaderName)", "term": "\(welcome.term)"])
             self.welcome = welcome
+            // The machine has forgotten the quality of the clock before.
             clock.follow(welcome)
         case .disconnected(let reason):
             logger.notice("leader lost; looking for it", metadata: ["reason": "\(reason)"])
@@ -252,13 +257,10 @@ actor Member {
     // MARK: Figures
 
     private func takeFigures() {
-        let now = clock.cell.load()
-        if now.quality != quality {
-            quality = now.quality
-            receiveInput(.clock(quality))
-        }
         receiveInput(.report(report()))
     }
+
+    private func takeQuality() { receiveInput(.clock(clock.cell.load().quality)) }
 
     private func report() -> RoomReport {
         let card = output?.port.report ?? OutputReport()
@@ -278,7 +280,7 @@ actor Member {
 
 /// What a person wants to know about a room's clock.
 struct ClockFigures: Sendable {
-    /// How far the estimate has moved since it locked.
+    /// Estimate minus the line that is played by: what the line still leans by.
     var deviation = Nanoseconds.zero
     var bound = Nanoseconds.zero
     var roundTrip: Nanoseconds?
