@@ -49,7 +49,7 @@ struct SkewFilter: Equatable, Sendable {
         let noise = max(2 * fit.noise / fit.span, fit.skewSpread)
         let ramp = EnvelopeSolver.ramp * fit.span / 2
         let lopsided = 0.42 * fit.excess / fit.span
-        let overlap = max(1, fit.span / (8 * max(interval, 1e-3)))
+        let overlap = max(1, fit.span / max(interval, 1e-3))
         let measured = (noise * noise + ramp * ramp + lopsided * lopsided) * overlap
         let gain = variance / (variance + measured)
         skew = min(max(skew + gain * (fit.skew - skew), -Self.limit), Self.limit)
