@@ -123,7 +123,10 @@ public struct CardClock: Sendable, BitwiseCopyable {
     private mutating func becomeCoarse() {
         isCoarse = true
         z += 1.732 * squareRoot(of: noise)
-        p00 += noise
+        // What was learnt while the noise was underrated is not worth its stated deviation.
+        p00 = noise
+        p01 = 0
+        p11 = Self.firstRateVariance
         noise = 4 * Self.firstNoise
         windowEnd = time + Self.freshWindow
         hasFreshest = false
