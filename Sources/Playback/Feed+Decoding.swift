@@ -116,16 +116,17 @@ extension Feed {
                 return (control.isStopped, isOver)
             }
             if report.state == .ended, !isStopped {
+                // The report is about what has been rendered; the last of it is yet to be heard.
+                let queued = report.at - output.now()
+                if queued > .zero {
+                    await nap(queued)
+                    continue
+                }
                 events(self, .playedToEnd)
                 return
             }
             if isOver { return }
             look(at: report, isFinished: isFinished)
-            if report.state == .starved, !isFinished, let line = lineFrame(in: .zero),
-                line > Double(voice.ring.endFrame) + Double(format.sampleRate) * Self.reachSeconds
-            {
-                events(self, .leftBehind)
-            }
             await nap(pause(report, voice.ring, isFinished: isFinished, isStopped: isStopped))
         }
     }
@@ -142,12 +143,22 @@ extension Feed {
                     return .success(true)
                 }
                 if ring.endFrame - ring.firstFrame >= fillFrames { announceFilled() }
+                if isLeftBehind(ring) {
+                    events(self, .leftBehind)
+                    return .success(false)
+                }
             }
             if !Task.isCancelled { announceFilled() }
             return .success(false)
         } catch {
             return .failure(error)
         }
+    }
+
+    /// Whether the line is so far ahead that jumping there beats decoding the way.
+    private func isLeftBehind(_ ring: FrameRing) -> Bool {
+        guard let frame = lineFrame(in: .zero) else { return false }
+        return frame > Double(ring.endFrame) + Double(format.sampleRate) * Self.reachSeconds
     }
 
     /// Looks at the voice while a decoder is at work, until cancelled.

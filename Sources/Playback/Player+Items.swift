@@ -98,7 +98,10 @@ extension Player {
         announce(.playbackStalled, &state)
         if state.automaticallyWaits {
             let frame = feed.voice?.report.itemFrame ?? 0
+            // Not this feed again: it counts as filled, and would be started at once.
             feed.stop(at: nil)
+            retire(feed, &state)
+            state.sounding = nil
             state.schedule = Schedule(stillAt: clamped(frame, state))
             takeOver(waits: true, &state)
         } else if state.clock == nil {

@@ -51,7 +51,7 @@ extension Player {
             Iterator(player: player, interval: Swift.max(0.01, interval.seconds), last: nil)
         }
 
-        public struct Iterator: AsyncIteratorProtocol {
+        public struct Iterator: AsyncIteratorProtocol, Sendable {
             let player: Player
             let interval: Double
             var last: Int?
@@ -69,6 +69,57 @@ extension Player {
                     await player.output.sleep(Nanoseconds(seconds: Swift.max(0.001, rest)))
                 }
                 return nil
+            }
+        }
+    }
+
+    /// Each of `times` when item time passes it by playing; a jump over one does not count.
+    ///
+    /// Pull-driven like ``periodicTimes(every:)``; within a hundredth of a second, or a twentieth
+    /// just after a start.
+    public func boundaryTimes(_ times: [MediaTime]) -> BoundaryTimes {
+        BoundaryTimes(player: self, times: times.filter(\.isNumeric).sorted())
+    }
+
+    public struct BoundaryTimes: AsyncSequence, Sendable {
+        public typealias Element = MediaTime
+        let player: Player
+        let times: [MediaTime]
+
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(player: player, times: times, last: player.currentTime(), due: [])
+        }
+
+        public struct Iterator: AsyncIteratorProtocol, Sendable {
+            static let interval = Nanoseconds.milliseconds(10)
+            let player: Player
+            let times: [MediaTime]
+            var last: MediaTime
+            var due: [MediaTime]
+            var looked: LocalInstant?
+
+            public mutating func next() async -> MediaTime? {
+                while !Task.isCancelled {
+                    if !due.isEmpty { return due.removeFirst() }
+                    let (now, time) = (player.output.now(), player.currentTime())
+                    // Playing cannot have gone further than this since the last look.
+                    let span = ((now - (looked ?? now)) + Self.interval).seconds
+                    if (time - last).seconds <= span * Player.rates.upperBound {
+                        due = times.filter { $0 > last && $0 <= time }
+                    }
+                    (last, looked) = (time, now)
+                    if due.isEmpty { await player.output.sleep(pause(from: time)) }
+                }
+                return nil
+            }
+
+            /// Until the next boundary at the present rate, at most half a second.
+            private func pause(from time: MediaTime) -> Nanoseconds {
+                let half = Nanoseconds.milliseconds(500)
+                guard player.timeControlStatus == .playing else { return .milliseconds(50) }
+                guard let next = times.first(where: { $0 > time }) else { return half }
+                let rest = Nanoseconds(seconds: (next - time).seconds / player.rate)
+                return Swift.max(Self.interval, Swift.min(half, rest))
             }
         }
     }

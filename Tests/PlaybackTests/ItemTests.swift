@@ -170,6 +170,32 @@ struct ItemTests {
         for (a, b) in zip(seen.dropFirst(), seen.dropFirst(2)) { #expect(abs(b - a - 0.25) < 0.03) }
     }
 
+    @Test func `boundaries are reported when played across and not when jumped over`()
+        async throws
+    {
+        let room = VirtualRoom()
+        let player = try await room.makeReadyPlayer(Library().item())
+        let boundaries = [3.5, 0.25, 2, 0.5].map { MediaTime(seconds: $0) }
+        let times = player.boundaryTimes(boundaries)
+        var iterator = times.makeAsyncIterator()
+        player.play()
+        var seen: [(MediaTime, Double)] = []
+        for round in 0..<3 {
+            if round == 2 {
+                let beyond = MediaTime(value: 3, timescale: 1)
+                _ = try await room.during { await player.seek(to: beyond) }
+            }
+            let (next, rest) = try await room.during { [iterator] in
+                var iterator = iterator
+                return (await iterator.next(), iterator)
+            }
+            iterator = rest
+            seen.append((try #require(next), player.currentTime().seconds))
+        }
+        #expect(seen.map(\.0) == [0.25, 0.5, 3.5].map { MediaTime(seconds: $0) })
+        for (boundary, time) in seen { #expect(abs(time - boundary.seconds) < 0.07) }
+    }
+
     @Test func `with all voices taken a preroll waits and then says so`() async throws {
         let room = VirtualRoom()
         let player = try await room.makeReadyPlayer(Library().item(), shared: true)

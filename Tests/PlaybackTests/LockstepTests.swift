@@ -197,6 +197,31 @@ struct LockstepTests {
         expectOnLine(room, line, from: line.instant + Self.fade, to: start + .milliseconds(2_100))
     }
 
+    @Test(arguments: [1.0, 6.0])
+    func `after a decoder stood still the player is back on the line`(stall: Double) async throws {
+        let room = VirtualRoom()
+        let library = Library()
+        // The ring holds 14 s of this item, so the decoder must stand still from the beginning.
+        let player = try await room.makeReadyPlayer(library.item(seconds: 60), shared: true)
+        library.state.withLock { $0.blocksAt = 12_000 }
+        let host = room.groupNow + .milliseconds(300)
+        room.waitsForFeeds = false
+        try player.setRate(1, time: .zero, atHostTime: host)
+        await room.step { library.state.withLock { $0.readsWaiting > 0 } }
+        await room.step(seconds: 2.5 + stall)
+        #expect(player.rate == 1)
+        library.state.withLock { $0.blocksAt = nil }
+        await room.step { (room.heard.last?.value ?? 0) > TestSource.base }
+        room.waitsForFeeds = true
+        await room.step(seconds: 1)
+        let line = Line(itemFrame: 0, instant: host, rate: 1)
+        expectOnLine(room, line, from: room.groupNow - .milliseconds(700), to: room.groupNow)
+        // A long way is not decoded but jumped over.
+        #expect(library.state.withLock { $0.opened } == (stall > 2 ? 3 : 2))
+        await room.step(seconds: 1)
+        #expect(room.freeVoices == OutputPort.voiceLimit - 1)
+    }
+
     @Test func `two players on one port follow each other without a gap`() async throws {
         let room = VirtualRoom()
         let first = try await room.makeReadyPlayer(Library().item(seconds: 1.5), shared: true)

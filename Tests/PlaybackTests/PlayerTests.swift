@@ -132,6 +132,22 @@ struct PlayerTests {
         #expect(room.freeVoices == OutputPort.voiceLimit)
     }
 
+    @Test func `item time runs to the end without jumping there`() async throws {
+        let room = VirtualRoom()
+        let player = try await room.makeReadyPlayer(Library().item(seconds: 1))
+        player.play()
+        await room.step { player.timeControlStatus == .playing }
+        var last = player.currentTime().seconds
+        while player.rate != 0 {
+            await room.step()
+            let time = player.currentTime().seconds
+            // A period of the test, and a tenth of one for the crystal.
+            #expect(time >= last && time - last < 0.011)
+            last = time
+        }
+        #expect(last == 1)
+    }
+
     @Test func `with no action time runs on past the end`() async throws {
         let room = VirtualRoom()
         let player = try await room.makeReadyPlayer(Library().item(seconds: 0.5))
@@ -152,7 +168,8 @@ struct PlayerTests {
         await room.step { player.rate == 0 }
         #expect(player.currentTime() == MediaTime(value: 1, timescale: 2))
         let beyond = room.heard.filter { TestSource.frame(ofValue: $0.value) > 4_010 }
-        #expect(beyond.isEmpty)
+        // Nothing but the ringing of the resampler's filter at the cut, half its length.
+        #expect(beyond.count <= 16)
     }
 
     @Test func `a stall waits and playback resumes by itself where it stopped`() async throws {

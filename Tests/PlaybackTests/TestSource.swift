@@ -1,3 +1,4 @@
+import Glibc
 import Playback
 import Playout
 import Synchronization
@@ -13,6 +14,8 @@ final class Library: Sendable {
         var refuses: MediaError?
         /// Reading waits while this is set.
         var isBlocked = false
+        /// Reading from this frame on waits while this is set.
+        var blocksAt: Int64?
         var readsWaiting = 0
     }
     let state = Mutex(State())
@@ -71,7 +74,7 @@ final class TestSource: MediaSource {
     }
 
     func read(into buffer: UnsafeMutableBufferPointer<Float>) throws(MediaError) -> Int {
-        while library.state.withLock({ $0.isBlocked }) {
+        while library.state.withLock({ $0.isBlocked || next >= $0.blocksAt ?? .max }) {
             // A decoder that waits for its disc; the test decides when it comes back.
             library.state.withLock { $0.readsWaiting += 1 }
             spin()
@@ -90,5 +93,5 @@ final class TestSource: MediaSource {
         return max(0, count)
     }
 
-    private func spin() { for _ in 0..<1_000 { _ = library.state.withLock { $0.living } } }
+    private func spin() { usleep(200) }
 }
