@@ -1,34 +1,6 @@
 import RealTime
 import Timing
 
-/// What the engine knows about the coming period, for all voices.
-struct PeriodTimes: BitwiseCopyable {
-    var count: Int
-    /// Nominal card seconds of the period, and frames per second.
-    var duration: Double
-    var sampleRate: Double
-    /// When the period's first frame is heard; latency offset included.
-    var heard: LocalInstant
-    /// When the frame behind the period's last is heard.
-    var heardEnd: LocalInstant
-    /// Local seconds per nominal card second.
-    var cardStretch: Double
-    /// Whether frames can be placed in time; without it voices stay silent.
-    var isPlaceable: Bool
-
-    /// - Parameter first: number of the period's first frame since the card's restart.
-    @_noLocks @_noAllocation
-    init(first: Int64, count: Int, sampleRate: Int, card: CardClock, latencyOffset: Nanoseconds) {
-        self.count = count
-        self.sampleRate = Double(sampleRate)
-        duration = Double(count) / Double(sampleRate)
-        heard = card.instant(ofFrame: Double(first)) + latencyOffset
-        heardEnd = card.instant(ofFrame: Double(first) + Double(count)) + latencyOffset
-        cardStretch = 1 / (1 + card.skew)
-        isPlaceable = card.isUsable
-    }
-}
-
 /// The output thread's side of one voice: decides which part of the item each output frame shows.
 ///
 /// ```
@@ -42,44 +14,44 @@ struct PeriodTimes: BitwiseCopyable {
 @safe struct VoiceKernel: BitwiseCopyable {
     var state = VoiceState.idle
     var serial: UInt64 = 0
-    private(set) var source: StartCommand?
-    private var line = Line(itemFrame: 0, instant: GroupInstant(nanoseconds: 0))
+    var source: StartCommand?
+    var line = Line(itemFrame: 0, instant: GroupInstant(nanoseconds: 0))
     /// Takes over at its instant while another line is playing.
-    private var nextLine: Line?
+    var nextLine: Line?
     /// It does not meet the line that is playing: the dip leads to it.
-    private var jumps = false
-    private var stopInstant: GroupInstant?
-    private var stopsNow = false
-    private var isReleasing = false
+    var jumps = false
+    var stopInstant: GroupInstant?
+    var stopsNow = false
+    var isReleasing = false
     /// The line jumped: fade out, anchor anew, fade in.
-    private var isDipping = false
+    var isDipping = false
     var timeline = Timeline()
     /// The timeline is set on its target each period until the voice is heard.
-    private(set) var needsAnchor = true
+    var needsAnchor = true
     /// Position in the fade: 0 silent … `fadeFrames` full.
-    private var level = 0
+    var level = 0
     /// Input before this frame counts as silence.
-    private var zeroBefore: Int64 = 0
-    private var error = 0.0
-    private var known = 0.0
-    private var starvedFrames: Int64 = 0
+    var zeroBefore: Int64 = 0
+    var error = 0.0
+    var known = 0.0
+    var starvedFrames: Int64 = 0
     /// Position behind the last rendered frame, and when that is heard.
-    private(set) var position = 0.0
-    private var positionAt = LocalInstant(nanoseconds: 0)
-    private var buffered = 0
+    var position = 0.0
+    var positionAt = LocalInstant(nanoseconds: 0)
+    var buffered = 0
     /// Whether the timeline says where in the item this period is.
-    private var canPlay = false
+    var canPlay = false
 
     init() {}
 
     // Comparing enums with == would be a generic call, which the output thread must not make.
 
-    private var isArmed: Bool {
+    var isArmed: Bool {
         @_noLocks @_noAllocation get {
             if case .armed = state { true } else { false }
         }
     }
-    private var isOnLine: Bool {
+    var isOnLine: Bool {
         @_noLocks @_noAllocation get {
             switch state {
             case .playing, .starved: true
@@ -87,7 +59,7 @@ struct PeriodTimes: BitwiseCopyable {
             }
         }
     }
-    private var isActive: Bool {
+    var isActive: Bool {
         @_noLocks @_noAllocation get { isArmed || isOnLine }
     }
 
@@ -120,7 +92,9 @@ struct PeriodTimes: BitwiseCopyable {
     @_noLocks @_noAllocation
     mutating func stop(at instant: GroupInstant?) {
         switch state {
-        case .armed, .playing, .starved:
+        case .armed:
+            if let instant { stopInstant = instant } else { state = .stopped }
+        case .playing, .starved:
             if let instant { stopInstant = instant } else { stopsNow = true }
         case .idle, .stopped, .ended: break
         }
@@ -139,7 +113,7 @@ struct PeriodTimes: BitwiseCopyable {
     }
 
     @_noLocks @_noAllocation
-    private mutating func vacate() {
+    mutating func vacate() {
         state = .idle
         source = nil
         isReleasing = false
@@ -164,6 +138,7 @@ struct PeriodTimes: BitwiseCopyable {
         isDipping = false
         jumps = false
         needsAnchor = true
+        zeroBefore = 0
     }
 
     // MARK: One period
@@ -254,7 +229,7 @@ struct PeriodTimes: BitwiseCopyable {
 
     /// Seconds from `instant` to each output frame of the period.
     @_noLocks @_noAllocation
-    private func timePath(
+    func timePath(
         _ period: PeriodTimes, to instant: GroupInstant, next: Double
     ) -> FramePath {
         FramePath(
@@ -307,204 +282,6 @@ struct PeriodTimes: BitwiseCopyable {
         } else {
             nextLine = nil
             timeline.shift(bySeconds: -ahead)
-        }
-    }
-
-    /// Adds the frames `range` of the period to the sum.
-    @_noLocks @_noAllocation
-    private mutating func play(
-        _ range: Range<Int>, path: FramePath, _ period: PeriodTimes, next: Double,
-        _ source: StartCommand, _ buffers: RenderBuffers, _ rendersAudio: Bool
-    ) {
-        guard !range.isEmpty, isActive else {
-            return
-        }
-        let upper = range.upperBound
-        let fadeFrames = buffers.fadeFrames
-        let half = source.taps / 2
-        // `isFinished` before `endFrame`: the end read after it is then final.
-        var isFinished = false
-        var held: Int64 = 0
-        var firstHeld: Int64 = 0
-        unsafe source.ring._withUnsafeGuaranteedRef {
-            isFinished = $0.isFinished
-            held = $0.endFrame
-            firstHeld = $0.firstFrame
-        }
-        let end = min(source.endFrame, isFinished ? held : .max)
-
-        // Where the stop's fade begins.
-        var stopFall = Int.max
-        if stopsNow {
-            stopFall = range.lowerBound
-        } else if let stopInstant {
-            let time = timePath(period, to: stopInstant, next: next)
-            let left = -time.offset(period.count) * period.sampleRate
-            let k =
-                left > 0
-                ? period.count + Int(min(left, 1e9)) + 1
-                : time.firstIndex(reaching: 0, count: period.count)
-            stopFall = k - fadeFrames + 1  // its last step is silence, at the instant
-        }
-
-        var start = range.lowerBound
-        if isArmed {
-            if let stopInstant, stopInstant <= line.instant || stopsNow {
-                state = .stopped
-                return
-            }
-            let begin = line.itemFrame
-            if Double(path.base) + path.offset(start) > begin + 0.5 {
-                level = 0
-                zeroBefore = 0
-            } else if source.fadeIn {
-                start = path.firstIndex(reaching: begin, count: upper)
-                guard start < upper else { return }
-                level = 0
-                zeroBefore = 0
-            } else {
-                // The band-limited beginning rings half the filter's length ahead of its instant.
-                start = max(start, path.firstIndex(reaching: begin - Double(half), count: upper))
-                guard start < upper else { return }
-                level = fadeFrames
-                zeroBefore = Int64(saturating: begin)
-                if Double(zeroBefore) < begin - 1e-6 { zeroBefore += 1 }
-            }
-            state = .playing
-            needsAnchor = false
-        }
-
-        // Which output frames the ring can serve.
-        let zeros = max(0, zeroBefore)
-        var lowest = start
-        if firstHeld > zeros {
-            lowest = max(
-                start, path.firstIndex(reaching: Double(firstHeld) + Double(half) - 1, count: upper)
-            )
-        }
-        var highest = Int.max
-        if end > held {
-            let room = Double(held - path.base) - Double(half)
-            if path.offset(upper) < room {
-                highest = upper + Int(min((room - path.offset(upper)) / path.step, 1e9))
-            } else {
-                highest = path.firstIndex(
-                    reaching: Double(held) - Double(half), count: upper)
-            }
-        }
-        // Without the frames for a fade beyond this period, fade while there are some.
-        var dataFall = Int.max
-        if highest < upper + fadeFrames { dataFall = max(range.lowerBound, highest - fadeFrames) }
-        if highest <= start { level = 0 }
-        let fall = isDipping ? range.lowerBound : min(stopFall, dataFall)
-
-        var isPlain = level == fadeFrames && lowest == start && fall >= upper
-        var peak = level
-        var stop = upper
-        if !isPlain {
-            var k = start
-            while k < upper {
-                if k < lowest || k >= highest {
-                    level = 0
-                } else if k >= fall {
-                    level = max(0, level - 1)
-                } else {
-                    level = min(fadeFrames, level + 1)
-                }
-                if level == 0 {
-                    if k >= stopFall {
-                        stop = k
-                        break
-                    }
-                    if !isDipping { starvedFrames += 1 }
-                }
-                peak = max(peak, level)
-                unsafe buffers.gains[k] = buffers.fade[level]
-                k += 1
-            }
-            isPlain = false
-        }
-        if rendersAudio, peak > 0, start < stop {
-            mix(
-                start..<stop, path: path, source, buffers, isPlain: isPlain,
-                held: max(firstHeld, zeros)..<max(max(firstHeld, zeros), min(held, end)))
-        }
-
-        let reached = path.base.adding(saturating: Int64(saturating: path.offset(upper)))
-        if stop < upper || (level == 0 && stopFall <= upper) {
-            state = .stopped
-            stopInstant = nil
-            stopsNow = false
-            position = Double(path.base) + path.offset(stop)
-            release(upTo: path.base + Int64(path.offset(stop)) - Int64(half), source)
-        } else if end < .max, reached >= end.adding(saturating: Int64(half)) {
-            state = .ended
-            position = Double(end)
-            release(upTo: end, source)
-        } else {
-            state = level == 0 && !isDipping ? .starved : .playing
-            if isDipping, level == 0 {
-                isDipping = false
-                needsAnchor = true
-                if jumps, let nextLine {
-                    line = nextLine
-                    self.nextLine = nil
-                }
-                jumps = false
-            }
-            release(upTo: reached - Int64(half), source)
-        }
-        buffered = Int(max(0, min(held, end) - reached))
-    }
-
-    /// Gives back what lies an eighth of the ring behind `frame`; the eighth stays for a resume.
-    @_noLocks @_noAllocation
-    private func release(upTo frame: Int64, _ source: StartCommand) {
-        unsafe source.ring._withUnsafeGuaranteedRef {
-            $0.release(upTo: frame - Int64($0.capacityFrames / 8))
-        }
-    }
-
-    /// Resamples in pieces whose input fits the buffers.
-    @_noLocks @_noAllocation
-    private func mix(
-        _ range: Range<Int>, path: FramePath, _ source: StartCommand, _ buffers: RenderBuffers,
-        isPlain: Bool, held: Range<Int64>
-    ) {
-        let taps = source.taps
-        let fitting = Double(RenderBuffers.inputFrames - taps - 4) / (path.step * 1.001)
-        let piece = max(1, Int(min(fitting, 1e6)))
-        var k = range.lowerBound
-        while k < range.upperBound {
-            let end = min(range.upperBound, k + piece)
-            var lowest = Int(path.offset(k))
-            if Double(lowest) > path.offset(k) { lowest -= 1 }
-            let span = min(
-                RenderBuffers.inputFrames, Int(path.offset(end - 1)) - lowest + taps + 2)
-            let first = path.base + Int64(lowest - taps / 2 + 1)
-            let from = max(first, min(held.lowerBound, first + Int64(span)))
-            let to = max(from, min(first + Int64(span), held.upperBound))
-            let lead = Int(from - first)
-            let count = Int(to - from)
-            for i in 0..<lead {
-                unsafe buffers.inputLeft[i] = 0
-                unsafe buffers.inputRight[i] = 0
-            }
-            if count > 0 {
-                unsafe source.ring._withUnsafeGuaranteedRef {
-                    unsafe $0.copy(
-                        from: from, count: count, left: buffers.inputLeft + lead,
-                        right: buffers.inputRight + lead)
-                }
-            }
-            for i in lead + count..<span {
-                unsafe buffers.inputLeft[i] = 0
-                unsafe buffers.inputRight[i] = 0
-            }
-            unsafe Resampler.add(
-                outputs: k..<end, path: path, origin: lowest, rows: source.rows, taps: taps,
-                buffers: buffers, gains: isPlain ? nil : UnsafePointer(buffers.gains))
-            k = end
         }
     }
 

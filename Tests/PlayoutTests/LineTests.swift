@@ -316,3 +316,35 @@ private let sample = 1.0 / 48_000
         #expect(voice.report.state == .playing)
     }
 }
+
+@Suite struct VoiceCornerTests {
+    @Test func `a voice that is stopped before it begins stays silent`() {
+        for isNow in [true, false] {
+            let rig = Rig()
+            let voice = rig.voice { _ in (0.5, 0.5) }
+            rig.run(.milliseconds(150))
+            let line = Line(itemFrame: 0, instant: rig.groupNow + .milliseconds(100))
+            voice.start(line, clock: rig.clock)
+            rig.run(.milliseconds(30))
+            voice.stop(at: isNow ? nil : line.instant)
+            rig.run(.milliseconds(200))
+            #expect(voice.report.state == .stopped)
+            #expect(rig.heard.allSatisfy { $0 == 0 })
+        }
+    }
+
+    @Test func `a line that jumps back plays what lies before the first beginning`() {
+        let rig = Rig()
+        let voice = rig.voice { _ in (0.5, 0.5) }
+        rig.run(.milliseconds(150))
+        let at = rig.groupNow + .milliseconds(60)
+        voice.start(Line(itemFrame: 9_600, instant: at), clock: rig.clock)
+        rig.run(.milliseconds(150))
+        // 100 ms before the frame that it began with.
+        let back = Line(itemFrame: 4_800, instant: rig.groupNow)
+        voice.start(back, clock: rig.clock)
+        rig.run(.milliseconds(100))
+        #expect(rig.channel().suffix(480).allSatisfy { ($0 - 0.5).magnitude < 1e-3 })
+        #expect(rig.lateness(of: voice, on: back)!.magnitude < 1e-6)
+    }
+}
