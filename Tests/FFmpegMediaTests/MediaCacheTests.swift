@@ -164,6 +164,15 @@ import Testing
         #expect(server.bytesSent == 2_000_000)
     }
 
+    @Test func `a part that someone is receiving is left alone`() throws {
+        _ = try MediaCache(folder: folder, limit: 1_000)
+        let first = try PartFile(locking: folder + "/x.part")
+        #expect(first != nil)
+        let second = try PartFile(locking: folder + "/x.part")
+        #expect(second == nil)
+        withExtendedLifetime(first) {}
+    }
+
     @Test func `a fetch can be cancelled and continued`() throws {
         let body = bytes(1_000_000)
         let wanted = try fingerprint(body)
