@@ -155,9 +155,12 @@ extension Feed {
         }
     }
 
-    /// Whether the line is so far ahead that jumping there beats decoding the way.
+    /// Whether the line is so far ahead that jumping there beats decoding the way. Only a shared
+    /// clock goes on without us.
     private func isLeftBehind(_ ring: FrameRing) -> Bool {
-        guard let frame = lineFrame(in: .zero) else { return false }
+        guard control.withLock({ $0.start?.clock != nil }), let frame = lineFrame(in: .zero) else {
+            return false
+        }
         return frame > Double(ring.endFrame) + Double(format.sampleRate) * Self.reachSeconds
     }
 
