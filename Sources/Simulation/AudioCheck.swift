@@ -5,10 +5,8 @@
 struct AudioCheck {
     /// Look at every so many frames; a prime, so that all phases of a period come up.
     private static let stride = 37
-    /// Frames around a beginning or end in which a fade or the filter's ringing is heard.
+    /// Card frames before and behind a change in which a fade or the filter's ringing is heard.
     private static let edge = 512.0
-    /// A beginning without a fade rings this many frames ahead: half of the filter.
-    private static let ringing = 64.0
 
     var isEnabled = false
     private(set) var comparedFrames = 0
@@ -16,7 +14,6 @@ struct AudioCheck {
     private(set) var worstLead = 0.0
     /// Frames that were not silent although nothing was to be heard.
     private(set) var strayFrames = 0
-    private var silentSince: Int64?
     private var next: Int64 = 0
 
     mutating func take(
@@ -26,26 +23,21 @@ struct AudioCheck {
         if firstFrame == 0 { next = 0 }
         while next < firstFrame + Int64(samples.count / 2) {
             let index = samples.startIndex + 2 * Int(next - firstFrame)
-            compare(
-                samples[index], samples[index + 1], at: next, sounding(Double(next)),
-                isBeforeBegin: sounding(Double(next) + Self.ringing) != nil)
+            let frame = Double(next)
+            let around = [frame - Self.edge, frame, frame + Self.edge].map { sounding($0) }
+            if around.allSatisfy({ $0?.voice === around[1]?.voice }) {
+                compare(samples[index], samples[index + 1], around[1]?.position)
+            }
             next += Int64(Self.stride)
         }
     }
 
-    private mutating func compare(
-        _ left: Float, _ right: Float, at frame: Int64,
-        _ sounding: (voice: VoiceTrace, position: Double)?, isBeforeBegin: Bool
-    ) {
-        guard let (voice, position) = sounding else {
-            let since = silentSince ?? frame
-            silentSince = since
-            let isSilent = left == 0 && right == 0
-            if !isSilent, !isBeforeBegin, Double(frame - since) > Self.edge { strayFrames += 1 }
+    /// - Parameter position: of the item; `nil` for silence.
+    private mutating func compare(_ left: Float, _ right: Float, _ position: Double?) {
+        guard let position else {
+            if left != 0 || right != 0 { strayFrames += 1 }
             return
         }
-        silentSince = nil
-        guard position > voice.from + Self.edge, position < voice.to - Self.edge else { return }
         comparedFrames += 1
         let lead = SyntheticItem.lead(left: left, right: right, of: position)
         worstLead = max(worstLead, lead.magnitude)

@@ -15,6 +15,9 @@ struct MeterReading {
 struct Meter {
     /// What is measured within this time of a line's instant counts as start, seek or resume.
     static let startSpan = Nanoseconds.milliseconds(500)
+    /// A room has settled this long after its process first sounded: its servo has come down to
+    /// its final gain.
+    static let settling = Nanoseconds.seconds(20)
     /// A look this close to a line's beginning may find one room before and one behind it.
     private static let edge = Nanoseconds.milliseconds(2)
 
@@ -36,7 +39,7 @@ struct Meter {
         /// Looks at which it should have sounded and did not.
         var absences = 0
 
-        fileprivate var hasSounded = false
+        fileprivate var soundsSince: GroupInstant?
         fileprivate var expected: LineKey?
         fileprivate var missing = 0
         fileprivate var isAlive = false
@@ -57,6 +60,7 @@ struct Meter {
     /// Earliest to latest room on a line, µs; one for each look.
     private(set) var skews: [Double] = []
     private(set) var skewsAfterStart: [Double] = []
+    private(set) var skewsSettled: [Double] = []
     /// Looks at which rooms sounded on different lines.
     private(set) var apart = 0
     var refusals: [String] = []
@@ -69,7 +73,7 @@ struct Meter {
     // MARK: Processes
 
     mutating func processStarted(_ room: Int) {
-        rooms[room].hasSounded = false
+        rooms[room].soundsSince = nil
         rooms[room].expected = nil
         rooms[room].isAlive = true
     }
@@ -123,8 +127,8 @@ struct Meter {
         let room = reading.room
         rooms[room].missing = 0
         if let error = rooms[room].clockError { rooms[room].clockErrors.append(error) }
-        if !rooms[room].hasSounded {
-            rooms[room].hasSounded = true
+        if rooms[room].soundsSince == nil {
+            rooms[room].soundsSince = group
             let since = max(helloGroup ?? group, reading.key.change.instant)
             rooms[room].joins.append((group - since).seconds * 1e3)
         }
@@ -138,16 +142,19 @@ struct Meter {
             var earliest = Double.infinity
             var latest = -Double.infinity
             var count = 0
+            var haveSettled = true
             for reading in readings where reading.key == key {
                 let error = error(of: reading)
                 rooms[reading.room].errors.append(error)
                 trace(error)
                 earliest = min(earliest, error)
                 latest = max(latest, error)
+                haveSettled = haveSettled && hasSettled(reading.room)
                 count += 1
             }
             guard count > 1 else { continue }
             skews.append(latest - earliest)
+            if haveSettled { skewsSettled.append(latest - earliest) }
             if group - key.change.instant < Self.startSpan {
                 skewsAfterStart.append(latest - earliest)
             }
@@ -157,7 +164,7 @@ struct Meter {
     }
 
     private mutating func noteAbsences(_ keys: [LineKey]) {
-        for room in rooms.indices where rooms[room].isAlive && rooms[room].hasSounded {
+        for room in rooms.indices where rooms[room].isAlive && rooms[room].soundsSince != nil {
             guard let expected = rooms[room].expected, keys.contains(expected),
                 !isAtEdge(expected),
                 !readings.contains(where: { $0.room == room && $0.key == expected })
@@ -166,6 +173,10 @@ struct Meter {
             // Once may be the end of the line, which is not the same look everywhere.
             if rooms[room].missing > 1 { rooms[room].absences += 1 }
         }
+    }
+
+    private func hasSettled(_ room: Int) -> Bool {
+        rooms[room].soundsSince.map { group - $0 >= Self.settling } ?? false
     }
 
     private func isAtEdge(_ key: LineKey) -> Bool { group - key.change.instant < Self.edge }

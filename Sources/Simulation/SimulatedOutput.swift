@@ -134,12 +134,13 @@ import Timing
                 if ((step - expected) * Double(trace.count)).magnitude > 1 { steps += 1 }
             }
             let begin = report.itemFrame - step * Double(trace.count)
-            let isWholly = begin > voice.from + 1e-6
+            // A line that begins between two periods is heard from the first frame on.
+            let hasMissed = begin > voice.from + step
             if !voice.hasBegun {
                 voice.hasBegun = true
                 let frame = (report.itemFrame - voice.from) / step
                 boundaries.append(
-                    isWholly
+                    hasMissed
                         ? (.joined, key, Double(first))
                         : (.begin, key, Double(trace.endFrame) - frame))
             }

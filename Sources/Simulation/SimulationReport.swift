@@ -83,6 +83,8 @@ public struct SimulationReport: Equatable, Sendable {
     public var skew: Spread
     /// The same within 500 ms of a start, seek, resume or next item.
     public var skewAfterStart: Spread
+    /// The same from 20 s after each room's first sound on.
+    public var skewSettled: Spread
     public var lines: [Line]
     /// Time in which rooms sounded on different lines; ms.
     public var apartMilliseconds: Double
@@ -107,6 +109,7 @@ extension SimulationReport {
         rooms = meter.rooms.map { Room($0, grid: grid) }
         skew = Spread(meter.skews)
         skewAfterStart = Spread(meter.skewsAfterStart)
+        skewSettled = Spread(meter.skewsSettled)
         let first = meter.lines.first?.key.change.instant
         lines = meter.lines.map { line in
             let change = line.key.change

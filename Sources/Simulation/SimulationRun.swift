@@ -22,18 +22,20 @@ public enum SimulationRun {
     /// - Parameters:
     ///   - scenario: a name out of ``scenarios``.
     ///   - seed: what the world is drawn from.
+    ///   - seconds: how long, instead of the scenario's own length.
     ///   - rendersAudio: whether the sound is computed too, and held against the positions; some
     ///     times slower.
     /// - Throws: ``SimulationError`` with the names there are.
     public static func run(
-        scenario: String, seed: UInt64, rendersAudio: Bool = false
+        scenario: String, seed: UInt64, seconds: Double? = nil, rendersAudio: Bool = false
     ) throws(SimulationError) -> SimulationReport {
-        guard let found = Scenario.all.first(where: { $0.name == scenario }) else {
+        guard var found = Scenario.all.first(where: { $0.name == scenario }) else {
             let names = Scenario.all.map(\.name).joined(separator: ", ")
             throw SimulationError(
                 code: .unknownScenario,
                 description: "there is no scenario \"\(scenario)\"; there are \(names)")
         }
+        if let seconds { found.seconds = seconds }
         return run(found, seed: seed, rendersAudio: rendersAudio)
     }
 
