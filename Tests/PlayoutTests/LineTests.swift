@@ -51,24 +51,26 @@ private let sample = 1.0 / 48_000
     }
 
     @Test func `two voices that meet sound exactly like one`() {
-        func play(split: Int64?) -> [Float] {
+        func play(split: Double?) -> [Float] {
+            // Frames before it belong to the first voice, the others to the second.
+            let border = split.map { Int64($0) + (Double(Int64($0)) < $0 ? 1 : 0) }
             let rig = Rig(partsPerMillion: -120, hostPartsPerMillion: 15)
             let a = rig.voice(frames: 0..<40_000, Self.tone)
-            let b = rig.voice(frames: (split ?? 0)..<40_000, Self.tone)
+            let b = rig.voice(frames: max(0, (border ?? 0) - 50)..<40_000, Self.tone)
             rig.run(.milliseconds(300))
             let line = Line(itemFrame: 0, instant: rig.groupNow + .milliseconds(70))
-            a.start(line, clock: rig.clock, endFrame: split)
+            a.start(line, clock: rig.clock, endFrame: border)
             rig.run(.milliseconds(100))
             if let split {
-                let meets = line.instant + Nanoseconds(seconds: Double(split) / 48_000)
-                b.start(Line(itemFrame: Double(split), instant: meets), clock: rig.clock)
+                let meets = line.instant + Nanoseconds(seconds: split / 48_000)
+                b.start(Line(itemFrame: split, instant: meets), clock: rig.clock)
             }
             rig.run(.milliseconds(500))
             return rig.channel()
         }
         let whole = play(split: nil)
         // 12 000 frames are 250 ms to the nanosecond; the other split falls between.
-        for split in [12_000, 12_345] as [Int64] {
+        for split in [12_000, 12_345, 12_345.25] {
             let parts = play(split: split)
             #expect(parts.count == whole.count)
             let difference = zip(whole, parts).map { ($0 - $1).magnitude }.max()!
