@@ -108,9 +108,27 @@ extension Lockstep {
         _ meter: SkewMeter, room: Int, begin: Double, end: Double, holes: [ClosedRange<Double>]
     ) -> [Dropout] {
         let grid = meter.a.grid
-        let series = windows(
-            meter, from: grid.index(begin), to: grid.index(end), window: stepWindow,
-            hop: stepWindow / 2)
+        let range = (from: grid.index(begin), to: grid.index(end))
+        let known = windows(
+            meter, from: range.from, to: range.to, window: Self.window, hop: Self.hop
+        ).compactMap { middle, window -> (middle: Int, lag: Double)? in
+            guard case .matched(let lag) = window else { return nil }
+            return (middle, lag)
+        }
+        let count = Int(stepWindow * grid.sampleRate)
+        let series = stride(from: range.from, through: range.to - count, by: count / 2).map {
+            start -> (middle: Int, SkewMeter.Window) in
+            let middle = start + count / 2
+            let reach = Int((Self.window / 2 + Self.hop) * grid.sampleRate)
+            var lags: [Double] = []
+            for (place, lag) in known where abs(place - middle) <= reach {
+                // Lags that the search around another covers need no search of their own.
+                if !lags.contains(where: { abs($0 - lag) * grid.sampleRate < 8 }) {
+                    lags.append(lag)
+                }
+            }
+            return (middle, meter.window(from: start, count: count, near: lags))
+        }
         var found: [Dropout] = []
         var lastFlagged = -10
         for index in series.indices.dropFirst(2) {

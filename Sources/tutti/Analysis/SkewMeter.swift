@@ -94,15 +94,38 @@ struct SkewMeter: Sendable {
 
     /// Compares the window of `count` samples that begins at `start`.
     func window(from start: Int, count: Int) -> Window {
+        compare(start, count) { sampleLag(start, count).map { [$0] } ?? [] }
+    }
+
+    /// Compares a short window, which may hold a single tone and then fits at every period of it:
+    /// only lags near those that longer windows around it have found are considered.
+    ///
+    /// - Parameter lags: seconds.
+    func window(from start: Int, count: Int, near lags: [Double]) -> Window {
+        compare(start, count) {
+            lags.compactMap { lag in
+                let middle = Int((lag * a.grid.sampleRate).rounded())
+                return Self.correlations(
+                    a.flat, b.flat, start: start, count: count,
+                    lags: (middle - Self.nearby)...(middle + Self.nearby)
+                ).max { $0.value < $1.value }?.lag
+            }
+        }
+    }
+
+    /// Half a millisecond at 48 kHz: below the period of most tones.
+    private static let nearby = 24
+
+    /// - Parameter lags: whole samples to be refined; the one that fits best counts.
+    private func compare(_ start: Int, _ count: Int, lags: () -> [Int]) -> Window {
         guard start >= 0, start + count <= a.flat.count else { return .unmatched }
         let floor = Double(Take.audible)
-        let (levelA, levelB) = (
-            a.level(from: start, count: count), b.level(from: start, count: count)
-        )
+        let levelA = a.level(from: start, count: count)
+        let levelB = b.level(from: start, count: count)
         if levelA < floor && levelB < floor { return .silent }
         guard levelA >= floor, levelB >= floor else { return .unmatched }
-        guard let lag = sampleLag(start, count),
-            let (skew, correlation) = fraction(start, count, lag: lag),
+        let found = lags().compactMap { fraction(start, count, lag: $0) }
+        guard let (skew, correlation) = found.max(by: { $0.1 < $1.1 }),
             correlation >= Self.correlationMin
         else { return .unmatched }
         return .matched(skew: skew / a.grid.sampleRate)

@@ -74,7 +74,7 @@ struct SkewChart {
         image.line(from: (plot.left, y(0)), to: (plot.right, y(0)), Self.black)
         image.line(from: (plot.left, plot.top), to: (plot.left, plot.bottom), Self.black)
         image.line(from: (plot.left, plot.bottom), to: (plot.right, plot.bottom), Self.black)
-        image.write("skew, µs", x: 14, y: plot.top - 26, Self.black)
+        image.write("skew, µs", x: 14, y: plot.top - 34, Self.black)
         let label = "seconds since the programme began"
         image.write(
             label, x: (plot.left + plot.right - PNGImage.width(of: label)) / 2, y: plot.bottom + 40,

@@ -35,8 +35,9 @@ struct PrivateAvahi {
         let log = "\(folder)/avahi.log"
         // Without root, a user namespace gives the right to mount in the mount namespace.
         let unshare = geteuid() == 0 ? ["unshare", "-m"] : ["unshare", "-r", "-m"]
-        child = try ChildProcess(unshare + ["sh", "-c", Self.script, "sh", folder], log: log)
+        // Before the daemons start: avahi-daemon too is told where the bus is.
         setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=\(folder)/bus.socket", 1)
+        child = try ChildProcess(unshare + ["sh", "-c", Self.script, "sh", folder], log: log)
         for _ in 0..<50 {
             guard child.isRunning else { break }
             if access("\(folder)/bus.socket", F_OK) == 0,
@@ -46,10 +47,18 @@ struct PrivateAvahi {
             }
             try? await Task.sleep(for: .milliseconds(100))
         }
-        let reason = lastLine(ofFile: log) ?? "no answer within 5 s"
+        let reason = Self.failure(inLog: log) ?? "no answer within 5 s"
         child.kill()
         unsetenv("DBUS_SYSTEM_BUS_ADDRESS")
         throw CommandError("avahi-daemon cannot be started privately: \(reason)")
+    }
+
+    /// The line of the log that says why: not the daemon's good-bye after it.
+    private static func failure(inLog log: String) -> String? {
+        let lines =
+            (try? readFile(log))?.split(whereSeparator: \.isNewline).map { String($0) } ?? []
+        let telling = lines.last { $0.contains("ailed") || $0.contains("not ") } ?? lines.last
+        return telling.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
     }
 
     func stop() async {
