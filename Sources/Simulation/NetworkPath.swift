@@ -50,7 +50,7 @@ struct NetworkProfile: Sendable {
         PathShape(
             floor: 360, contention: 220, retryChance: 0.1, spikeChance: 0.01, spike: 12_000,
             regimes: [0, 30, 80, 160], loss: 0.01, duplication: 0.001),
-        bytesPerSecond: 8e6)
+        bytesPerSecond: 20e6)
 
     /// A neighbour streams, and the queue towards the room is seldom empty.
     static let busyWiFi = NetworkProfile(
@@ -61,7 +61,7 @@ struct NetworkProfile: Sendable {
             shape.queue = 2_500
             return shape
         }(),
-        bytesPerSecond: 2e6)
+        bytesPerSecond: 8e6)
 
     private static let busyAir = PathShape(
         floor: 360, contention: 1_300, retryChance: 0.28, spikeChance: 0.05, spike: 25_000,

@@ -7,7 +7,7 @@ struct Scenario: Sendable {
     /// The first leads.
     var rooms: [RoomPlan]
     /// Lengths of the items in the queue, seconds.
-    var items: [Double] = [600]
+    var items: [Double] = [200]
     /// Rooms that the first start waits for; default: those that are there from the beginning.
     var roomsToWaitFor: Int?
     var script: [ScriptLine] = []

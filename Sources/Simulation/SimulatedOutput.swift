@@ -129,30 +129,38 @@ import Timing
             let nominal = voice.sampleRate * key.change.rate / Double(Self.format.sampleRate)
             let expected = nominal * (1 + report.ratioPartsPerMillion * 1e-6)
             var step = expected
+            var end = report.itemFrame
             if let last = voice.lastEnd {
-                step = (report.itemFrame - last) / Double(trace.count)
-                if ((step - expected) * Double(trace.count)).magnitude > 1 { steps += 1 }
+                if voice.hasEnded {
+                    // The report says where silence began; the line goes on.
+                    end = last + expected * Double(trace.count)
+                } else {
+                    step = (end - last) / Double(trace.count)
+                    if ((step - expected) * Double(trace.count)).magnitude > 1 { steps += 1 }
+                }
+            } else if voice.hasEnded {
+                continue
             }
-            let begin = report.itemFrame - step * Double(trace.count)
+            let begin = end - step * Double(trace.count)
             // A line that begins between two periods is heard from the first frame on.
             let hasMissed = begin > voice.from + step
             if !voice.hasBegun {
                 voice.hasBegun = true
-                let frame = (report.itemFrame - voice.from) / step
+                let frame = (end - voice.from) / step
                 boundaries.append(
                     hasMissed
                         ? (.joined, key, Double(first))
                         : (.begin, key, Double(trace.endFrame) - frame))
             }
-            if voice.hasEnded, voice.to >= begin, voice.to <= report.itemFrame + nominal * 64 {
+            if voice.hasEnded, voice.to >= begin, voice.to <= end + nominal * 64 {
                 boundaries.append(
-                    (.end, key, Double(trace.endFrame) - (report.itemFrame - voice.to) / step))
+                    (.end, key, Double(trace.endFrame) - (end - voice.to) / step))
             }
-            voice.lastEnd = report.itemFrame
+            voice.lastEnd = end
             trace.parts.append(
                 PeriodTrace.Part(
-                    voice: voice, end: report.itemFrame, step: step,
-                    heard: max(begin, voice.from)..<max(begin, voice.from, report.itemFrame)))
+                    voice: voice, end: end, step: step,
+                    heard: max(begin, voice.from)..<max(begin, voice.from, end)))
         }
         periods.append(trace)
         if periods.count > Self.remembered { periods.removeFirst() }
