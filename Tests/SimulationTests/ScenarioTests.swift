@@ -1,0 +1,146 @@
+import Simulation
+import Testing
+
+/// What the group as a whole keeps, in worlds drawn from a handful of seeds.
+@Suite struct ScenarioTests {
+    /// One frame at 48 kHz, µs.
+    private static let frame = 1e6 / 48_000
+    private static let seeds: ClosedRange<UInt64> = 1...5
+
+    private func runs(_ scenario: String, seconds: Double? = nil) throws -> [SimulationReport] {
+        try Self.seeds.map {
+            try SimulationRun.run(scenario: scenario, seed: $0, seconds: seconds)
+        }
+    }
+
+    private func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+
+    /// Nobody ran dry, jumped, or was silent while the others played.
+    private func expectUnbroken(_ report: SimulationReport) {
+        for room in report.rooms {
+            #expect(room.starvedFrames == 0, "\(report)")
+            #expect(room.restarts == 0, "\(report)")
+            #expect(room.steps == 0, "\(report)")
+            #expect(room.absentMilliseconds == 0, "\(report)")
+        }
+        #expect(report.refusals == [])
+    }
+
+    @Test func `three rooms on a switch start together and stay together`() throws {
+        let reports = try runs("join")
+        for report in reports {
+            expectUnbroken(report)
+            #expect(report.lines.count == 1)
+            #expect(report.lines[0].begins == 3, "\(report)")
+            // A clock that is a third of a second old: two frames at the worst …
+            #expect(report.lines[0].beginSpread < 2 * Self.frame, "\(report)")
+            #expect(report.skew.p99 < 2 * Self.frame, "\(report)")
+        }
+        // … and usually less than one.
+        #expect(median(reports.map { $0.lines[0].beginSpread }) < Self.frame)
+        #expect(median(reports.map(\.skew.p99)) < 20)
+    }
+
+    @Test func `settled rooms on a switch are within a quarter of a frame`() throws {
+        let report = try SimulationRun.run(scenario: "join", seed: 4, seconds: 60)
+        #expect(report.skewSettled.count > 3_000)
+        #expect(report.skewSettled.p99 < Self.frame / 4, "\(report)")
+    }
+
+    @Test func `wifi keeps the rooms within an echo nobody hears`() throws {
+        let reports = try runs("wifi")
+        for report in reports { expectUnbroken(report) }
+        #expect(median(reports.map(\.skew.p99)) < 150, "\(reports.map(\.skew))")
+    }
+
+    @Test func `a pause ends and a resume begins at one instant in all rooms`() throws {
+        for report in try runs("pause") {
+            expectUnbroken(report)
+            try #require(report.lines.count == 3, "\(report)")
+            for line in report.lines.dropFirst() {
+                #expect(line.begins == 3 && line.joins == 0)
+                #expect(line.beginSpread < Self.frame, "\(report)")
+            }
+            for line in report.lines.dropLast() {
+                #expect(line.ends == 3)
+                #expect(line.endSpread < Self.frame, "\(report)")
+            }
+            // Resumed exactly where it was paused: what was heard before is 2 s less long.
+            #expect(report.apartMilliseconds == 0)
+        }
+    }
+
+    @Test func `a seek lands on its frame in all rooms at one instant`() throws {
+        for report in try runs("seek") {
+            expectUnbroken(report)
+            #expect(report.lines.map(\.itemSeconds) == [0, 60, 10.25, 42], "\(report)")
+            for line in report.lines.dropFirst() {
+                #expect(line.begins == 3 && line.joins == 0, "\(report)")
+                #expect(line.beginSpread < Self.frame, "\(report)")
+                #expect(line.beginError < Self.frame, "\(report)")
+            }
+            #expect(report.apartMilliseconds == 0)
+        }
+    }
+
+    @Test func `a late room is on the line within a second`() throws {
+        for report in try runs("late-join") {
+            expectUnbroken(report)
+            let late = report.rooms[2]
+            try #require(late.joinMilliseconds.count == 1)
+            #expect(late.joinMilliseconds[0] < 1_000)
+            #expect(late.error.max < 2 * Self.frame, "\(report)")
+        }
+    }
+
+    @Test func `a room that was killed comes back on the line within a second`() throws {
+        for report in try runs("restart") {
+            expectUnbroken(report)
+            let back = report.rooms[1]
+            try #require(back.joinMilliseconds.count == 2)
+            #expect(back.joinMilliseconds[1] < 1_000)
+            #expect(back.error.max < 2 * Self.frame, "\(report)")
+        }
+    }
+
+    @Test func `without their leader the rooms play on to the end of the item`() throws {
+        for report in try runs("leader-lost") {
+            expectUnbroken(report)
+            // 25 s were begun by three rooms and heard to the end by the two that are left.
+            #expect(report.lines.count == 1)
+            #expect(report.lines[0].ends == 2, "\(report)")
+            // Fifteen seconds on two crystals' remembered rates: 1 ppm is 15 µs.
+            #expect(report.lines[0].endSpread < 2 * Self.frame, "\(report)")
+        }
+    }
+
+    @Test func `crystals 600 ppm apart change nothing once their rates are known`() throws {
+        for report in try runs("crystals") {
+            expectUnbroken(report)
+            #expect(report.skewSettled.p99 < Self.frame / 2, "\(report)")
+        }
+    }
+
+    @Test func `full air loses commands for a while but no room for good`() throws {
+        for report in try runs("everything") {
+            #expect(report.starvedFrames == 0, "\(report)")
+            #expect(report.rooms.allSatisfy { $0.restarts == 0 && $0.steps == 0 }, "\(report)")
+            // A commit lost twice comes 600 ms late; nobody is away for longer.
+            #expect(report.rooms.allSatisfy { $0.absentMilliseconds < 1_000 }, "\(report)")
+            #expect(report.apartMilliseconds < 1_500, "\(report)")
+            #expect(report.lines.last?.index == 2)
+        }
+    }
+
+    /// The figures come from what engines say they play. The sound says it too.
+    @Test(arguments: ["seek", "everything"])
+    func `what leaves the cards is what was reported`(scenario: String) throws {
+        let report = try SimulationRun.run(
+            scenario: scenario, seed: 1, seconds: 13, rendersAudio: true)
+        let audio = try #require(report.audio)
+        #expect(audio.comparedFrames > 20_000)
+        // The resampler is good for −130 dB: 3e-7 of a turn of 480 frames, and the sums of floats.
+        #expect(audio.worstLead < 0.001, "\(audio)")
+        #expect(audio.strayFrames == 0)
+    }
+}
