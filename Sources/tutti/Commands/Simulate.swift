@@ -10,8 +10,11 @@ struct Simulate: ParsableCommand {
             and virtual cards. The same scenario and seed give the same trace, whatever the \
             machine: compare the trace hash.
 
+            Scenarios:
+            \(SimulationRun.scenarios.map { "  \($0.name): \($0.summary)" }.joined(separator: "\n"))
+
             Example:
-              tutti simulate join --seed 7
+              tutti simulate \(SimulationRun.scenarios.first?.name ?? "SCENARIO") --seed 7
             """)
 
     @Argument(help: "Name of the scenario; a wrong one lists them.")
@@ -25,7 +28,7 @@ struct Simulate: ParsableCommand {
             let report = try SimulationRun.run(scenario: scenario, seed: seed)
             Terminal.output.write("\(report)\ntrace \(String(report.traceHash, radix: 16))\n")
         } catch {
-            throw CommandError("simulate \(scenario): \(error)")
+            throw CommandError("simulate: \(error)")
         }
     }
 }
