@@ -46,8 +46,11 @@ final class Publication {
         unsafe avahi_free(next)
     }
 
+    /// Takes the service back. The group goes with it: a state change of the group that is still
+    /// queued would otherwise be told to a publication that nobody holds any more.
     func withdraw() {
-        if let group = unsafe group { unsafe avahi_entry_group_reset(group) }
+        if let group = unsafe group { unsafe avahi_entry_group_free(group) }
+        unsafe group = nil
     }
 
     /// The client, and with it the group, is gone.

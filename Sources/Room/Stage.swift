@@ -19,6 +19,9 @@ final class Stage {
     /// seeking and decoding take about this long.
     static let joinLead = Nanoseconds.milliseconds(250)
 
+    /// Several times what the slowest kind of card needs.
+    static let settlingLimit = Nanoseconds.seconds(3)
+
     struct VoiceFigures {
         var bufferedSeconds = 0.0
     }
@@ -69,6 +72,7 @@ final class Stage {
             }
             let time = MediaTime(
                 frame: Int64(saturating: frame), sampleRate: preparation.asset.sampleRate)
+            try await cardSettles()
             guard try await player.preroll(atRate: preparation.rate, time: time) else {
                 throw CancellationError()
             }
@@ -77,6 +81,17 @@ final class Stage {
             throw error
         }
         return notices
+    }
+
+    /// Waits until the position of the card is known: before, no instant can be met.
+    ///
+    /// A card that cannot say where it is settles by itself within a second; should it not, the
+    /// start is as good as the card.
+    private func cardSettles() async throws {
+        let deadline = HostClock.now() + Self.settlingLimit
+        while !output.port.report.cardSettled, HostClock.now() < deadline {
+            try await Task.sleep(for: .milliseconds(10))
+        }
     }
 
     /// Same bytes, same decoder, same frames: a room that counts otherwise says so.

@@ -19,13 +19,6 @@ import Testing
         }
     }
 
-    @Test func `rendering the sound changes no decision`() throws {
-        let positions = try SimulationRun.run(scenario: "pause", seed: 2, seconds: 8)
-        let sound = try SimulationRun.run(
-            scenario: "pause", seed: 2, seconds: 8, rendersAudio: true)
-        #expect(positions.traceHash == sound.traceHash)
-    }
-
     @Test func `an unknown scenario is refused with the names there are`() {
         let error = #expect(throws: SimulationError.self) {
             try SimulationRun.run(scenario: "jion", seed: 1)

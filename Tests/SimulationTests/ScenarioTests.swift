@@ -5,7 +5,7 @@ import Testing
 @Suite struct ScenarioTests {
     /// One frame at 48 kHz, µs.
     private static let frame = 1e6 / 48_000
-    private static let seeds: ClosedRange<UInt64> = 1...5
+    private static let seeds: ClosedRange<UInt64> = 1...3
 
     private func runs(_ scenario: String, seconds: Double? = nil) throws -> [SimulationReport] {
         try Self.seeds.map {
@@ -65,7 +65,6 @@ import Testing
                 #expect(line.ends == 3)
                 #expect(line.endSpread < Self.frame, "\(report)")
             }
-            // Resumed exactly where it was paused: what was heard before is 2 s less long.
             #expect(report.apartMilliseconds == 0)
         }
     }
@@ -122,7 +121,8 @@ import Testing
     }
 
     @Test func `full air loses commands for a while but no room for good`() throws {
-        for report in try runs("everything") {
+        for seed in [1, 2] as [UInt64] {
+            let report = try SimulationRun.run(scenario: "everything", seed: seed)
             #expect(report.starvedFrames == 0, "\(report)")
             #expect(report.rooms.allSatisfy { $0.restarts == 0 && $0.steps == 0 }, "\(report)")
             // A commit lost twice comes 600 ms late; nobody is away for longer.
@@ -133,14 +133,18 @@ import Testing
     }
 
     /// The figures come from what engines say they play. The sound says it too.
-    @Test(arguments: ["seek", "everything"])
-    func `what leaves the cards is what was reported`(scenario: String) throws {
+    @Test func `what leaves the cards is what was reported`() throws {
+        // A start, a seek forwards and its fades; rendering costs most of a debug build's time.
         let report = try SimulationRun.run(
-            scenario: scenario, seed: 1, seconds: 13, rendersAudio: true)
+            scenario: "seek", seed: 1, seconds: 5.8, rendersAudio: true)
         let audio = try #require(report.audio)
-        #expect(audio.comparedFrames > 20_000)
+        #expect(report.lines.count == 2)
+        #expect(audio.comparedFrames > 15_000)
         // The resampler is good for −130 dB: 3e-7 of a turn of 480 frames, and the sums of floats.
         #expect(audio.worstLead < 0.001, "\(audio)")
         #expect(audio.strayFrames == 0)
+
+        let positions = try SimulationRun.run(scenario: "seek", seed: 1, seconds: 5.8)
+        #expect(positions.traceHash == report.traceHash, "rendering must not change a decision")
     }
 }
