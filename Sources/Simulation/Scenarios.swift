@@ -4,7 +4,7 @@ extension Scenario {
     static let all: [Scenario] = [
         Scenario(
             name: "join", summary: "three rooms on a switch, cards +80, −120 and +20 ppm",
-            rooms: threeRooms(.wired), seconds: 20),
+            rooms: threeRooms(.wired), seconds: 40),
         Scenario(
             name: "wifi", summary: "the same, two rooms on wifi",
             rooms: threeRooms(.wifi), seconds: 40),

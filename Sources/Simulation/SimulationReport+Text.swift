@@ -57,7 +57,7 @@ extension SimulationReport: CustomStringConvertible {
     }
 
     private static func cells(_ spread: Spread) -> [String] {
-        [spread.p50, spread.p99, spread.max].map { fixed($0, 1) }
+        [spread.p50, spread.p99, spread.max].map { spread.count == 0 ? "–" : fixed($0, 1) }
     }
 
     /// A number with `places` decimals.
