@@ -63,6 +63,7 @@ final class Stage {
         do {
             try await item.ready()
             try check(item, against: preparation.asset)
+            try await settles(clock)
             var frame = Double(preparation.itemFrame)
             if let change = preparation.change {
                 let soon = clock.load().map(HostClock.now() + Self.joinLead)
@@ -72,7 +73,6 @@ final class Stage {
             }
             let time = MediaTime(
                 frame: Int64(saturating: frame), sampleRate: preparation.asset.sampleRate)
-            try await cardSettles()
             guard try await player.preroll(atRate: preparation.rate, time: time) else {
                 throw CancellationError()
             }
@@ -83,13 +83,16 @@ final class Stage {
         return notices
     }
 
-    /// Waits until the position of the card is known: before, no instant can be met.
+    /// Waits until the group clock and the position of the card are known: before, no instant can
+    /// be met, and nobody can say where a running line is.
     ///
-    /// A card that cannot say where it is settles by itself within a second; should it not, the
-    /// start is as good as the card.
-    private func cardSettles() async throws {
+    /// A card that cannot say where it is settles by itself within a second. When the wait was in
+    /// vain the room prepares all the same, and says ready once there is a clock.
+    private func settles(_ clock: ClockCell) async throws {
         let deadline = HostClock.now() + Self.settlingLimit
-        while !output.port.report.cardSettled, HostClock.now() < deadline {
+        while clock.load().quality == .none || !output.port.report.cardSettled,
+            HostClock.now() < deadline
+        {
             try await Task.sleep(for: .milliseconds(10))
         }
     }
