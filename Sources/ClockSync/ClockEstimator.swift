@@ -54,11 +54,14 @@ public struct ClockEstimator: Sendable {
     private var base: Base?
     private var forward = EnvelopePoints()
     private var backward = EnvelopePoints()
+    private var offsets = OffsetSamples()
     private var solver = EnvelopeSolver()
     private var floor = DelayFloor()
     private var filter: SkewFilter
     private var estimate: Estimate?
     private var line: OutputLine?
+    /// Somebody may play by the line: from now on it leans and is not set.
+    private var isInUse = false
     private var contradictions: [ExchangeSample] = []
     private var isDirty = false
     private var solvedAt: LocalInstant?
@@ -162,9 +165,17 @@ public struct ClockEstimator: Sendable {
     public func quality(at now: LocalInstant) -> SharedClock.Quality {
         guard let line, let lastAccepted else { return .none }
         guard estimate != nil, now - lastAccepted <= Self.silence else { return .holdover }
-        return now - line.startedAt >= OutputLine.settling
-            && samplesSinceStart >= Self.samplesToLock
+        return (isInUse || isSettled(line, at: now)) && samplesSinceStart >= Self.samplesToLock
             ? .locked : .acquiring
+    }
+
+    /// Whether the line may be played by: it is good, or will not soon be better.
+    private func isSettled(_ line: OutputLine, at now: LocalInstant) -> Bool {
+        let age = now - line.startedAt
+        guard age >= OutputLine.settling, samplesSinceStart >= Self.samplesToLock else {
+            return false
+        }
+        return age >= OutputLine.patience || estimate?.fit.error ?? 1 <= OutputLine.goodError
     }
 
     /// Half width of the interval around the line that contains the leader's clock, whatever the
@@ -272,6 +283,12 @@ public struct ClockEstimator: Sendable {
         backward.insert(
             time: time(sample.t4, base), value: -Self.difference(sample.t3, sample.t4, base),
             slope: -filter.skew)
+        offsets.insert(
+            OffsetSample(
+                time: (time(sample.t1, base) + time(sample.t4, base)) / 2,
+                offset: (Self.difference(sample.t2, sample.t1, base)
+                    + Self.difference(sample.t3, sample.t4, base)) / 2,
+                delay: sample.roundTrip.seconds))
         lastAccepted = now
         samplesSinceStart += 1
         isDirty = true
@@ -281,6 +298,7 @@ public struct ClockEstimator: Sendable {
         if let bound = bound(at: now) { lastBound = (bound, now) }
         forward.removeAll()
         backward.removeAll()
+        offsets.removeAll()
         floor.removeAll()
         contradictions.removeAll()
         base = nil
@@ -326,6 +344,12 @@ public struct ClockEstimator: Sendable {
                 fit, forward: forward.points, backward: backward.points, at: time,
                 skew: filter.skew, variance: filter.variance)
         }
+        let averages = AveragingFit.fits(
+            offsets.samples, at: time, skew: filter.skew, variance: filter.variance)
+        // The envelope has its way unless averaging is clearly better: what it says is unbiased.
+        if let average = averages.min(by: { $0.error < $1.error }), average.error < 0.8 * fit.error {
+            fit = average
+        }
         filter.update(with: fit, after: elapsed)
         let estimate = Estimate(fit: fit, time: time)
         self.estimate = estimate
@@ -339,11 +363,13 @@ public struct ClockEstimator: Sendable {
         let offset = estimate.fit.offset + filter.skew * (time(now, base) - estimate.time)
         guard var line else { return setLine(offset, base, at: now, startedAt: now) }
         let deviation = offset - reading(of: line, at: now, base)
-        if now - line.startedAt < OutputLine.settling {
+        isInUse = isInUse || isSettled(line, at: now)
+        if !isInUse {
             return setLine(offset, base, at: now, startedAt: line.startedAt)
         }
         if line.breaks(at: now, edge: OutputLine.edge(deviation, estimate.fit.excess)) {
             breaks += 1
+            isInUse = false
             lineEpoch = leaderEpoch &+ breaks
             return setLine(offset, base, at: now, startedAt: now)
         }

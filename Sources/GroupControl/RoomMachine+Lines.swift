@@ -104,9 +104,9 @@ extension RoomMachine {
         return sayReady()
     }
 
-    /// Without the group clock a room cannot start at an instant, however well prerolled.
+    /// Without a good group clock a room cannot start at an instant, however well prerolled.
     private mutating func sayReady() -> [RoomEffect] {
-        guard clock > .none, isJoined else { return [] }
+        guard clock == .locked || clock == .holdover, isJoined else { return [] }
         var effects: [RoomEffect] = []
         for place in preparations.indices {
             guard case .clockless(let latency) = preparations[place].standing else { continue }

@@ -90,11 +90,15 @@ final class Stage {
     /// vain the room prepares all the same, and says ready once there is a clock.
     private func settles(_ clock: ClockCell) async throws {
         let deadline = HostClock.now() + Self.settlingLimit
-        while clock.load().quality == .none || !output.port.report.cardSettled,
+        while !isKnown(clock.load().quality) || !output.port.report.cardSettled,
             HostClock.now() < deadline
         {
             try await Task.sleep(for: .milliseconds(10))
         }
+    }
+
+    private func isKnown(_ quality: SharedClock.Quality) -> Bool {
+        quality == .locked || quality == .holdover
     }
 
     /// Same bytes, same decoder, same frames: a room that counts otherwise says so.

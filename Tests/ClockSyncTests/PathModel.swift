@@ -1,6 +1,15 @@
+import func Glibc.pow
+
 /// One-way delays of a kind of network, seconds; parameters are those of the reference's §1.5.
 struct PathModel: Sendable {
-    enum Kind: Sendable, CaseIterable { case symmetric, wired, wiredLoad, wifi, wifiBusy }
+    enum Kind: Sendable, CaseIterable {
+        case symmetric, wired, wiredLoad, wifi, wifiBusy
+        /// Two hops of normal jitter: nothing gathers at the floor.
+        case normal
+        /// Two hops of Pareto-normal jitter, as network emulators make a bad air: milliseconds,
+        /// in order, with a floor that many packets meet.
+        case pareto
+    }
     enum Direction { case toLeader, toFollower }
 
     let kind: Kind
@@ -10,6 +19,7 @@ struct PathModel: Sendable {
     private var random: Randomness
     /// Rate-dependent floors of the air, switching at random.
     private var floors = (toLeader: 0.0, toFollower: 0.0)
+    private var emulated = [(state: Double, last: Double)](repeating: (0, 0), count: 4)
     private var nextSwitch = (toLeader: 0.0, toFollower: 0.0)
 
     init(_ kind: Kind, seed: UInt64) {
@@ -31,6 +41,13 @@ struct PathModel: Sendable {
             // Half of the packets meet an empty path, the others a queue.
             return 50e-6 + (random.chance(0.5) ? 0 : random.exponential(200e-6))
         case .wired: return wire()
+        case .normal:
+            return (0..<2).reduce(0) { sum, _ in sum + max(40e-6, 100e-6 + 20e-6 * random.normal()) }
+        case .pareto:
+            if random.chance(0.01) { return nil }
+            var arrival = time
+            for hop in 0..<2 { arrival = emulatedAir(hop, direction, arrival) }
+            return arrival - time
         case .wiredLoad:
             guard direction == .toFollower else { return wire() }
             return wire() + (random.chance(0.65) ? random.exponential(180e-6) : 0)
@@ -69,8 +86,22 @@ struct PathModel: Sendable {
             + (random.chance(retries) ? random.exponential(0.6e-3) : 0)
     }
 
+    /// Mean 2 ms, deviation 3 ms, correlation 0.25, floor 0.3 ms; a packet in a hundred overtakes.
+    private mutating func emulatedAir(
+        _ hop: Int, _ direction: Direction, _ time: Double
+    ) -> Double {
+        let pipe = 2 * hop + (direction == .toLeader ? 0 : 1)
+        let pareto = (pow(random.unit(), -1 / 3) - 1.5) / 0.8660254
+        let fresh = 0.25 * random.normal() + 0.75 * min(12, pareto)
+        emulated[pipe].state = 0.25 * emulated[pipe].state + 0.9682458 * fresh
+        let arrival = time + max(0.3e-3, 2e-3 + 3e-3 * emulated[pipe].state)
+        if random.chance(0.01) { return arrival }
+        emulated[pipe].last = max(arrival, emulated[pipe].last + 1e-6)
+        return emulated[pipe].last
+    }
+
     /// Kernel stamps: interrupt coalescing and the way through the driver.
     private mutating func stampJitter() -> Double {
-        kind == .symmetric ? 0 : 12e-6 * random.unit() + random.gamma(2, 1.5e-6)
+        [.symmetric, .normal, .pareto].contains(kind) ? 0 : 12e-6 * random.unit() + random.gamma(2, 1.5e-6)
     }
 }
