@@ -72,14 +72,15 @@ import Timing
         #expect(room.activity == .playing)
     }
 
-    @Test func `a room without the group clock is not ready however well prerolled`() {
+    @Test func `a room without a good group clock is not ready however well prerolled`() {
         var room = joined()
         _ = room.receive(.clock(.none), at: start)
         _ = room.receive(.received(.prepare(order(1))), at: start)
         _ = room.receive(.fetched(item.hash, .done), at: start)
         #expect(room.receive(.prepared(1, .ready(latency: .zero)), at: start).isEmpty)
+        #expect(room.receive(.clock(.acquiring), at: start).isEmpty)
         #expect(
-            room.receive(.clock(.acquiring), at: start)
+            room.receive(.clock(.locked), at: start)
                 == [.send(.ready(preparation: 1, latency: .zero))])
     }
 
