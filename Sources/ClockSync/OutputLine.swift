@@ -25,8 +25,10 @@ struct OutputLine: Equatable, Sendable {
     static let hardBreak = 5e-3
     /// Largest lean. 100 ppm is 0.2 cent of pitch.
     static let limit = 100e-6
-    /// Largest lean when the line is off by more than ``farOff``.
-    static let farLimit = 500e-6
+    /// Largest lean when the line is off by more than ``farOff``; 0.35 cent of pitch.
+    static let farLimit = 200e-6
+    /// Fastest line: two crystals at the ends of what exists, and the lean.
+    static let rateLimit = 500e-6
     static let farOff = 300e-6
     /// How often the lean is taken back while nothing new is measured. Shorter than the shortest τ.
     static let interval = Nanoseconds.milliseconds(500)
@@ -68,7 +70,7 @@ struct OutputLine: Equatable, Sendable {
         let limit = edge.magnitude > Self.farOff ? Self.farLimit : Self.limit
         let wanted = edge / slow + (deviation - edge) / max(inside, slow)
         let total = skew + min(max(wanted, -limit), limit)
-        let rate = min(max(total, -Self.farLimit), Self.farLimit)
+        let rate = min(max(total, -Self.rateLimit), Self.rateLimit)
         map = map.reanchored(at: now)
         map.skew = rate
         lean = rate - skew

@@ -179,7 +179,7 @@ import func Glibc.cos
             let report = unsafe voices[i].report()
             let snapshot = unsafe VoiceSnapshot(serial: voices[i].serial, report: report)
             unsafe link.voiceReports[i]._withUnsafeGuaranteedRef { $0.store(snapshot) }
-            starved += report.starvedFrames
+            starved += unsafe voices[i].starvedFramesEver
             if unsafe voices[i].isSounding,
                 report.errorNanoseconds.magnitude > (worst?.errorNanoseconds.magnitude ?? -1)
             {

@@ -32,7 +32,7 @@ public struct VoiceReport: Equatable, Sendable, BitwiseCopyable {
     public var ratioPartsPerMillion: Double
     /// Frames in the ring that the voice has not used yet.
     public var bufferedFrames: Int
-    /// Output frames that were silent because the ring was empty, since the voice was made.
+    /// Output frames that were silent because the ring was empty, since the voice first sounded.
     public var starvedFrames: Int64
 
     @_noLocks @_noAllocation
@@ -68,7 +68,8 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
     public var ratioPartsPerMillion: Double
     /// Times the card ran dry.
     public var restarts: Int
-    /// Output frames that were silent because a ring was empty, all voices.
+    /// Output frames that were silent because a ring was empty, all voices so far; silence before
+    /// a voice's first frame does not count.
     public var starvedFrames: Int64
     /// Frames between rendering and hearing.
     public var queuedFrames: Int

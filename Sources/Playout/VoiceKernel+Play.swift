@@ -86,12 +86,16 @@ extension VoiceKernel {
                     stop = k
                     break
                 }
-                if !isDipping { starvedFrames += 1 }
+                if hasSounded, !isDipping {
+                    starvedFrames += 1
+                    starvedFramesEver += 1
+                }
             }
             peak = max(peak, level)
             unsafe buffers.gains[k] = buffers.fade[level]
             k += 1
         }
+        if peak > 0, start < stop { hasSounded = true }
         if rendersAudio, peak > 0, start < stop {
             let from = max(supply.first, zeros)
             mix(

@@ -35,6 +35,10 @@ import Timing
     var error = 0.0
     var known = 0.0
     var starvedFrames: Int64 = 0
+    /// Of all voices this slot has served.
+    var starvedFramesEver: Int64 = 0
+    /// Silence before the first frame is waiting, after it a gap.
+    var hasSounded = false
     /// Position behind the last rendered frame, and when that is heard.
     var position = 0.0
     var positionAt = LocalInstant(nanoseconds: 0)
@@ -74,6 +78,7 @@ import Timing
         if command.serial != serial {
             serial = command.serial
             starvedFrames = 0
+            hasSounded = false
         }
         if continues {
             nextLine = command.line

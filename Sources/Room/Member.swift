@@ -59,6 +59,8 @@ actor Member {
     private var outbox: Outbox<RoomToLeader>?
     private var welcome: Welcome?
     private var files: [ContentHash: AssetFile] = [:]
+    private var dropouts = 0
+    private var starvedFrames: Int64 = 0
     private let alarm = Alarm()
     private let jobs: AsyncStream<@Sendable () async -> Void>
     private let jobContinuation: AsyncStream<@Sendable () async -> Void>.Continuation
@@ -265,6 +267,10 @@ actor Member {
     private func report() -> RoomReport {
         let card = output?.port.report ?? OutputReport()
         let voice = stage?.figures
+        if card.starvedFrames > starvedFrames {
+            starvedFrames = card.starvedFrames
+            dropouts += 1
+        }
         let figures = clock.figures
         var detail = ""
         if let output, case .lost(let error) = output.state { detail = "\(error)" }
@@ -274,7 +280,7 @@ actor Member {
             roundTrip: figures.roundTrip, stamps: figures.stamps,
             cardPartsPerMillion: card.cardPartsPerMillion,
             ratioPartsPerMillion: card.ratioPartsPerMillion, error: card.error,
-            dropouts: Int(clamping: card.starvedFrames), restarts: card.restarts, detail: detail)
+            dropouts: dropouts, restarts: card.restarts, detail: detail)
     }
 }
 
