@@ -145,7 +145,10 @@ let package = Package(
         .testTarget(
             name: "RoomTests",
             dependencies: [
-                "Timing", "ClockSync", "GroupControl", "Playout", "AvahiDiscovery", "Room",
+                "Timing", "GroupControl", "Wire", "DeviceOutput", "Room",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: everywhere),
         .testTarget(

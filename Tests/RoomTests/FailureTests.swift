@@ -1,0 +1,105 @@
+import DeviceOutput
+import Foundation
+import GroupControl
+import NIOCore
+import Room
+import Testing
+
+extension IntegrationTests {
+    /// What cannot be done is said in words that help.
+    @Suite struct Failing {
+        @Test(.timeLimit(.minutes(1)))
+        func `a port that is taken is an error that names it`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 5, seed: 31, as: "a.wav")
+                try await group.lead([asset], roomsToWaitFor: 2, output: .none)
+                let port = group.address.port
+                let second = LeaderNode(
+                    group.configuration("second", port: port), assets: [asset],
+                    roomsToWaitFor: 1, loops: false)
+                let error = await #expect(throws: RoomError.self) { try await second.run() }
+                #expect(error?.code == .portTaken)
+                #expect(error?.description.contains("\(port)") == true)
+                try await group.untilStatus("the first is well") { $0.leader == "leader" }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a file that is missing or no sound is an error that names it`() async throws {
+            try await withGroup { group in
+                let good = try group.folder.writeNoise(seconds: 1, seed: 32, as: "a.wav")
+                let text = try group.folder.write(Data("Dear diary,\n".utf8), as: "diary.txt")
+                let empty = try group.folder.write(Data(), as: "empty.flac")
+                let missing = group.folder.path("missing.flac")
+                for bad in [text, empty, missing] {
+                    let leader = LeaderNode(
+                        group.configuration("leader"), assets: [good, bad], roomsToWaitFor: 1,
+                        loops: false)
+                    let error = await #expect(throws: RoomError.self) { try await leader.run() }
+                    #expect(error?.code == .badAsset)
+                    #expect(error?.description.contains(bad) == true)
+                    #expect(leader.address == nil)
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `an output that cannot be opened is an error of leader and room alike`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 1, seed: 33, as: "a.wav")
+                let nowhere = OutputSpecification.file(path: group.folder.path("no/such/a.wav"))
+                let leader = LeaderNode(
+                    group.configuration("leader", nowhere), assets: [asset], roomsToWaitFor: 1,
+                    loops: false)
+                let error = await #expect(throws: RoomError.self) { try await leader.run() }
+                #expect(error?.code == .noOutput)
+                let room = FollowerNode(
+                    group.configuration("attic", nowhere), leader: group.address)
+                let other = await #expect(throws: RoomError.self) { try await room.run() }
+                #expect(other?.code == .noOutput)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a closed port is unreachable, and the error names the address`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 1, seed: 34, as: "a.wav")
+                _ = try await group.lead([asset], output: .none).stop()
+                let error = await #expect(throws: RoomError.self) {
+                    try await GroupClient.connect(to: group.address, timeout: .seconds(5))
+                }
+                #expect(error?.code == .unreachable)
+                #expect(error?.description.contains("\(group.address)") == true)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a server that takes the connection and is silent is an error in time`()
+            async throws
+        {
+            let server = try await RawConnection.silentServer()
+            let address = HostPort(host: "127.0.0.1", port: server.localAddress?.port ?? 0)
+            let error = await #expect(throws: RoomError.self) {
+                try await GroupClient.connect(to: address, timeout: .milliseconds(300))
+            }
+            #expect(error?.code == .timedOut)
+            try await server.close()
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a room name that cannot be is an error of leader and room alike`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 1, seed: 35, as: "a.wav")
+                let leader = LeaderNode(
+                    group.configuration(""), assets: [asset], roomsToWaitFor: 1, loops: false)
+                let error = await #expect(throws: RoomError.self) { try await leader.run() }
+                #expect(error?.code == .badName)
+                let room = FollowerNode(group.configuration(""), leader: group.address)
+                let other = await #expect(throws: RoomError.self) { try await room.run() }
+                #expect(other?.code == .badName)
+            }
+        }
+    }
+}

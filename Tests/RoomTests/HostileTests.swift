@@ -1,0 +1,96 @@
+import DeviceOutput
+import GroupControl
+import NIOCore
+import Room
+import Testing
+import Wire
+
+extension IntegrationTests {
+    /// Whatever comes in at the control port, the group plays on.
+    @Suite struct Hostile {
+        @Test(.timeLimit(.minutes(1)))
+        func `strange bytes and silence at the control port do not disturb the group`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 21, as: "a.wav")
+                try await group.lead([asset], roomsToWaitFor: 2)
+                group.follow("attic")
+                let before = try await group.untilPlaying(["attic", "leader"])
+                let port = group.address.port
+
+                let silent = try await RawConnection.connect(to: port)
+                let hello = try MessageBytes.hello(room: "x", instance: 1)
+                var strange: [[UInt8]] = [
+                    [0xFF, 0xFF, 0xFF, 0xFF], [0, 0, 0, 0], [0x7F, 0xFF, 0xFF, 0xFF] + hello,
+                    // One byte more than a leader takes.
+                    FrameEncoder.frame(
+                        [UInt8](repeating: 0, count: FrameDecoder.leaderLimit + 1)),
+                    Array("GET / HTTP/1.1\r\n\r\n".utf8),
+                    hello + [0, 0, 0, 2, 0xFF, 0xFF],
+                ]
+                for place in stride(from: 4, to: hello.count, by: 3) {
+                    strange.append(hello.enumerated().map { $0 == place ? ~$1 : $1 })
+                }
+                for seed in 1...8 as ClosedRange<UInt64> {
+                    strange.append(RandomBytes.make(count: 2_000, seed: seed))
+                    strange.append(FrameEncoder.frame(RandomBytes.make(count: 200, seed: seed)))
+                }
+                for bytes in strange {
+                    let channel = try await RawConnection.connect(to: port)
+                    try? await channel.writeAndFlush(ByteBuffer(bytes: bytes))
+                    try? await channel.close()
+                }
+                // What is half said stays open until the leader has had enough.
+                let half = try await RawConnection.connect(to: port)
+                try await half.writeAndFlush(ByteBuffer(bytes: hello.dropLast()))
+
+                let after = try await group.untilStatus("only the two are in, playing") {
+                    $0.rooms.map(\.name) == ["attic", "leader"]
+                        && $0.rooms.allSatisfy { $0.state == .playing }
+                        && $0.positionSeconds > before.positionSeconds
+                }
+                #expect(after.rooms.map(\.dropouts) == before.rooms.map(\.dropouts))
+                try await until("silent and half said connections are closed") {
+                    !silent.isActive && !half.isActive
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a message that is too long is refused before it has come`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 5, seed: 22, as: "a.wav")
+                try await group.lead([asset], roomsToWaitFor: 2, output: .none)
+                try await RawConnection.open(to: group.address.port) { connection in
+                    try await connection.send([0x7F, 0xFF, 0xFF, 0xFF])
+                    let answer = try await connection.readToEnd()
+                    #expect(answer.readableBytes == 0)
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a room that stops reading is let go and the others hear nothing of it`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 23, as: "a.wav")
+                try await group.lead([asset])
+                let deaf = try await RawConnection.connect(to: group.address.port, reads: false)
+                try await deaf.writeAndFlush(
+                    ByteBuffer(bytes: try MessageBytes.hello(room: "deaf", instance: 1)))
+                try await group.untilStatus("deaf is in") { $0.rooms.count == 2 }
+                for percent in 0..<300 {
+                    try await group.perform(.volume(room: nil, percent: percent % 100))
+                }
+                let after = try await group.untilStatus("the leader plays") {
+                    $0.rooms.last?.state == .playing
+                }
+                #expect(after.rooms.last?.dropouts == 0)
+                try? await deaf.close()
+                try await group.untilPlaying(["leader"])
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import DeviceOutput
+import GroupControl
+import Room
+import Testing
+
+extension IntegrationTests {
+    /// Rooms and leaders that come and go.
+    @Suite struct Joining {
+        @Test(.timeLimit(.minutes(1)))
+        func `a late room joins the running line, leaves, and joins again`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 11, as: "a.wav")
+                try await group.lead([asset])
+                try await group.untilPlaying(["leader"])
+                let attic = group.follow("attic")
+                try await group.untilPlaying(["attic", "leader"])
+                _ = await attic.stop()
+                let alone = try await group.untilPlaying(["leader"])
+                group.follow("attic")
+                let again = try await group.untilPlaying(["attic", "leader"])
+                #expect(again.positionSeconds > alone.positionSeconds)
+                #expect(again.rooms.last?.dropouts == 0, "the others play on undisturbed")
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a leader that comes back on its port is found again`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 12, as: "a.wav")
+                let first = try await group.lead([asset], output: .none)
+                group.follow("attic")
+                try await group.untilPlaying(["attic"])
+                _ = await first.stop()
+                try await group.lead([asset], port: group.address.port, output: .none)
+                try await group.untilPlaying(["attic"])
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a room that was there first waits for its leader`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 13, as: "a.wav")
+                // Learns a free port, and gives it back.
+                _ = try await group.lead([asset], output: .none).stop()
+                group.follow("attic")
+                try await group.lead([asset], port: group.address.port, output: .none)
+                try await group.untilPlaying(["attic"])
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a second room of the same name is refused while the first is there`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 14, as: "a.wav")
+                try await group.lead([asset], output: .none)
+                let hello = try MessageBytes.hello(room: "attic", instance: 1)
+                try await RawConnection.open(to: group.address.port) { first in
+                    try await first.send(hello)
+                    try await group.untilStatus("the first is in") { $0.rooms.count == 1 }
+                    let other = try MessageBytes.hello(room: "attic", instance: 2)
+                    try await RawConnection.open(to: group.address.port) { second in
+                        try await second.send(other)
+                        let answer = try await second.readToEnd()
+                        let refusals = try MessageBytes.refusals(in: answer)
+                        #expect(refusals.count == 1)
+                        #expect(refusals.first?.contains("attic") == true)
+                    }
+                    try await group.untilStatus("the first is still in") { $0.rooms.count == 1 }
+                }
+                try await group.untilStatus("a closed link leaves the group") {
+                    $0.rooms.isEmpty
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a room without an output takes part, and is not waited for`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 15, as: "a.wav")
+                try await group.lead([asset])
+                group.follow("desk", output: .none)
+                try await group.untilStatus("the leader plays, desk looks on") {
+                    $0.rooms.map(\.name) == ["desk", "leader"]
+                        && $0.rooms.map(\.state) == [.noOutput, .playing]
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import Logging
+import NIOCore
+import Testing
+
+@testable import Room
+
+extension IntegrationTests {
+    /// The media service as a room, a stranger and a hostile neighbour see it.
+    @Suite struct Media {
+        /// Larger than all socket buffers on the way together, so that a stalled reader stalls us.
+        static let contents = Data((0..<24_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
+        static let hash = String(repeating: "0a", count: 32)
+
+        private func withService(
+            _ body: (_ port: Int, _ folder: TemporaryFolder) async throws -> Void
+        ) async throws {
+            let folder = try TemporaryFolder()
+            defer { folder.remove() }
+            let service = try await MediaService.open(port: 0, logger: Logger(label: "media"))
+            service.share(
+                hash: Self.hash, path: try folder.write(Self.contents, as: "asset.bin"))
+            let running = RunningNode { try await service.run() }
+            do {
+                try await body(service.port, folder)
+            } catch {
+                _ = await running.stop()
+                throw error
+            }
+            _ = await running.stop()
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `one connection gets the whole, parts and heads, one after the other`() async throws {
+            try await withService { port, _ in
+                try await RawConnection.open(to: port) { connection in
+                    let path = "/asset/\(Self.hash)"
+                    let whole = try await connection.request("GET", path)
+                    #expect(whole.status == 200)
+                    #expect(whole.headers["accept-ranges"] == "bytes")
+                    #expect(whole.body.elementsEqual(Self.contents))
+
+                    let head = try await connection.request("HEAD", path)
+                    #expect(head.status == 200)
+                    #expect(head.headers["content-length"] == "\(Self.contents.count)")
+
+                    let size = Self.contents.count
+                    for (header, range) in [
+                        ("bytes=0-0", 0..<1), ("bytes=1000-299999", 1_000..<300_000),
+                        ("bytes=\(size - 5)-", size - 5..<size), ("bytes=-7", size - 7..<size),
+                    ] {
+                        let part = try await connection.request(
+                            "GET", path, headers: ["Range": header])
+                        #expect(part.status == 206)
+                        #expect(part.body.elementsEqual(Self.contents[range]))
+                        #expect(
+                            part.headers["content-range"]
+                                == "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)")
+                    }
+                    let beyond = try await connection.request(
+                        "GET", path, headers: ["Range": "bytes=\(size)-"])
+                    #expect(beyond.status == 416)
+                    let post = try await connection.request("DELETE", path)
+                    #expect(post.status == 405)
+                }
+            }
+        }
+
+        @Test(
+            .timeLimit(.minutes(1)),
+            arguments: [
+                "/", "/asset/", "/asset/../secret", "/asset/..%2fsecret", "/asset//etc/passwd",
+                "/asset/\(hash)/../../../../etc/passwd", "/asset/\(hash)x", "/etc/passwd",
+                "/asset/\(hash.uppercased())", "//asset/\(hash)", "/asset/%00",
+            ])
+        func `only what was shared can be read, and under its own name`(
+            path: String
+        ) async throws {
+            try await withService { port, folder in
+                _ = try folder.write(Data("secret".utf8), as: "secret")
+                try await RawConnection.open(to: port) { connection in
+                    for method in ["GET", "HEAD"] {
+                        let bad = try await connection.request(method, path)
+                        #expect(bad.status == 404)
+                    }
+                    let good = try await connection.request("HEAD", "/asset/\(Self.hash)")
+                    #expect(good.status == 200, "the connection goes on")
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a shared file that is gone is gone, not an error of the service`() async throws {
+            try await withService { port, folder in
+                try FileManager.default.removeItem(atPath: folder.path("asset.bin"))
+                try await RawConnection.open(to: port) { connection in
+                    let path = "/asset/\(Self.hash)"
+                    let gone = try await connection.request("GET", path)
+                    #expect(gone.status == 410)
+                    let unknown = try await connection.request("GET", "/")
+                    #expect(unknown.status == 404)
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a client that stops reading holds up neither others nor the end`() async throws {
+            try await withService { port, _ in
+                let path = "/asset/\(Self.hash)"
+                try await RawConnection.open(to: port, reads: false) { stalled in
+                    try await stalled.send("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+                    try await RawConnection.open(to: port) { other in
+                        let whole = try await other.request("GET", path)
+                        #expect(whole.body.count == Self.contents.count)
+                    }
+                }
+            }
+            // The same again, with the service ending while the client stalls.
+            var stalled: (any Channel)?
+            try await withService { port, _ in
+                let channel = try await RawConnection.connect(to: port, reads: false)
+                let request = "GET /asset/\(Self.hash) HTTP/1.1\r\nHost: a\r\n\r\n"
+                try await channel.writeAndFlush(ByteBuffer(string: request))
+                stalled = channel
+            }
+            try? await stalled?.close()
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `bytes that are no HTTP end their own connection only`() async throws {
+            try await withService { port, _ in
+                for seed in 1...8 as ClosedRange<UInt64> {
+                    try await RawConnection.open(to: port) { connection in
+                        try await connection.send(RandomBytes.make(count: 3_000, seed: seed))
+                        try await connection.send("\r\n\r\n".utf8)
+                        _ = try await connection.readToEnd()
+                    }
+                }
+                try await RawConnection.open(to: port) { connection in
+                    let head = try await connection.request("HEAD", "/asset/\(Self.hash)")
+                    #expect(head.status == 200)
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `more connections than allowed are closed, and room is made again`() async throws {
+            try await withService { port, _ in
+                let crowd = try await RawConnection.crowd(
+                    of: MediaService.connectionsMax + 8, at: port)
+                try await until("the surplus is closed") {
+                    crowd.count { !$0.isActive } >= 8
+                }
+                #expect(crowd.count { $0.isActive } <= MediaService.connectionsMax)
+                for channel in crowd { try? await channel.close() }
+                try await until("a newcomer is served") {
+                    do {
+                        try await RawConnection.open(to: port) { connection in
+                            _ = try await connection.request("HEAD", "/asset/\(Self.hash)")
+                        }
+                        return true
+                    } catch { return false }
+                }
+            }
+        }
+    }
+}
+
+/// Bytes from a seed.
+enum RandomBytes {
+    static func make(count: Int, seed: UInt64) -> [UInt8] {
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        return (0..<count).map { _ in
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            return UInt8(truncatingIfNeeded: state >> 32)
+        }
+    }
+}

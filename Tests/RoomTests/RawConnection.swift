@@ -1,0 +1,122 @@
+import NIOCore
+import NIOPosix
+import Testing
+
+/// A TCP connection to this machine that sends and receives bytes as they are.
+struct RawConnection {
+    let channel: any Channel
+    private var inbound: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
+    private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+    private var received = ByteBuffer()
+
+    /// Connects, runs `body` and closes.
+    ///
+    /// - Parameter reads: without, nothing is taken from the connection unless asked for.
+    static func open(
+        to port: Int, reads: Bool = true,
+        _ body: @Sendable (inout RawConnection) async throws -> Void
+    ) async throws {
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.autoRead, value: reads)
+            .connect(host: "127.0.0.1", port: port) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(
+                        wrappingChannelSynchronously: channel,
+                        configuration: .init(isOutboundHalfClosureEnabled: false))
+                }
+            }
+        try await channel.executeThenClose { inbound, outbound in
+            var connection = RawConnection(
+                channel: channel.channel, inbound: inbound.makeAsyncIterator(), outbound: outbound)
+            try await body(&connection)
+        }
+    }
+
+    /// A connection on which nobody listens.
+    static func connect(to port: Int, reads: Bool = true) async throws -> any Channel {
+        try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.autoRead, value: reads)
+            .connect(host: "127.0.0.1", port: port).get()
+    }
+
+    static func crowd(of count: Int, at port: Int) async throws -> [any Channel] {
+        var crowd: [any Channel] = []
+        for _ in 0..<count { crowd.append(try await connect(to: port)) }
+        return crowd
+    }
+
+    /// Takes connections and says nothing.
+    static func silentServer() async throws -> any Channel {
+        try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0).get()
+    }
+
+    func send(_ bytes: some Collection<UInt8>) async throws {
+        try await outbound.write(ByteBuffer(bytes: bytes))
+    }
+
+    /// Reads, whatever comes, until the other end has closed.
+    mutating func readToEnd() async throws -> ByteBuffer {
+        do {
+            while var more = try await inbound.next(isolation: #isolation) { received.writeBuffer(&more) }
+        } catch is IOError {
+            // A reset is an end, too.
+        }
+        return received
+    }
+
+    // MARK: HTTP
+
+    struct Response {
+        var status: Int
+        /// Names in lower case.
+        var headers: [String: String]
+        var body: [UInt8]
+    }
+
+    /// Sends a request and reads its response.
+    mutating func request(
+        _ method: String, _ path: String, headers: [String: String] = [:]
+    ) async throws -> Response {
+        var text = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n"
+        for (name, value) in headers { text += "\(name): \(value)\r\n" }
+        try await send((text + "\r\n").utf8)
+        return try await response(hasBody: method != "HEAD")
+    }
+
+    private mutating func response(hasBody: Bool) async throws -> Response {
+        let head = try await readHead()
+        let lines = head.split(separator: "\r\n")
+        var headers: [String: String] = [:]
+        for line in lines.dropFirst() {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            headers[line[..<colon].lowercased()] =
+                String(line[line.index(after: colon)...].drop { $0 == " " })
+        }
+        let first = try #require(lines.first)
+        let status = try #require(Int(first.split(separator: " ")[1]))
+        let count = hasBody ? try #require(headers["content-length"].flatMap { Int($0) }) : 0
+        while received.readableBytes < count { try await readMore() }
+        let body = received.readBytes(length: count) ?? []
+        return Response(status: status, headers: headers, body: body)
+    }
+
+    private mutating func readHead() async throws -> String {
+        let end = Array("\r\n\r\n".utf8)
+        while true {
+            let view = Array(received.readableBytesView.prefix(8_192))
+            let place = view.indices.first { view[$0...].starts(with: end) }
+            if let place {
+                return received.readString(length: place + end.count) ?? ""
+            }
+            try await readMore()
+        }
+    }
+
+    private mutating func readMore() async throws {
+        guard var more = try await inbound.next(isolation: #isolation) else { throw EarlyEnd() }
+        received.writeBuffer(&more)
+    }
+
+    struct EarlyEnd: Error {}
+}

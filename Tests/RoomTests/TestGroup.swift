@@ -1,0 +1,179 @@
+import DeviceOutput
+import Foundation
+import GroupControl
+import Logging
+import Room
+import Synchronization
+import Testing
+
+/// Rooms of one group in this process: real sockets on loopback, virtual cards, no Avahi.
+///
+/// Used through ``withGroup(_:)``, which ends every node before it returns.
+final class TestGroup: Sendable {
+    let folder: TemporaryFolder
+    private let nodes = Mutex<[RunningNode]>([])
+    private let listening = Mutex(HostPort(host: "127.0.0.1", port: 1))
+
+    /// Where the leader listens, once there is one.
+    var address: HostPort { listening.withLock { $0 } }
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// Starts a leader and waits until it listens.
+    @discardableResult
+    func lead(
+        _ assets: [String], port: Int = 0, roomsToWaitFor: Int = 1,
+        output: OutputSpecification = .virtual(VirtualCardOptions())
+    ) async throws -> RunningNode {
+        let node = LeaderNode(
+            configuration("leader", output, port: port), assets: assets,
+            roomsToWaitFor: roomsToWaitFor, loops: false)
+        let running = RunningNode { try await node.run() }
+        nodes.withLock { $0.append(running) }
+        try await until("the leader listens") {
+            try running.throwIfFailed()
+            return node.address != nil
+        }
+        let address = try #require(node.address)
+        listening.withLock { $0 = address }
+        return running
+    }
+
+    /// Starts a room that follows the leader's address of this moment.
+    @discardableResult
+    func follow(
+        _ name: String, output: OutputSpecification = .virtual(VirtualCardOptions())
+    ) -> RunningNode {
+        let node = FollowerNode(configuration(name, output), leader: address)
+        let running = RunningNode { try await node.run() }
+        nodes.withLock { $0.append(running) }
+        return running
+    }
+
+    func configuration(
+        _ name: String, _ output: OutputSpecification = .none, port: Int = 0
+    ) -> NodeConfiguration {
+        var logger = Logger(label: name)
+        let isLoud = ProcessInfo.processInfo.environment["ROOM_TESTS_LOG"] != nil
+        logger.logLevel = isLoud ? .debug : .critical
+        // The card holds more than a busy machine ever makes it wait.
+        return NodeConfiguration(
+            name: name, output: output, port: port, cacheFolder: folder.path("cache-\(name)"),
+            usesAvahi: false, realTimePriority: 0, bufferMilliseconds: 200, logger: logger)
+    }
+
+    // MARK: As a person sees it
+
+    func client() async throws -> GroupClient {
+        try await GroupClient.connect(to: address, timeout: .seconds(10))
+    }
+
+    func perform(_ command: GroupCommand) async throws {
+        try await client().perform(command)
+    }
+
+    /// Waits until the status is as described; returns that status.
+    @discardableResult
+    func untilStatus(
+        _ what: String, sourceLocation: SourceLocation = #_sourceLocation,
+        _ condition: (GroupStatus) -> Bool
+    ) async throws -> GroupStatus {
+        let client = try await client()
+        var last: GroupStatus?
+        do {
+            try await until(what) {
+                let status = try await client.status()
+                last = status
+                return condition(status)
+            }
+        } catch let error as WaitedInVain {
+            Issue.record(
+                "\(error); last status: \(String(describing: last))",
+                sourceLocation: sourceLocation)
+            throw error
+        }
+        return try #require(last)
+    }
+
+    /// Waits until these rooms play, and no others are there.
+    @discardableResult
+    func untilPlaying(
+        _ rooms: [String], sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> GroupStatus {
+        try await untilStatus("\(rooms) play", sourceLocation: sourceLocation) {
+            $0.phase == .playing && $0.rooms.map(\.name) == rooms
+                && $0.rooms.allSatisfy { $0.state == .playing }
+        }
+    }
+
+    func stop() async {
+        for node in nodes.withLock({ $0 }).reversed() { _ = await node.stop() }
+        folder.remove()
+    }
+}
+
+/// Runs `body` with an empty group and ends what it started, whatever happens.
+func withGroup(_ body: (TestGroup) async throws -> Void) async throws {
+    let group = try TestGroup()
+    do {
+        try await body(group)
+    } catch {
+        await group.stop()
+        throw error
+    }
+    await group.stop()
+}
+
+/// A node whose `run()` is under way; whoever starts one stops it.
+final class RunningNode: Sendable {
+    private let task: Task<Void, any Error>
+    private let end: End
+
+    /// How `run()` ended; `nil` while it runs.
+    private final class End: Sendable {
+        let result = Mutex<Result<Void, any Error>?>(nil)
+    }
+
+    init(_ run: @escaping @Sendable () async throws -> Void) {
+        let end = End()
+        self.end = end
+        task = Task {
+            do {
+                try await run()
+                end.result.withLock { $0 = .success(()) }
+            } catch {
+                end.result.withLock { $0 = .failure(error) }
+                throw error
+            }
+        }
+    }
+
+    var hasEnded: Bool { end.result.withLock { $0 != nil } }
+
+    func throwIfFailed() throws {
+        try end.result.withLock { try $0?.get() }
+    }
+
+    /// Cancels and waits for the end.
+    func stop() async -> Result<Void, any Error> {
+        task.cancel()
+        return await task.result
+    }
+}
+
+// MARK: Waiting
+
+struct WaitedInVain: Error, CustomStringConvertible {
+    var description: String
+}
+
+/// Looks again and again until a condition holds: nothing here depends on how long things take.
+func until(_ what: String, _ condition: () async throws -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(30)
+    while try await !condition() {
+        guard ContinuousClock.now < deadline else {
+            throw WaitedInVain(description: "waited in vain until \(what)")
+        }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+}
