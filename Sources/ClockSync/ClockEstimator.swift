@@ -347,7 +347,8 @@ public struct ClockEstimator: Sendable {
         let averages = AveragingFit.fits(
             offsets.samples, at: time, skew: filter.skew, variance: filter.variance)
         // The envelope has its way unless averaging is clearly better: what it says is unbiased.
-        if let average = averages.min(by: { $0.error < $1.error }), average.error < 0.8 * fit.error {
+        if let average = averages.min(by: { $0.error < $1.error }), average.error < 0.8 * fit.error
+        {
             fit = average
         }
         filter.update(with: fit, after: elapsed)

@@ -229,8 +229,10 @@ public struct ClockFollower: Sendable {
         if quiet > Self.silence { return jittered(Self.silentSpacing) }
         if let joinedAt, now - joinedAt > Self.joinSpan {
             if isIdle { return jittered(Self.idleSpacing) }
-            let isGood = estimator.expectedError ?? .seconds(1) <= Nanoseconds(
-                seconds: OutputLine.goodError)
+            let isGood =
+                estimator.expectedError ?? .seconds(1)
+                <= Nanoseconds(
+                    seconds: OutputLine.goodError)
             return jittered(isGood ? Self.activeSpacing : Self.anxiousSpacing)
         }
         // Until the line is good enough to play by, every packet brings it forward.

@@ -5,7 +5,7 @@ public struct RoomStatus: Codable, Equatable, Sendable {
     public var name: String
     public var state: RoomActivity
     public var bufferSeconds: Double
-    /// Movement of the clock estimate since it locked.
+    /// Estimate of the group clock minus the line that is played by.
     public var clockOffsetMicroseconds: Double
     public var clockBoundMicroseconds: Double
     /// `nil` before the first measurement.

@@ -31,13 +31,13 @@ public struct RoomReport: Equatable, Sendable {
     public var activity: RoomActivity
     /// Decoded audio in hand, seconds.
     public var bufferSeconds: Double
-    /// How far the estimate of the group clock has moved since it locked.
+    /// Estimate of the group clock minus the line that is played by: what is still leaned away.
     public var clockDeviation: Nanoseconds
     /// Half width of the interval that contains the group clock.
     public var clockBound: Nanoseconds
     /// To the leader and back, as measured by the clock exchange; `nil` before the first.
     public var roundTrip: Nanoseconds?
-    /// Where the time stamps come from: "kernel", "user", "own".
+    /// Where the time stamps come from: "kernel", "kernel receive", "program", or "own".
     public var stamps: String
     /// The card's crystal against the local clock; positive: the card runs fast.
     public var cardPartsPerMillion: Double
@@ -45,7 +45,7 @@ public struct RoomReport: Equatable, Sendable {
     public var ratioPartsPerMillion: Double
     /// Audible position against the line; positive: we are late.
     public var error: Nanoseconds
-    /// Periods that had to be filled with silence.
+    /// Gaps: times that a sounding voice ran dry, as seen a few times a second.
     public var dropouts: Int
     /// Times the output was started again after it broke off.
     public var restarts: Int

@@ -21,11 +21,18 @@ public final class FollowerNode: Sendable {
 
     private let configuration: NodeConfiguration
     private let leader: HostPort?
+    private let leaderName: String?
 
-    /// - Parameter leader: follow this one; `nil` looks for one with Avahi.
-    public init(_ configuration: NodeConfiguration, leader: HostPort?) {
+    /// - Parameters:
+    ///   - configuration: the room, its output and its cache.
+    ///   - leader: follow this one; `nil` looks for one with Avahi.
+    ///   - leaderName: of those that Avahi finds, follow only the one of this name.
+    public init(
+        _ configuration: NodeConfiguration, leader: HostPort?, leaderName: String? = nil
+    ) {
         self.configuration = configuration
         self.leader = leader
+        self.leaderName = leaderName
     }
 
     /// Follows until the task is cancelled; a leader that goes away is waited for.
@@ -36,7 +43,8 @@ public final class FollowerNode: Sendable {
         let logger = configuration.logger
         let cache = try configuration.openCache()
         let session = configuration.usesAvahi || leader == nil ? try openSession() : nil
-        let finder = LeaderFinder(fixed: leader, session: session, logger: logger)
+        let finder = LeaderFinder(
+            fixed: leader, name: leaderName, session: session, logger: logger)
         let clock = RemoteClock(priority: configuration.realTimePriority, logger: logger)
         let member = Member(
             name: name, output: try configuration.openOutput(), clock: clock, logger: logger,
@@ -133,12 +141,14 @@ final class LeaderFinder: Sendable {
     }
 
     private let fixed: HostPort?
+    private let name: String?
     private let session: AvahiSession?
     private let logger: Logger
     private let state = Mutex(State())
 
-    init(fixed: HostPort?, session: AvahiSession?, logger: Logger) {
+    init(fixed: HostPort?, name: String?, session: AvahiSession?, logger: Logger) {
         self.fixed = fixed
+        self.name = name
         self.session = session
         self.logger = logger
     }
@@ -181,7 +191,9 @@ final class LeaderFinder: Sendable {
 
     private func candidate() -> HostPort? {
         let (room, count) = state.withLock { state -> (DiscoveredRoom?, Int) in
-            let rooms = state.seen.values.sorted { $0.name < $1.name }
+            let rooms = state.seen.values
+                .filter { name == nil || $0.name == name }
+                .sorted { $0.name < $1.name }
             defer { state.attempt += 1 }
             if state.attempt.isMultiple(of: 2),
                 let last = rooms.first(where: { $0.name == state.currentName })
@@ -195,7 +207,7 @@ final class LeaderFinder: Sendable {
         }
         if count > 1, let room {
             logger.warning(
-                "more than one leader on this LAN; name one with --leader HOST:PORT",
+                "more than one leader on this LAN; choose one with --group NAME or --leader HOST:PORT",
                 metadata: ["count": "\(count)", "following": "\(room.name)"])
         }
         return room?.address

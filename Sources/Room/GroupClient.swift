@@ -37,9 +37,6 @@ public struct GroupClient: Sendable {
         if case .refused(let reason) = outcome { throw RoomError(.refused, reason) }
     }
 
-    /// There is nothing to close between requests; kept for symmetry with ``connect(to:timeout:)``.
-    public func close() async {}
-
     private func ask(_ request: ControlRequest) async throws -> ControlReply {
         let address = address
         let timeout = timeout

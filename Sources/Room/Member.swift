@@ -42,6 +42,8 @@ actor Member {
         var hold: CachedFile?
     }
 
+    /// After the instant of a stop: what the card holds, and the fade, with room to spare.
+    private static let silenceMargin = Nanoseconds.milliseconds(250)
     /// How often the figures for the status are taken.
     private static let reportInterval = Duration.milliseconds(250)
     /// More jobs at once than a room ever has: fetch and prepare of a few items, and the link.
@@ -193,7 +195,9 @@ actor Member {
         case .apply(let commit):
             logger.debug("commit", metadata: ["commit": "\(commit)"])
             do {
-                try stage?.apply(commit)
+                for id in try stage?.apply(commit) ?? [] {
+                    start { await self.drop(id, afterwards: commit.change.instant) }
+                }
             } catch {
                 logger.error(
                     "cannot apply", metadata: ["commit": "\(commit)", "error": "\(error)"])
@@ -239,7 +243,9 @@ actor Member {
             finish(preparation, .ready(latency: stage.latency))
             for await notice in notices {
                 switch notice {
-                case .didPlayToEnd: receiveInput(.itemEnded(preparation.id))
+                case .didPlayToEnd:
+                    receiveInput(.itemEnded(preparation.id))
+                    stage.withdraw(preparation.id)
                 case .failedToPlayToEnd(let error):
                     logger.error("playing failed", metadata: ["error": "\(error)"])
                 case .playbackStalled: logger.warning("the decoder does not keep up")
@@ -254,6 +260,14 @@ actor Member {
 
     private func finish(_ preparation: Preparation, _ outcome: PrepareOutcome) {
         receiveInput(.prepared(preparation.id, outcome))
+    }
+
+    /// Gives a player back once it is silent.
+    private func drop(_ id: UInt64, afterwards instant: GroupInstant) async {
+        let silent = clock.cell.load().map.inverted(instant) + Self.silenceMargin
+        let wait = min(max(.zero, silent - HostClock.now()), .seconds(60))
+        try? await Task.sleep(for: .nanoseconds(wait.count))
+        stage?.dropEnded(id, at: instant)
     }
 
     // MARK: Figures
@@ -290,7 +304,7 @@ struct ClockFigures: Sendable {
     var deviation = Nanoseconds.zero
     var bound = Nanoseconds.zero
     var roundTrip: Nanoseconds?
-    /// Where the time stamps come from: "kernel", "user", "own".
+    /// Where the time stamps come from: "kernel", "kernel receive", "program", or "own".
     var stamps = ""
 }
 

@@ -30,6 +30,8 @@ final class Stage {
         let player: Player
         /// Given a line that is not a pause; set when the commit was applied.
         var sounds = false
+        /// Paused, or replaced by another: silent from this instant on, and then not needed.
+        var ends: GroupInstant?
     }
 
     private let output: PlayerOutput
@@ -114,7 +116,9 @@ final class Stage {
     }
 
     /// Puts a prepared player on its line, or pauses the one that sounds.
-    func apply(_ commit: Commit) throws {
+    ///
+    /// - Returns: players that fall silent at the commit's instant; see ``dropEnded(_:at:)``.
+    func apply(_ commit: Commit) throws -> [UInt64] {
         guard let part = parts[commit.id] else {
             throw RoomError(.protocolViolation, "no preparation \(commit.id) here")
         }
@@ -123,11 +127,24 @@ final class Stage {
         try part.player.setRate(
             commit.change.rate, time: time, atHostTime: commit.change.instant)
         parts[commit.id]?.sounds = !commit.isPause
-        guard !commit.following, !commit.isPause else { return }
+        parts[commit.id]?.ends = commit.isPause ? commit.change.instant : nil
+        // A pause is resumed by another preparation, which follows at once.
+        guard !commit.isPause else { return [commit.id] }
+        guard !commit.following else { return [] }
+        var ended: [UInt64] = []
         for (id, other) in parts where id != commit.id && other.sounds {
             try other.player.setRate(0, atHostTime: commit.change.instant)
             parts[id]?.sounds = false
+            parts[id]?.ends = commit.change.instant
+            ended.append(id)
         }
+        return ended
+    }
+
+    /// Gives back a player that has fallen silent at `instant`, unless it was started again: an
+    /// output has few voices.
+    func dropEnded(_ id: UInt64, at instant: GroupInstant) {
+        if parts[id]?.ends == instant { parts[id] = nil }
     }
 
     /// Gives a player back, ending it now if it sounds.

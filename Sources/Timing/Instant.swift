@@ -3,8 +3,8 @@ public enum LocalClock {}
 
 /// The line of time that all rooms of a group share.
 ///
-/// It starts as the first leader's local clock and every later leader continues it from its own
-/// estimate; nothing ever steps it.
+/// It is the leader's local clock, number for number; another leader has another one, told apart by
+/// the epoch of ``SharedClock``. Nothing ever steps it.
 public enum GroupClock {}
 
 /// A point in time on one named clock, in nanoseconds since that clock's own epoch.

@@ -22,10 +22,8 @@ struct ControlOptions: ParsableArguments {
             do {
                 try await client.perform(command)
             } catch {
-                await client.close()
                 throw error
             }
-            await client.close()
         }
     }
 

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Logging
 import Room
 
 /// `tutti follow`: a room without music of its own.
@@ -29,23 +28,10 @@ struct Follow: AsyncParsableCommand {
         }
         let logger = makeLogger(level: settings.logLevel)
         try await untilInterrupted(alsoWhenParentEnds: room.dieWithParent) {
-            let address = try await Self.address(settings, logger: logger)
-            try await FollowerNode(settings.nodeConfiguration(logger: logger), leader: address)
-                .run()
-        }
-    }
-
-    /// The address to follow; `nil` leaves the choice to the node.
-    ///
-    /// A leader that is chosen by name is waited for, since nobody said that it is there already.
-    private static func address(_ settings: Settings, logger: Logger) async throws -> HostPort? {
-        if let leader = settings.leader { return leader }
-        guard let group = settings.group else { return nil }
-        while true {
-            let leaders = try await Discovery.leaders(for: .milliseconds(500))
-            if let match = leaders.first(where: { $0.name == group }) { return match.address }
-            logger.info("no leader of this name yet", metadata: ["group": "\(group)"])
-            try Task.checkCancellation()
+            try await FollowerNode(
+                settings.nodeConfiguration(logger: logger), leader: settings.leader,
+                leaderName: settings.group
+            ).run()
         }
     }
 }

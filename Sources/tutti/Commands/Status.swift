@@ -42,10 +42,8 @@ struct Status: AsyncParsableCommand {
                     print(try await client.status())
                 }
             } catch {
-                await client.close()
                 throw error
             }
-            await client.close()
         }
     }
 

@@ -169,7 +169,6 @@ struct DemoRun {
     private func status(_ leader: HostPort) async throws -> GroupStatus {
         let client = try await GroupClient.connect(to: leader, timeout: .seconds(1))
         let status = try await client.status()
-        await client.close()
         return status
     }
 
@@ -179,7 +178,6 @@ struct DemoRun {
             return
         }
         try? await client.perform(.pause)
-        await client.close()
         try? await Task.sleep(for: .milliseconds(600))
     }
 

@@ -18,7 +18,7 @@ struct Settings: Equatable, Sendable {
     var bufferMilliseconds = 40
     var sampleRate = 48_000
     var realTimePriority = 50
-    var logLevel = Logger.Level.warning
+    var logLevel = Logger.Level.notice
 
     /// - Parameter sources: the first that has a key wins.
     /// - Throws: ``SettingsError`` for the first value that is not possible.
