@@ -5,7 +5,8 @@ public struct LeaderConfiguration: Equatable, Sendable {
     /// Shown to rooms and people.
     public var name: String
     public var queue: [AssetDescriptor]
-    /// The first start waits until this many rooms with an output are ready; 0 starts at once.
+    /// The first start waits until this many rooms with an output have answered, ready
+    /// or not; 0 starts at once.
     public var roomsToWaitFor: Int
     /// After the last item the first follows.
     public var loops: Bool

@@ -9,7 +9,8 @@ public import Timing
 /// computes the same line.
 @frozen
 public struct RateChange: Hashable, Sendable, BitwiseCopyable {
-    /// Rates a line may run at besides 0; the resampler of a room reaches no further.
+    /// Rates that messages may carry besides 0. A room may reach less far, and then says that it is
+    /// not ready.
     public static let rates = 0.25...4.0
 
     /// Frame of the item, at the item's sample rate.

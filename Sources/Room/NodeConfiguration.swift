@@ -16,7 +16,7 @@ public struct NodeConfiguration: Sendable {
     public var latencyOffset: Nanoseconds
     /// Whether to announce the room, and to look for leaders, with Avahi.
     public var usesAvahi: Bool
-    /// SCHED_FIFO priority of the output thread, 1 to 99; 0 asks for none.
+    /// SCHED_FIFO priority of the output and clock threads, 1 to 99; 0 asks for none.
     public var realTimePriority: Int
     /// What the sound card should hold, in milliseconds.
     public var bufferMilliseconds: Int

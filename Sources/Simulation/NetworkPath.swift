@@ -4,7 +4,7 @@ import Timing
 ///
 ///     delay = floor + regime + Γ(shape, scale) + contention + retries + queue + spike
 ///
-/// The figures follow the survey's models of paths (plausible, not recorded). What an estimator
+/// The figures are plausible, not recorded. What an estimator
 /// cannot know is the point of them: floors that change separately in both directions, and delays
 /// without any mass near the floor.
 struct PathShape: Sendable {

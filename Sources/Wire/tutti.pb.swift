@@ -12,7 +12,7 @@
 //
 // Every message on the control port is one `Envelope`, preceded by its length in bytes as a 32-bit
 // big-endian number. Clock packets are not here: they are fixed 64-byte datagrams
-// (TimePackets.swift), because they must be stamped, authenticated and answered within microseconds.
+// (TimePackets.swift), because they must be stamped and answered within microseconds.
 //
 // Reading is strict: `Messages+Wire.swift` turns these into the checked values of GroupControl and
 // refuses whatever is missing, too long or out of range. Numbers of fields are never used again.

@@ -5,7 +5,7 @@ import Testing
     let tree = SourceTree()
 
     @Test(arguments: Arrows.targets.map(\.name))
-    func `a target imports only what the design's arrows allow`(name: String) throws {
+    func `a target imports only what the arrows allow`(name: String) throws {
         let target = try #require(Arrows.targets.first { $0.name == name })
         let sources = try tree.sources(below: "Sources/\(name)")
         #expect(!sources.isEmpty, "Sources/\(name) is empty")
@@ -69,7 +69,7 @@ import Testing
         #expect(try tree.folders(below: "Sources") == Set(declared.map(\.name) + shims))
     }
 
-    @Test func `the manifest declares no arrow that the design does not have`() throws {
+    @Test func `the manifest declares no arrow that the table does not have`() throws {
         let own = Set(Arrows.targets.map(\.name))
         for (kind, name, text) in try tree.declarations() where own.contains(name) {
             guard kind != "testTarget",
@@ -78,7 +78,7 @@ import Testing
             let declared = Set(text.matches(of: /"([A-Za-z]+)"/).map { String($0.output.1) })
             #expect(
                 declared.intersection(own).subtracting([name]).isSubset(of: target.mayImport),
-                "\(name) declares more than the design allows")
+                "\(name) declares more than the table allows")
         }
     }
 

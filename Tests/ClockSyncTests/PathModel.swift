@@ -1,6 +1,6 @@
 import func Glibc.pow
 
-/// One-way delays of a kind of network, seconds; parameters are those of the reference's §1.5.
+/// One-way delays of a kind of network, seconds; plausible, not recorded.
 struct PathModel: Sendable {
     enum Kind: Sendable, CaseIterable {
         case symmetric, wired, wiredLoad, wifi, wifiBusy

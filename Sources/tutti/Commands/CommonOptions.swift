@@ -87,7 +87,7 @@ struct RoomOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "SCHED_FIFO priority of the output thread, 0: none (default: 50).",
+            "SCHED_FIFO priority of output and clock threads, 0: none (default: 50).",
             valueName: "0…99"))
     var realtimePriority: String?
 
