@@ -61,7 +61,7 @@ public final class FollowerNode: Sendable {
                 }
                 return Member.AssetFile(path: file.path, hold: file)
             },
-            uplink: { await Self.uplink($0, finder: finder, clock: clock, logger: logger) })
+            uplink: { await Self.uplink($0, $1, finder: finder, clock: clock, logger: logger) })
         let announcement = Announcement(
             session: configuration.usesAvahi ? session : nil, name: name)
         announcement.update(group: "")
@@ -97,7 +97,7 @@ public final class FollowerNode: Sendable {
     }
 
     private static func uplink(
-        _ member: Member, finder: LeaderFinder, clock: RemoteClock, logger: Logger
+        _ member: Member, _ attempt: Int, finder: LeaderFinder, clock: RemoteClock, logger: Logger
     ) async -> String {
         do {
             let address = try await finder.next()
@@ -106,16 +106,14 @@ public final class FollowerNode: Sendable {
             clock.setHost(address.host)
             return try await channel.executeThenClose { inbound, outbound in
                 let outbox = Outbox<RoomToLeader>()
+                channel.cut(after: outbox)
                 return try await withThrowingTaskGroup { group in
-                    group.addTask {
-                        for await message in outbox.messages {
-                            try await outbound.write(.toLeader(message))
-                        }
-                        outbound.finish()
-                    }
-                    await member.linkUp(outbox)
+                    group.addTask { try await channel.say(outbox, on: outbound) { .toLeader($0) } }
+                    await member.linkUp(outbox, attempt)
                     for try await envelope in inbound {
-                        if case .toRoom(let message) = envelope { await member.receive(message) }
+                        if case .toRoom(let message) = envelope {
+                            await member.receive(message, attempt)
+                        }
                     }
                     outbox.finish()
                     group.cancelAll()

@@ -178,7 +178,7 @@ public final class LeaderNode: Sendable {
                         next = try await envelopes.next()
                     }
                 case .toLeader(let hello):
-                    try await Self.serveRoom(hello, inbound: &envelopes, outbound, core)
+                    try await Self.serveRoom(hello, client, inbound: &envelopes, outbound, core)
                 case .toRoom, .reply:
                     break
                 }
@@ -198,17 +198,15 @@ public final class LeaderNode: Sendable {
     }
 
     private static func serveRoom(
-        _ hello: RoomToLeader, inbound: inout NIOAsyncChannelInboundStream<Envelope>.AsyncIterator,
+        _ hello: RoomToLeader, _ client: EnvelopeChannel,
+        inbound: inout NIOAsyncChannelInboundStream<Envelope>.AsyncIterator,
         _ outbound: NIOAsyncChannelOutboundWriter<Envelope>, _ core: LeaderCore
     ) async throws {
         let outbox = Outbox<LeaderToRoom>()
+        client.cut(after: outbox)
         let link = await core.open(outbox)
         await withThrowingTaskGroup { group in
-            group.addTask {
-                for await message in outbox.messages { try await outbound.write(.toRoom(message)) }
-                // The leader ended the link: so does the connection, and with it the reading.
-                outbound.finish()
-            }
+            group.addTask { try await client.say(outbox, on: outbound) { .toRoom($0) } }
             await core.receive(hello, from: link)
             do {
                 while case .toLeader(let message)? = try await inbound.next() {
@@ -230,7 +228,7 @@ public final class LeaderNode: Sendable {
             name: name, output: output, clock: OwnClock(epoch: epoch),
             logger: configuration.logger,
             fetch: { asset, _ in try library.file(of: asset) },
-            uplink: { member in
+            uplink: { member, attempt in
                 let toRoom = Outbox<LeaderToRoom>()
                 let toLeader = Outbox<RoomToLeader>()
                 let link = await core.open(toRoom)
@@ -241,8 +239,10 @@ public final class LeaderNode: Sendable {
                         }
                         await core.closed(link)
                     }
-                    await member.linkUp(toLeader)
-                    for await message in toRoom.messages { await member.receive(message) }
+                    await member.linkUp(toLeader, attempt)
+                    for await message in toRoom.messages {
+                        await member.receive(message, attempt)
+                    }
                     toLeader.finish()
                 }
                 return "the leader ended"

@@ -49,6 +49,31 @@ extension EnvelopeChannel {
     }
 }
 
+extension EnvelopeChannel {
+    /// How long what was said last may take to leave before the connection is cut: an end that
+    /// does not read would otherwise hold it for ever.
+    static var lastWordLimit: TimeAmount { .seconds(1) }
+
+    /// Says what is put into `outbox`; when that is finished, ends the connection, and with it the
+    /// reading.
+    func say<Message>(
+        _ outbox: Outbox<Message>, on outbound: NIOAsyncChannelOutboundWriter<Envelope>,
+        as envelope: (Message) -> Envelope
+    ) async throws {
+        for await message in outbox.messages { try await outbound.write(envelope(message)) }
+        // Only our half: bytes that we have not read would make the system throw away ours.
+        channel.close(mode: .output, promise: nil)
+    }
+
+    /// Cuts the connection soon after `outbox` is finished, whatever the other end does.
+    func cut(after outbox: Outbox<some Sendable>) {
+        let channel = channel
+        outbox.whenFinished {
+            channel.eventLoop.scheduleTask(in: Self.lastWordLimit) { channel.close(promise: nil) }
+        }
+    }
+}
+
 /// Connects to a leader's control service.
 ///
 /// - Throws: `RoomError` with code `unreachable` that names the address and the cause.

@@ -14,9 +14,9 @@ import Timing
 /// here; how the leader is reached is the `uplink`'s business, so that the leader's own room and a
 /// room on another machine are the same code.
 actor Member {
-    /// Makes a link to the leader: calls ``linkUp(_:)``, passes on what the leader says with
-    /// ``receive(_:)``, and returns, saying why, when the link has ended or cannot be made.
-    typealias Uplink = @Sendable (Member) async -> String
+    /// Makes a link to the leader: calls ``linkUp(_:_:)``, passes on what the leader says with
+    /// ``receive(_:_:)``, and returns, saying why, when the link has ended or cannot be made.
+    typealias Uplink = @Sendable (Member, _ attempt: Int) async -> String
 
     /// Where the room takes the group's time from.
     protocol ClockSource: Sendable {
@@ -59,6 +59,9 @@ actor Member {
 
     private var machine: RoomMachine
     private var outbox: Outbox<RoomToLeader>?
+    /// The attempt to connect that counts: what an older one still brings is not heard, least of
+    /// all its end.
+    private var attempt = 0
     private var welcome: Welcome?
     private var files: [ContentHash: AssetFile] = [:]
     private var dropouts = 0
@@ -134,19 +137,22 @@ actor Member {
     // MARK: Link
 
     /// The uplink reached the leader; `outbox` takes what this room says.
-    func linkUp(_ outbox: Outbox<RoomToLeader>) {
+    func linkUp(_ outbox: Outbox<RoomToLeader>, _ attempt: Int) {
+        guard attempt == self.attempt else { return outbox.finish() }
         self.outbox?.finish()
         self.outbox = outbox
         receiveInput(.connected)
     }
 
     /// Something the leader said.
-    func receive(_ message: LeaderToRoom) {
+    func receive(_ message: LeaderToRoom, _ attempt: Int) {
+        guard attempt == self.attempt else { return }
         logger.trace("from leader", metadata: ["message": "\(message)"])
         receiveInput(.received(message))
     }
 
-    private func linkDown(_ reason: String) {
+    private func linkDown(_ reason: String, _ attempt: Int) {
+        guard attempt == self.attempt else { return }
         outbox?.finish()
         outbox = nil
         receiveInput(.closed(reason: reason))
@@ -166,11 +172,14 @@ actor Member {
     private func perform(_ effect: RoomEffect) {
         switch effect {
         case .connect:
+            attempt += 1
+            let attempt = attempt
             start {
-                let reason = await self.uplink(self)
-                await self.linkDown(reason)
+                let reason = await self.uplink(self, attempt)
+                await self.linkDown(reason, attempt)
             }
         case .disconnect:
+            attempt += 1
             outbox?.finish()
             outbox = nil
         case .send(let message):

@@ -18,6 +18,12 @@ struct Outbox<Message: Sendable>: Sendable {
         if case .dropped = continuation.yield(message) { continuation.finish() }
     }
 
+    /// Calls `body` when the box is finished, by either end; to be set before there is anything in
+    /// it. What it holds may still be on its way then.
+    func whenFinished(_ body: @escaping @Sendable () -> Void) {
+        continuation.onTermination = { _ in body() }
+    }
+
     /// What was sent before still leaves; then the link ends.
     func finish() { continuation.finish() }
 }
