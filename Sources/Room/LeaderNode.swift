@@ -56,8 +56,11 @@ public final class LeaderNode: Sendable {
         let control = try await listenOnAllInterfaces(port: configuration.port) {
             EnvelopeChannel.wrap($0, limit: FrameDecoder.leaderLimit)
         }
+        // A leader that does not come to serve leaves no port taken.
+        defer { control.channel.close(promise: nil) }
         let port = control.channel.localAddress?.port ?? configuration.port
         let media = try await MediaService.open(port: 0, logger: logger)
+        defer { media.close() }
         for (asset, file) in library.assets { media.share(hash: asset.hash.hex, path: file.path) }
         let epoch = UInt64.random(in: 1 ... .max)
         let timeService = try openTimeService(

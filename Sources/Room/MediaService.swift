@@ -49,6 +49,9 @@ final class MediaService: Sendable {
 
     var port: Int { server.channel.localAddress?.port ?? 0 }
 
+    /// Gives the port back; ``run()`` does so itself when it ends.
+    func close() { server.channel.close(promise: nil) }
+
     /// Makes a local file available under its hash.
     func share(hash: String, path: String) { paths.withLock { $0[hash] = path } }
 

@@ -63,6 +63,22 @@ extension IntegrationTests {
         }
 
         @Test(.timeLimit(.minutes(1)))
+        func `a leader that cannot start gives its port back`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 1, seed: 36, as: "a.wav")
+                _ = try await group.lead([asset], output: .none).stop()
+                let nowhere = OutputSpecification.file(path: group.folder.path("no/such/a.wav"))
+                let leader = LeaderNode(
+                    group.configuration("leader", nowhere, port: group.address.port),
+                    assets: [asset], roomsToWaitFor: 1, loops: false)
+                let error = await #expect(throws: RoomError.self) { try await leader.run() }
+                #expect(error?.code == .noOutput)
+                #expect(leader.address == nil)
+                try await group.lead([asset], port: group.address.port, output: .none)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
         func `a closed port is unreachable, and the error names the address`() async throws {
             try await withGroup { group in
                 let asset = try group.folder.writeNoise(seconds: 1, seed: 34, as: "a.wav")
