@@ -2,6 +2,7 @@ import DeviceOutput
 import GroupControl
 import NIOCore
 import Room
+import Synchronization
 import Testing
 import Wire
 
@@ -68,6 +69,26 @@ extension IntegrationTests {
                     #expect(answer.readableBytes == 0)
                 }
             }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a leader that does not answer is left, and asked again on another connection`()
+            async throws
+        {
+            let taken = Mutex<[any Channel]>([])
+            let server = try await RawConnection.silentServer { channel in
+                taken.withLock { $0.append(channel) }
+            }
+            let address = HostPort(host: "127.0.0.1", port: server.localAddress?.port ?? 0)
+            try await withGroup { group in
+                group.follow("attic", of: address, output: .none)
+                try await until("asked again") { taken.withLock { $0.count == 2 } }
+                try await until("the first connection is closed") {
+                    taken.withLock { !$0[0].isActive }
+                }
+                #expect(taken.withLock { $0[1].isActive }, "its end is not taken for the second's")
+            }
+            try await server.close()
         }
 
         @Test(.timeLimit(.minutes(1)))

@@ -9,7 +9,10 @@ extension IntegrationTests {
     /// The media service as a room, a stranger and a hostile neighbour see it.
     @Suite struct Media {
         /// Larger than all socket buffers on the way together, so that a stalled reader stalls us.
-        static let contents = Data((0..<24_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
+        static let contents = {
+            let part = RandomBytes.make(count: 100_003, seed: 51)
+            return (0..<240).reduce(into: Data()) { data, _ in data.append(contentsOf: part) }
+        }()
         static let hash = String(repeating: "0a", count: 32)
 
         private func withService(
@@ -38,7 +41,7 @@ extension IntegrationTests {
                     let whole = try await connection.request("GET", path)
                     #expect(whole.status == 200)
                     #expect(whole.headers["accept-ranges"] == "bytes")
-                    #expect(whole.body.elementsEqual(Self.contents))
+                    #expect(whole.body == Self.contents)
 
                     let head = try await connection.request("HEAD", path)
                     #expect(head.status == 200)
@@ -52,7 +55,7 @@ extension IntegrationTests {
                         let part = try await connection.request(
                             "GET", path, headers: ["Range": header])
                         #expect(part.status == 206)
-                        #expect(part.body.elementsEqual(Self.contents[range]))
+                        #expect(part.body == Self.contents[range])
                         #expect(
                             part.headers["content-range"]
                                 == "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)")
@@ -132,7 +135,8 @@ extension IntegrationTests {
                 for seed in 1...8 as ClosedRange<UInt64> {
                     try await RawConnection.open(to: port) { connection in
                         try await connection.send(RandomBytes.make(count: 3_000, seed: seed))
-                        try await connection.send("\r\n\r\n".utf8)
+                        // It may be closed by now.
+                        try? await connection.send("\r\n\r\n".utf8)
                         _ = try await connection.readToEnd()
                     }
                 }

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOPosix
 import Testing
@@ -46,8 +47,14 @@ struct RawConnection {
     }
 
     /// Takes connections and says nothing.
-    static func silentServer() async throws -> any Channel {
+    static func silentServer(
+        taken: @escaping @Sendable (any Channel) -> Void = { _ in }
+    ) async throws -> any Channel {
         try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                taken(channel)
+                return channel.eventLoop.makeSucceededVoidFuture()
+            }
             .bind(host: "127.0.0.1", port: 0).get()
     }
 
@@ -58,7 +65,9 @@ struct RawConnection {
     /// Reads, whatever comes, until the other end has closed.
     mutating func readToEnd() async throws -> ByteBuffer {
         do {
-            while var more = try await inbound.next(isolation: #isolation) { received.writeBuffer(&more) }
+            while var more = try await inbound.next(isolation: #isolation) {
+                received.writeBuffer(&more)
+            }
         } catch is IOError {
             // A reset is an end, too.
         }
@@ -71,7 +80,7 @@ struct RawConnection {
         var status: Int
         /// Names in lower case.
         var headers: [String: String]
-        var body: [UInt8]
+        var body: Data
     }
 
     /// Sends a request and reads its response.
@@ -97,7 +106,7 @@ struct RawConnection {
         let status = try #require(Int(first.split(separator: " ")[1]))
         let count = hasBody ? try #require(headers["content-length"].flatMap { Int($0) }) : 0
         while received.readableBytes < count { try await readMore() }
-        let body = received.readBytes(length: count) ?? []
+        let body = Data(received.readBytes(length: count) ?? [])
         return Response(status: status, headers: headers, body: body)
     }
 

@@ -42,9 +42,10 @@ final class TestGroup: Sendable {
     /// Starts a room that follows the leader's address of this moment.
     @discardableResult
     func follow(
-        _ name: String, output: OutputSpecification = .virtual(VirtualCardOptions())
+        _ name: String, of leader: HostPort? = nil,
+        output: OutputSpecification = .virtual(VirtualCardOptions())
     ) -> RunningNode {
-        let node = FollowerNode(configuration(name, output), leader: address)
+        let node = FollowerNode(configuration(name, output), leader: leader ?? address)
         let running = RunningNode { try await node.run() }
         nodes.withLock { $0.append(running) }
         return running
@@ -59,7 +60,8 @@ final class TestGroup: Sendable {
         // The card holds more than a busy machine ever makes it wait.
         return NodeConfiguration(
             name: name, output: output, port: port, cacheFolder: folder.path("cache-\(name)"),
-            usesAvahi: false, realTimePriority: 0, bufferMilliseconds: 200, logger: logger)
+            usesAvahi: false, realTimePriority: 0, bufferMilliseconds: 200,
+            sampleRate: TemporaryFolder.sampleRate, logger: logger)
     }
 
     // MARK: As a person sees it
