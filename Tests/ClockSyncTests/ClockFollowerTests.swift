@@ -4,7 +4,8 @@ import Timing
 
 /// Whole exchanges in virtual time: follower, leader, two crystals, a network.
 @Suite struct ClockFollowerTests {
-    /// 99th percentile, µs: about twice what the algorithm reaches on these paths; for wifi twice what a plain dual hull of
+    /// 99th percentile, µs: about twice what the algorithm reaches on these paths; for wifi twice
+    /// what a plain dual hull of
     /// 48 s reaches on this very path (60 µs).
     static let gates: [(PathModel.Kind, Double)] = [
         (.wired, 6), (.wiredLoad, 8), (.wifi, 120), (.wifiBusy, 160),

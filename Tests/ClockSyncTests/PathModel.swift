@@ -42,7 +42,8 @@ struct PathModel: Sendable {
             return 50e-6 + (random.chance(0.5) ? 0 : random.exponential(200e-6))
         case .wired: return wire()
         case .normal:
-            return (0..<2).reduce(0) { sum, _ in sum + max(40e-6, 100e-6 + 20e-6 * random.normal()) }
+            return (0..<2).reduce(0) { sum, _ in sum + max(40e-6, 100e-6 + 20e-6 * random.normal())
+            }
         case .pareto:
             if random.chance(0.01) { return nil }
             var arrival = time
@@ -102,6 +103,7 @@ struct PathModel: Sendable {
 
     /// Kernel stamps: interrupt coalescing and the way through the driver.
     private mutating func stampJitter() -> Double {
-        [.symmetric, .normal, .pareto].contains(kind) ? 0 : 12e-6 * random.unit() + random.gamma(2, 1.5e-6)
+        [.symmetric, .normal, .pareto].contains(kind)
+            ? 0 : 12e-6 * random.unit() + random.gamma(2, 1.5e-6)
     }
 }
