@@ -6,7 +6,7 @@ let everywhere: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),  // SE-0335: `any` marks what costs an existential
     .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444: a file imports what it uses
-    .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409: imports do not leak into the API
+    .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409: imports stay out of the API
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),  // SE-0461: async stays on its caller
 ]
 
