@@ -54,7 +54,7 @@ public final class LeaderNode: Sendable {
         let library = try await AssetLibrary.open(
             locations, cache: configuration.openCache(), logger: logger)
         let control = try await listenOnAllInterfaces(port: configuration.port) {
-            EnvelopeChannel.wrap($0, limit: FrameDecoder.leaderLimit)
+            EnvelopeCodec.add(to: $0, limit: FrameDecoder.leaderLimit)
         }
         // A leader that does not come to serve leaves no port taken.
         defer { control.channel.close(promise: nil) }
@@ -145,7 +145,7 @@ public final class LeaderNode: Sendable {
     // MARK: Links
 
     private func serve(
-        _ control: NIOAsyncChannel<EnvelopeChannel, Never>, _ core: LeaderCore
+        _ control: NIOAsyncChannel<any Channel, Never>, _ core: LeaderCore
     ) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             try await control.executeThenClose { clients in
@@ -156,19 +156,20 @@ public final class LeaderNode: Sendable {
         }
     }
 
-    private func serve(_ client: EnvelopeChannel, _ core: LeaderCore) async {
+    private func serve(_ channel: any Channel, _ core: LeaderCore) async {
         let count = connections.add(1, ordering: .relaxed).newValue
         defer { connections.subtract(1, ordering: .relaxed) }
         guard count <= Self.connectionsMax else {
-            try? await client.channel.close()
+            try? await channel.close()
             return
         }
-        let remote = client.channel.remoteAddress.map { "\($0)" } ?? "?"
+        let remote = channel.remoteAddress.map { "\($0)" } ?? "?"
         // Whoever connects and says nothing is cut off; a room or client that spoke may stay.
-        let deadline = client.channel.eventLoop.scheduleTask(
+        let deadline = channel.eventLoop.scheduleTask(
             in: .nanoseconds(Self.firstWordLimit.wholeNanoseconds)
-        ) { client.channel.close(promise: nil) }
+        ) { channel.close(promise: nil) }
         do {
+            let client = try await channel.asyncChannel(of: EnvelopeChannel.self)
             try await client.executeThenClose { inbound, outbound in
                 var envelopes = inbound.makeAsyncIterator()
                 guard let first = try await envelopes.next() else { return }

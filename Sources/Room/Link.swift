@@ -18,6 +18,13 @@ final class EnvelopeCodec: ChannelDuplexHandler {
     /// - Parameter limit: longest message accepted, bytes.
     init(limit: Int) { decoder = FrameDecoder(limit: limit) }
 
+    static func add(to channel: any Channel, limit: Int) -> EventLoopFuture<any Channel> {
+        channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(EnvelopeCodec(limit: limit))
+            return channel
+        }
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let buffer = unwrapInboundIn(data)
         do {

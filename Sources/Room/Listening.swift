@@ -26,6 +26,23 @@ func listenOnAllInterfaces<Output: Sendable>(
     }
 }
 
+extension Channel {
+    /// Takes a connection that was accepted into use, and begins to read.
+    ///
+    /// Not before somebody serves it: an async channel that is accepted and then dropped, since
+    /// the service is ending, is a programming error to NIO and ends the process.
+    func asyncChannel<In: Sendable, Out: Sendable>(
+        of type: NIOAsyncChannel<In, Out>.Type
+    ) async throws -> NIOAsyncChannel<In, Out> {
+        try await eventLoop.submit {
+            guard self.isActive else { throw ChannelError.ioOnClosedChannel }
+            let channel = try NIOAsyncChannel<In, Out>(wrappingChannelSynchronously: self)
+            _ = self.setOption(.autoRead, value: true)
+            return channel
+        }.get()
+    }
+}
+
 /// A room that vanished without a word is noticed by its unacknowledged bytes after 5 s.
 let unacknowledgedLimitMilliseconds = 5_000
 
@@ -33,4 +50,5 @@ private func bootstrap() -> ServerBootstrap {
     ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+        .childChannelOption(.autoRead, value: false)
 }

@@ -11,7 +11,7 @@ import Glibc
 /// `GET /asset/HASH` with HASH the 64 lower-case hexadecimal digits of the SHA-256. Only what was
 /// shared with ``share(hash:path:)`` can be read, whatever the path of the request says.
 final class MediaService: Sendable {
-    typealias ServerChannel = NIOAsyncChannel<Connection, Never>
+    typealias ServerChannel = NIOAsyncChannel<any Channel, Never>
     typealias Connection = NIOAsyncChannel<
         HTTPServerRequestPart, HTTPPart<HTTPResponseHead, IOData>
     >
@@ -41,7 +41,7 @@ final class MediaService: Sendable {
                 try channel.pipeline.syncOperations.addHandler(
                     IdleStateHandler(allTimeout: idleLimit))
                 try channel.pipeline.syncOperations.addHandler(CloseWhenIdle())
-                return try Connection(wrappingChannelSynchronously: channel)
+                return channel
             }
         }
         return MediaService(server: server, logger: logger)
@@ -68,14 +68,15 @@ final class MediaService: Sendable {
         }
     }
 
-    private func serve(_ client: Connection) async {
+    private func serve(_ channel: any Channel) async {
         let count = connections.add(1, ordering: .relaxed).newValue
         defer { connections.subtract(1, ordering: .relaxed) }
         guard count <= Self.connectionsMax else {
-            try? await client.channel.close()
+            try? await channel.close()
             return
         }
         do {
+            let client = try await channel.asyncChannel(of: Connection.self)
             try await client.executeThenClose { inbound, outbound in
                 for try await part in inbound {
                     guard case .head(let request) = part else { continue }
