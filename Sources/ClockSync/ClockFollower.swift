@@ -2,14 +2,14 @@ public import Timing
 
 /// A room's side of the exchange: when to ask, and what to make of the answers.
 ///
-/// Schedule: when joining one request every 5 ms until the line is good enough to play by, then 40
+/// Schedule: when joining one request every 10 ms until the line is good enough to play by, then 40
 /// a second until 3 s, then 8 a second with ±20 % random spacing, so that no periodic disturbance
 /// stays hidden; 25 on a path that is seldom clean, 2 when idle. A burst of 16 on demand and after
 /// a silence; back-off to one a second while nobody answers.
 ///
 /// The kernel tells when a packet left only after it left: our own stamp arrives from the error
 /// queue, the leader's with its next reply. An exchange is held back until both are known or
-/// cannot come any more; in the joining burst that costs 5 ms.
+/// cannot come any more; in the joining burst that costs 10 ms.
 public struct ClockFollower: Sendable {
     public enum Effect: Equatable, Sendable {
         /// Send it now; `t1` is the instant given to the call that returned it.
@@ -19,7 +19,7 @@ public struct ClockFollower: Sendable {
     }
 
     public static let burstLength = 16
-    public static let burstSpacing = Nanoseconds.milliseconds(5)
+    public static let burstSpacing = Nanoseconds.milliseconds(10)
     static let joinSpacing = Nanoseconds.milliseconds(25)
     static let joinSpan = Nanoseconds.seconds(3)
     static let activeSpacing = Nanoseconds.milliseconds(125)

@@ -15,7 +15,7 @@ struct OutputLine: Equatable, Sendable {
     /// A line with a larger expected error is set anew for a while longer: a quarter of a sample at 48 kHz.
     static let goodError = 5e-6
     /// … but nobody waits longer than this for a path that is bad.
-    static let patience = Nanoseconds.milliseconds(800)
+    static let patience = Nanoseconds.milliseconds(1_000)
     /// A join inside a burst of delay: the line may be set anew within this age …
     static let youth = Nanoseconds.seconds(5)
     /// … when it is off by more than this.

@@ -42,7 +42,7 @@ public final class ClockClient: Sendable {
     ///   - seed: of sequence numbers and spacing; should differ from start to start.
     ///   - stored: ``storedSkew`` of an earlier session with this leader.
     ///   - publish: takes every new snapshot and how it came about; called on the clock thread up
-    ///     to 200 times a second, so it must not wait.
+    ///     to 100 times a second, so it must not wait.
     /// - Throws: only when there can be no thread.
     public static func start(
         host: String, port: Int, priority: Int, seed: UInt64, stored: StoredSkew = .unknown,
@@ -73,7 +73,7 @@ public final class ClockClient: Sendable {
         thread.join()
     }
 
-    /// 16 exchanges 5 ms apart from now on; before a scheduled start.
+    /// 16 exchanges 10 ms apart from now on; before a scheduled start.
     public func burst() {
         shared.state.withLock { $0.wantsBurst = true }
         shared.wakeUp.signal()

@@ -33,10 +33,10 @@ import Timing
         #expect(errors.microseconds(percentile: 0.95) < 40)
     }
 
-    @Test func `a joining room asks 200 times a second until its line is good, then 40 and 8`() {
+    @Test func `a joining room asks 100 times a second until its line is good, then 40 and 8`() {
         var world = ExchangeWorld(.wired, seed: 3)
         world.run(until: 0.25)
-        #expect(abs(world.sent - 50) <= 1)
+        #expect(abs(world.sent - 25) <= 1)
         world.run(until: 1)
         let settled = world.sent
         world.run(until: 3)
