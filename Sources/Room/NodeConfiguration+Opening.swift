@@ -34,6 +34,7 @@ extension NodeConfiguration {
             if case .denied(let reason) = scheduling {
                 logger.warning("no real-time priority", metadata: ["reason": "\(reason)"])
             }
+            thread.port.setRole(role)
             thread.port.setLatencyOffset(latencyOffset)
             return thread
         } catch {

@@ -1,5 +1,6 @@
 public import DeviceOutput
 public import Logging
+public import Playout
 public import Timing
 
 /// What a node needs to know before it starts; the command line fills it from flags and file.
@@ -7,6 +8,8 @@ public struct NodeConfiguration: Sendable {
     /// The room's name, as people see it and as Avahi announces it.
     public var name: String
     public var output: OutputSpecification
+    /// Which part of the assets sounds here.
+    public var role: ChannelRole
     /// TCP port of the control service and UDP port of the time service; 0 takes free ones.
     public var port: Int
     /// Folder of the assets fetched from the leader.
@@ -25,14 +28,16 @@ public struct NodeConfiguration: Sendable {
     public var logger: Logger
 
     public init(
-        name: String, output: OutputSpecification, port: Int = HostPort.defaultPort,
-        cacheFolder: String, cacheLimitBytes: Int64 = 2_000_000_000,
+        name: String, output: OutputSpecification, role: ChannelRole = .stereo,
+        port: Int = HostPort.defaultPort, cacheFolder: String,
+        cacheLimitBytes: Int64 = 2_000_000_000,
         latencyOffset: Nanoseconds = .zero, usesAvahi: Bool = true, realTimePriority: Int = 50,
         bufferMilliseconds: Int = 40, sampleRate: Int = 48_000,
         logger: Logger = Logger(label: "tutti")
     ) {
         self.name = name
         self.output = output
+        self.role = role
         self.port = port
         self.cacheFolder = cacheFolder
         self.cacheLimitBytes = cacheLimitBytes

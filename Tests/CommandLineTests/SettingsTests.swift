@@ -56,6 +56,15 @@ import Testing
         #expect(inFlag.isUsage)
     }
 
+    @Test(arguments: ["stereo", "left", "right", "mono"])
+    func `the part of the asset that sounds here has a name`(part: String) async throws {
+        let settings = try await Self.load(file: "channel: \(part)\n")
+        #expect("\(settings.channel)" == part)
+        let error = try await Self.complaint(flags: [.channel: part.uppercased()])
+        #expect(error.description.contains("--channel"))
+        #expect(error.description.contains("stereo, left, right or mono"))
+    }
+
     @Test(arguments: [
         "prot: 7430\n", "cache:\n  size: 5\n", "cache: 5\n", "Name: kitchen\n",
     ])

@@ -59,9 +59,16 @@ struct RoomOptions: ParsableArguments {
                 alsa[:PCM]     a sound card by its ALSA name: alsa, alsa:hw:1,0
                 virtual[:…]    a card without hardware: ppm=80,wander=0.3,record=PATH
                 file:PATH      a WAV file, written at the pace of a card
-                none           no sound; a leader can do without
+                none           no sound; for a leader only
                 """, valueName: "out"))
     var output: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "What sounds here: stereo, left, right or mono (default: stereo).",
+            discussion: "One side, or the mean of both, on every loudspeaker of this room.",
+            valueName: "part"))
+    var channel: String?
 
     @Option(
         help: ArgumentHelp(
@@ -112,6 +119,7 @@ struct RoomOptions: ParsableArguments {
         var flags: [SettingKey: String] = [:]
         flags[.name] = name
         flags[.output] = output
+        flags[.channel] = channel
         flags[.port] = port
         flags[.latencyOffset] = latencyOffsetUs
         flags[.buffer] = bufferMs

@@ -5,6 +5,7 @@
 enum SettingKey: String, CaseIterable, Sendable {
     case name
     case output
+    case channel
     case port
     case leader
     case group
@@ -37,6 +38,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         switch self {
         case .name: "1 to 64 printable characters"
         case .output: "alsa[:PCM], virtual[:ppm=…,wander=…,record=PATH], file:PATH or none"
+        case .channel: "stereo, left, right or mono"
         case .port: "a whole number from 0 (any free port) to 65535"
         case .leader: "HOST, HOST:PORT or [IPV6]:PORT"
         case .group: "the name of the leading room"

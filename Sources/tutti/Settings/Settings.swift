@@ -1,5 +1,6 @@
 import DeviceOutput
 import Logging
+import Playout
 import Room
 import Timing
 
@@ -7,6 +8,7 @@ import Timing
 struct Settings: Equatable, Sendable {
     var name: String
     var output = OutputSpecification.alsa(pcm: "default")
+    var channel = ChannelRole.stereo
     var port = HostPort.defaultPort
     var leader: HostPort?
     var group: String?
@@ -42,6 +44,7 @@ struct Settings: Equatable, Sendable {
         }
         try set(&name, .name) { Self.roomName($0) }
         try set(&output, .output) { try? OutputSpecification(parsing: $0) }
+        try set(&channel, .channel, Self.role)
         try set(&port, .port, number(0...65_535))
         try set(&leader, .leader) { try? HostPort(parsing: $0) }
         try set(&group, .group) { Self.roomName($0) }
@@ -64,9 +67,13 @@ struct Settings: Equatable, Sendable {
         }
     }
 
+    static func role(_ text: String) -> ChannelRole? {
+        ChannelRole.allCases.first { "\($0)" == text }
+    }
+
     func nodeConfiguration(logger: Logger) -> NodeConfiguration {
         NodeConfiguration(
-            name: name, output: output, port: port, cacheFolder: cacheFolder,
+            name: name, output: output, role: channel, port: port, cacheFolder: cacheFolder,
             cacheLimitBytes: Int64(cacheLimitMegabytes) * 1_000_000,
             latencyOffset: .microseconds(Int64(latencyOffsetMicroseconds)), usesAvahi: avahi,
             realTimePriority: realTimePriority, bufferMilliseconds: bufferMilliseconds,
