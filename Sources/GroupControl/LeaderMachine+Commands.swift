@@ -114,7 +114,7 @@ extension LeaderMachine {
         guard session.phase != .stopped, session.phase != .ended else { return nothingPlays }
         let index = pending?.index ?? session.index
         let asset = session.queue[index]
-        let last = max(0, asset.frameCount - Int64(asset.sampleRate) / Self.seekEndParts)
+        let last = max(0, asset.frameCount - Int64(asset.sampleRate) * Self.seekEndSeconds)
         let frame = min(max(Int64(saturating: seconds * Double(asset.sampleRate)), 0), last)
         move(to: index, frame: frame, at: now)
         return .accepted

@@ -148,8 +148,9 @@ extension LeaderMachine {
     /// How often all rooms may fail at an item before it is skipped.
     static let mostAttempts = 3
 
-    /// A seek goes no closer to the end than this part of a second, so that something is heard.
-    static let seekEndParts: Int64 = 10
+    /// A seek goes no closer to the end than this, seconds: something is heard, and the next item
+    /// can be prepared meanwhile.
+    static let seekEndSeconds: Int64 = 1
 }
 
 // MARK: Small steps

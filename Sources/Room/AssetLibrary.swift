@@ -58,7 +58,15 @@ struct AssetLibrary: Sendable {
         }
         let path = file.path
         let (info, print) = try await blocking { cancellation throws(MediaError) in
-            let source = try FFmpegSource(path, cancellation: cancellation)
+            let source: FFmpegSource
+            do throws(MediaError) {
+                source = try FFmpegSource(path, cancellation: cancellation)
+            } catch {
+                // The file of the cache means nothing to whoever gave the address.
+                var named = error
+                named.subject = location
+                throw named
+            }
             guard source.info.frameCount ?? 0 > 0 else {
                 throw MediaError(
                     .unsupported, operation: "open", subject: location,
@@ -69,8 +77,15 @@ struct AssetLibrary: Sendable {
         let descriptor = try AssetDescriptor(
             hash: ContentHash(bytes: print.hash), byteCount: print.byteCount,
             sampleRate: info.sampleRate, frameCount: info.frameCount ?? 0,
-            title: info.title, fileExtension: fileExtension(of: location))
+            title: isURL(location) && path.contains(info.title) ? name(of: location) : info.title,
+            fileExtension: fileExtension(of: location))
         return (descriptor, file)
+    }
+
+    /// The last part of an address, for want of a title.
+    static func name(of location: String) -> String {
+        let path = location.prefix { $0 != "?" && $0 != "#" }
+        return path.split(separator: "/").last.map(String.init) ?? location
     }
 
     static func isURL(_ location: String) -> Bool {

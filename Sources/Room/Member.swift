@@ -63,6 +63,7 @@ actor Member {
     /// all its end.
     private var attempt = 0
     private var welcome: Welcome?
+    private var failedBecause = ""
     private var files: [ContentHash: AssetFile] = [:]
     private var dropouts = 0
     private var starvedFrames: Int64 = 0
@@ -155,6 +156,11 @@ actor Member {
         guard attempt == self.attempt else { return }
         outbox?.finish()
         outbox = nil
+        // Said once, not at every attempt.
+        if welcome == nil, reason != failedBecause {
+            failedBecause = reason
+            logger.notice("no leader yet; trying again", metadata: ["reason": "\(reason)"])
+        }
         receiveInput(.closed(reason: reason))
     }
 
@@ -200,6 +206,7 @@ actor Member {
         case .prepare(let preparation):
             clock.burst()
             let file = files[preparation.asset.hash]
+            stage?.expect(preparation.id)
             start { await self.prepare(preparation, file) }
         case .apply(let commit):
             logger.debug("commit", metadata: ["commit": "\(commit)"])
@@ -219,6 +226,9 @@ actor Member {
             output?.port.setGain(settings.gain)
         case .state(let state):
             logger.trace("state", metadata: ["phase": "\(state.phase)"])
+            // What is not in the queue any more may leave the cache.
+            let queued = Set(state.queue.map(\.hash))
+            files = files.filter { queued.contains($0.key) }
         }
     }
 
@@ -261,6 +271,8 @@ actor Member {
                 case .itemStatusDidChange, .rateDidChange, .timeJumped: break
                 }
             }
+        } catch is CancellationError {
+            logger.debug("withdrawn", metadata: ["preparation": "\(preparation.id)"])
         } catch {
             logger.error("cannot prepare", metadata: ["error": "\(error)"])
             finish(preparation, .failed(reason: "\(error)"))

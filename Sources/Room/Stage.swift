@@ -37,6 +37,8 @@ final class Stage {
     private let output: PlayerOutput
     private let logger: Logger
     private var parts: [UInt64: Part] = [:]
+    /// Preparations that were asked for and not withdrawn since; a withdrawal may overtake the work.
+    private var wanted: Set<UInt64> = []
 
     init(port: OutputPort, logger: Logger) {
         output = PlayerOutput(port: port, now: { HostClock.now() })
@@ -46,13 +48,18 @@ final class Stage {
     /// How long before an instant a commit must be applied for the instant to be met exactly.
     var latency: Nanoseconds { output.latency }
 
+    /// A preparation was asked for; ``prepare(_:path:clock:)`` follows.
+    func expect(_ id: UInt64) { wanted.insert(id) }
+
     /// Opens, seeks and decodes ahead.
     ///
     /// - Returns: what the player says until it is withdrawn or has ended.
-    /// - Throws: `PlaybackError` saying why the item cannot be played here.
+    /// - Throws: `PlaybackError` saying why the item cannot be played here; `CancellationError` when
+    ///   the preparation was withdrawn.
     func prepare(
         _ preparation: Preparation, path: String, clock: ClockCell
     ) async throws -> AsyncStream<PlayerNotice> {
+        try checkWanted(preparation.id)
         let asset = Asset(
             location: path,
             opener: MediaOpener { location throws(MediaError) in try FFmpegSource(location) })
@@ -65,7 +72,7 @@ final class Stage {
         do {
             try await item.ready()
             try check(item, against: preparation.asset)
-            try await settles(clock)
+            try await settles(clock, for: preparation.id)
             var frame = Double(preparation.itemFrame)
             if let change = preparation.change {
                 let soon = clock.load().map(HostClock.now() + Self.joinLead)
@@ -78,6 +85,7 @@ final class Stage {
             guard try await player.preroll(atRate: preparation.rate, time: time) else {
                 throw CancellationError()
             }
+            try checkWanted(preparation.id)
         } catch {
             withdraw(preparation.id)
             throw error
@@ -90,13 +98,19 @@ final class Stage {
     ///
     /// A card that cannot say where it is settles by itself within a second. When the wait was in
     /// vain the room prepares all the same, and says ready once there is a clock.
-    private func settles(_ clock: ClockCell) async throws {
+    private func settles(_ clock: ClockCell, for id: UInt64) async throws {
         let deadline = HostClock.now() + Self.settlingLimit
         while !isKnown(clock.load().quality) || !output.port.report.cardSettled,
             HostClock.now() < deadline
         {
             try await Task.sleep(for: .milliseconds(10))
+            try checkWanted(id)
         }
+        try checkWanted(id)
+    }
+
+    private func checkWanted(_ id: UInt64) throws(CancellationError) {
+        if !wanted.contains(id) { throw CancellationError() }
     }
 
     private func isKnown(_ quality: SharedClock.Quality) -> Bool {
@@ -144,13 +158,20 @@ final class Stage {
     /// Gives back a player that has fallen silent at `instant`, unless it was started again: an
     /// output has few voices.
     func dropEnded(_ id: UInt64, at instant: GroupInstant) {
-        if parts[id]?.ends == instant { parts[id] = nil }
+        if parts[id]?.ends == instant { withdraw(id) }
     }
 
     /// Gives a player back, ending it now if it sounds.
-    func withdraw(_ id: UInt64) { parts[id] = nil }
+    func withdraw(_ id: UInt64) {
+        wanted.remove(id)
+        // A preroll under way holds the player; it ends now.
+        parts.removeValue(forKey: id)?.player.cancelPendingPrerolls()
+    }
 
-    func withdrawAll() { parts = [:] }
+    func withdrawAll() {
+        for id in Array(parts.keys) { withdraw(id) }
+        wanted = []
+    }
 
     /// Of the player that sounds.
     var figures: VoiceFigures {

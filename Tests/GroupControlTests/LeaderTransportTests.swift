@@ -100,10 +100,10 @@ import Timing
         #expect(stage.commits(1).last?.change.itemFrame == 1_323_000)
     }
 
-    /// The far edge is a tenth of a second before the end: 60 × 44 100 − 4 410.
+    /// The far edge is a second before the end: 60 × 44 100 − 44 100.
     @Test(arguments: [-5, 1e9, 59.99])
     func `a seek outside of the item goes to its edge`(seconds: Double) {
-        let frame: Int64 = seconds < 0 ? 0 : 2_641_590
+        let frame: Int64 = seconds < 0 ? 0 : 2_601_900
         var stage = Stage.playing()
         stage.command(.seek(seconds: seconds))
         #expect(stage.preparations(1).last?.itemFrame == frame)
