@@ -1,4 +1,5 @@
 import ArgumentParser
+import DeviceOutput
 import Room
 
 /// `tutti follow`: a room without music of its own.
@@ -25,6 +26,10 @@ struct Follow: AsyncParsableCommand {
         if settings.leader == nil && !settings.avahi {
             throw ValidationError(
                 "Without Avahi the leader must be given: --leader HOST:PORT")
+        }
+        guard settings.output != .none else {
+            throw ValidationError(
+                "A follower needs an output to play on, not none: --output alsa, virtual or file:PATH")
         }
         let logger = makeLogger(level: settings.logLevel)
         try await untilInterrupted(alsoWhenParentEnds: room.dieWithParent) {
