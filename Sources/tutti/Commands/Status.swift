@@ -35,48 +35,49 @@ struct Status: AsyncParsableCommand {
     func run() async throws {
         try await untilInterrupted {
             let client = try await options.connect()
-            do {
-                if watch {
-                    try await show(client)
-                } else {
-                    print(try await client.status())
-                }
-            } catch {
-                throw error
+            if watch {
+                try await show(client)
+            } else {
+                print(try await client.status())
             }
         }
     }
 
-    private func print(_ status: GroupStatus) {
+    /// - Returns: false when nobody reads any more.
+    @discardableResult
+    private func print(_ status: GroupStatus) -> Bool {
         let terminal = Terminal.output
         if json {
-            terminal.write(jsonText(status, pretty: !watch) + "\n")
+            return terminal.write(jsonText(status, pretty: !watch) + "\n")
         } else {
             let view = StatusView(
                 status: status, width: terminal.isInteractive ? terminal.width : Self.plainWidth,
                 showsColour: terminal.showsColour)
-            terminal.write(view.lines.joined(separator: "\n") + "\n")
+            return terminal.write(view.lines.joined(separator: "\n") + "\n")
         }
     }
 
     /// A pipe has no width: wide enough that nothing is left out.
     private static let plainWidth = 200
 
+    /// Until Ctrl-C, or until whoever read along is gone: `tutti status --watch | head -1`.
     private func show(_ client: GroupClient) async throws {
         var screen = LiveScreen(.output)
         defer { screen.close() }
         while true {
             let status = try await client.status()
-            if json {
-                print(status)
-            } else if screen.isLive {
-                screen.draw(
-                    StatusView(
-                        status: status, width: screen.width, showsColour: screen.showsColour
-                    ).lines)
-            } else {
-                screen.note(Self.plainLine(status))
-            }
+            let isRead =
+                if json {
+                    print(status)
+                } else if screen.isLive {
+                    screen.draw(
+                        StatusView(
+                            status: status, width: screen.width, showsColour: screen.showsColour
+                        ).lines)
+                } else {
+                    screen.note(Self.plainLine(status))
+                }
+            guard isRead else { return }
             try await Task.sleep(for: screen.isLive && !json ? .milliseconds(250) : .seconds(1))
         }
     }

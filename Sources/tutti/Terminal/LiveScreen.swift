@@ -15,8 +15,11 @@ struct LiveScreen {
     var showsColour: Bool { terminal.showsColour }
 
     /// Replaces the last frame; lines are cut to the terminal, so that none wraps.
-    mutating func draw(_ lines: [String]) {
-        guard terminal.isInteractive else { return }
+    ///
+    /// - Returns: false when nobody reads any more.
+    @discardableResult
+    mutating func draw(_ lines: [String]) -> Bool {
+        guard terminal.isInteractive else { return true }
         var text = isOpen ? "" : Self.hideCursor
         isOpen = true
         if linesDrawn > 0 { text += "\u{1B}[\(linesDrawn)A" }
@@ -28,14 +31,17 @@ struct LiveScreen {
         }
         text += "\u{1B}[J"
         linesDrawn = min(lines.count, room)
-        terminal.write(text)
+        return terminal.write(text)
     }
 
     /// A line that stays, above the frames to come.
-    mutating func note(_ line: String) {
+    ///
+    /// - Returns: false when nobody reads any more.
+    @discardableResult
+    mutating func note(_ line: String) -> Bool {
         if linesDrawn > 0 { terminal.write("\u{1B}[\(linesDrawn)A\r\u{1B}[J") }
         linesDrawn = 0
-        terminal.write(line + "\n")
+        return terminal.write(line + "\n")
     }
 
     /// Shows the cursor again; the last frame stays.

@@ -35,16 +35,20 @@ struct Terminal: Sendable {
     }
 
     /// Writes all of `text`; a reader that went away is no error of ours.
-    func write(_ text: String) {
+    ///
+    /// - Returns: false when nobody reads any more, so that whatever goes on for ever can end.
+    @discardableResult
+    func write(_ text: String) -> Bool {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count > 0 {
                 bytes = bytes.dropFirst(count)
             } else if errno != EINTR {
-                return
+                return false
             }
         }
+        return true
     }
 }
 
