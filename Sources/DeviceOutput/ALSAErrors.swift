@@ -80,7 +80,7 @@ enum ALSAFailure {
         let names = ALSADevice.availablePCMs().map(\.name)
         if names.isEmpty {
             return "ALSA lists none on this machine; "
-                + "without a card play on virtual: or file:PATH"
+                + "without a card play on virtual or file:PATH"
         }
         let more = names.count > namesInError ? ", …" : ""
         return "There are: " + names.prefix(namesInError).joined(separator: ", ") + more
