@@ -2,27 +2,48 @@ import NIOCore
 import NIOPosix
 
 #if canImport(Glibc)
+import let Glibc.EACCES
 import let Glibc.EADDRINUSE
 #endif
 
 /// Listens for TCP on the IPv6 wildcard, which takes IPv4 too, or on IPv4 where there is no IPv6.
 ///
 /// - Parameter port: 0 takes a free one.
-/// - Throws: `RoomError` with code `portTaken`, or what the system said.
+/// - Throws: `RoomError` with code `portTaken` that says whose the port is, or what the system said.
 func listenOnAllInterfaces<Output: Sendable>(
     port: Int, childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
 ) async throws -> NIOAsyncChannel<Output, Never> {
     do {
         return try await bootstrap().bind(
             host: "::", port: port, childChannelInitializer: childChannelInitializer)
-    } catch let error as IOError where error.errnoCode == EADDRINUSE {
-        throw RoomError(
+    } catch let error as IOError {
+        if let error = listeningError(error.errnoCode, port: port) { throw error }
+    }
+    do {
+        return try await bootstrap().bind(
+            host: "0.0.0.0", port: port, childChannelInitializer: childChannelInitializer)
+    } catch let error as IOError {
+        throw listeningError(error.errnoCode, port: port)
+            ?? RoomError(.portTaken, "TCP port \(port) cannot be listened on: \(error)")
+    }
+}
+
+/// What the IPv4 wildcard would not do better.
+///
+/// - Returns: `nil` for what may be the lack of IPv6.
+func listeningError(_ code: CInt, port: Int) -> RoomError? {
+    switch code {
+    case EADDRINUSE:
+        RoomError(
             .portTaken,
             "TCP port \(port) is taken, perhaps by another leader on this machine: stop it, or choose another port with --port (0 takes a free one)"
         )
-    } catch is IOError {
-        return try await bootstrap().bind(
-            host: "0.0.0.0", port: port, childChannelInitializer: childChannelInitializer)
+    case EACCES:
+        RoomError(
+            .portTaken,
+            "TCP port \(port) is not for ordinary users: choose one from 1024 on with --port (0 takes a free one)"
+        )
+    default: nil
     }
 }
 
