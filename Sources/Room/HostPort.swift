@@ -28,7 +28,9 @@ public struct HostPort: Hashable, Sendable, CustomStringConvertible {
         } else {
             host = text[...]
         }
-        guard !host.isEmpty, !host.contains(where: \.isWhitespace) else { throw .badAddress(text) }
+        guard !host.isEmpty, !host.contains(where: { $0.isWhitespace || "[]".contains($0) }) else {
+            throw .badAddress(text)
+        }
         self.host = String(host)
         self.port = Self.defaultPort
         if let port {

@@ -13,7 +13,10 @@ struct HostPortTests {
         #expect(try HostPort(parsing: text) == HostPort(host: host, port: port))
     }
 
-    @Test(arguments: ["", ":80", "host:", "host:0", "host:65536", "host:http", "[::1]x", "a b"])
+    @Test(arguments: [
+        "", ":80", "host:", "host:0", "host:65536", "host:http", "[::1]x", "a b", "[::1", "::1]",
+        "[host:80", "[[::1]]:80",
+    ])
     func `text that is no address is refused and quoted`(text: String) {
         let error = #expect(throws: RoomError.self) { try HostPort(parsing: text) }
         #expect(error?.code == .badAddress)
