@@ -56,6 +56,14 @@ import Testing
         #expect(inFlag.isUsage)
     }
 
+    @Test func `an impossible value is an error even where a flag wins over it`() async throws {
+        let error = try await Self.complaint(
+            flags: [.port: "1001"], environment: ["TUTTI_PORT": "1002"], file: "port: 70000\n")
+        #expect(error.description.contains(".yaml: key port: \"70000\""))
+        #expect(error.description.contains("0 (any free port) to 65535"))
+        #expect(!error.isUsage)
+    }
+
     @Test(arguments: ["stereo", "left", "right", "mono"])
     func `the part of the asset that sounds here has a name`(part: String) async throws {
         let settings = try await Self.load(file: "channel: \(part)\n")

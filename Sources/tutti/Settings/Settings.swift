@@ -22,7 +22,7 @@ struct Settings: Equatable, Sendable {
     var realTimePriority = 50
     var logLevel = Logger.Level.notice
 
-    /// - Parameter sources: the first that has a key wins.
+    /// - Parameter sources: the first that has a key wins; what it hides must be possible too.
     /// - Throws: ``SettingsError`` for the first value that is not possible.
     init(
         sources: [SettingSource], hostName: String, cacheFolder: String
@@ -32,12 +32,13 @@ struct Settings: Equatable, Sendable {
         func set<Value>(
             _ value: inout Value, _ key: SettingKey, _ parse: (String) -> Value?
         ) throws(SettingsError) {
+            var winner: Value?
             for source in sources {
                 guard let (text, place) = try source.text(key) else { continue }
                 guard let parsed = parse(text) else { throw .impossible(place, key, text) }
-                value = parsed
-                return
+                winner = winner ?? parsed
             }
+            if let winner { value = winner }
         }
         func number(_ range: ClosedRange<Int>) -> (String) -> Int? {
             { text in Int(text).flatMap { range.contains($0) ? $0 : nil } }
