@@ -54,6 +54,33 @@ extension IntegrationTests {
             }
         }
 
+        /// Far more than an output has voices: each has to come back.
+        @Test(.timeLimit(.minutes(1)))
+        func `after many pauses and hurried seeks the last command wins`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 9, as: "a.wav")
+                try await group.lead([asset])
+                try await group.untilPlaying(["leader"])
+                for _ in 0..<6 {
+                    try await group.perform(.pause)
+                    try await group.perform(.play)
+                    try await group.untilPlaying(["leader"])
+                }
+                try await withThrowingTaskGroup { seeks in
+                    for second in 1...24 {
+                        seeks.addTask {
+                            try await group.perform(.seek(seconds: Double(second)))
+                        }
+                    }
+                    try await seeks.waitForAll()
+                }
+                try await group.perform(.seek(seconds: 40))
+                try await group.untilStatus("plays from the last place") {
+                    $0.positionSeconds > 40.2 && $0.rooms.allSatisfy { $0.state == .playing }
+                }
+            }
+        }
+
         @Test(.timeLimit(.minutes(1)))
         func `volume is set in one room or in all, and kept for a room that comes later`()
             async throws
