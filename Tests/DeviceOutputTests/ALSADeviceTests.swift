@@ -10,9 +10,7 @@ import Timing
 enum SilentCards {
     /// Sets ALSA_CONFIG_PATH for the whole process, once, before ALSA is used.
     static let folder: URL = {
-        let folder = FileManager.default.temporaryDirectory
-            .appendingPathComponent("tutti-alsa-\(getpid())")
-        try! FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let folder = TestFolder.url
         let text = """
             pcm.hole { type null hint { show on description "swallows all" } }
             pcm.tape { type file slave.pcm hole file "\(folder.path)/tape.raw" format "raw" }

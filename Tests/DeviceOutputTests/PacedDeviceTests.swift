@@ -9,8 +9,7 @@ import Timing
 
 @Suite(.timeLimit(.minutes(1))) struct PacedDeviceTests {
     static func path(_ name: String) -> String {
-        FileManager.default.temporaryDirectory
-            .appendingPathComponent("tutti-\(getpid())-\(name)").path
+        TestFolder.url.appendingPathComponent(name).path
     }
 
     /// Long enough that a busy machine does not starve the card by chance.
