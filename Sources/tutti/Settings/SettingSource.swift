@@ -73,6 +73,9 @@ struct SettingSource: Sendable {
         } catch let error as SettingsError {
             throw error
         } catch {
+            guard FileManager.default.contents(atPath: path) != nil else {
+                throw SettingsError("\(path): is no file that can be read as settings")
+            }
             if Self.holdsNothing(path) { return .empty }
             let reason = "\(error)".split(whereSeparator: \.isNewline).joined(separator: " ")
             throw SettingsError("\(path): not a YAML file of \"key: value\" lines (\(reason))")
