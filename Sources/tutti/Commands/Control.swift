@@ -54,8 +54,14 @@ struct ControlOptions: ParsableArguments {
     static func choose(
         _ leaders: [DiscoveredRoom], group: String?
     ) throws(CommandError) -> DiscoveredRoom? {
-        if let group { return leaders.first { $0.name == group } }
+        let leaders = leaders.filter { group == nil || $0.name == group }
         guard leaders.count > 1 else { return leaders.first }
+        if let group {
+            let addresses = leaders.map { "\($0.address)" }.joined(separator: ", ")
+            throw CommandError(
+                "\(leaders.count) leaders are named \"\(group)\": \(addresses); choose one with --leader HOST:PORT"
+            )
+        }
         let names = leaders.map { "\"\($0.name)\" (\($0.address))" }.joined(separator: ", ")
         throw CommandError(
             "\(leaders.count) leaders answer: \(names); choose one with --group ROOM or --leader HOST:PORT"
