@@ -126,7 +126,7 @@ struct Rooms: AsyncParsableCommand {
 
     func run() async throws {
         try await untilInterrupted {
-            let rooms = try await Discovery.rooms(for: .milliseconds(Int(seconds * 1000)))
+            let rooms = try await find()
             if json {
                 Terminal.output.write(jsonText(rooms.map(Line.init), pretty: true) + "\n")
             } else if rooms.isEmpty {
@@ -148,6 +148,17 @@ struct Rooms: AsyncParsableCommand {
                 let width = terminal.isInteractive ? terminal.width : 200
                 terminal.write(table.lines(width: width).joined(separator: "\n") + "\n")
             }
+        }
+    }
+
+    /// Here Avahi is the only way: there is no address to give instead.
+    private func find() async throws -> [DiscoveredRoom] {
+        do {
+            return try await Discovery.rooms(for: .milliseconds(Int(seconds * 1000)))
+        } catch let error as RoomError where error.code == .noDiscovery {
+            throw CommandError(
+                "rooms are listed by Avahi, and avahi-daemon does not answer: start it (systemctl start avahi-daemon), or ask a leader whose address you know: tutti status --leader HOST:PORT"
+            )
         }
     }
 
