@@ -29,7 +29,8 @@ struct Follow: AsyncParsableCommand {
         }
         guard settings.output != .none else {
             throw ValidationError(
-                "A follower needs an output to play on, not none: --output alsa, virtual or file:PATH")
+                "A follower needs an output to play on, not none: --output alsa, virtual or file:PATH"
+            )
         }
         let logger = makeLogger(level: settings.logLevel)
         try await untilInterrupted(alsoWhenParentEnds: room.dieWithParent) {
