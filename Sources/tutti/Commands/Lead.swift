@@ -13,7 +13,7 @@ struct Lead: AsyncParsableCommand {
             Examples:
               tutti lead song.flac
               tutti lead a.mp3 b.opus --name kitchen --wait-for 3
-              tutti lead http://radio.example/x.flac --output none --wait-for 2
+              tutti lead http://nas.local/x.flac --output none --wait-for 2
               tutti lead song.wav --output alsa:hw:1,0 --loop
             """)
 
@@ -23,6 +23,7 @@ struct Lead: AsyncParsableCommand {
     var assets: [String] = []
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("Start when this many rooms are ready (default: 1).", valueName: "n"))
     var waitFor: String?
 
@@ -31,6 +32,13 @@ struct Lead: AsyncParsableCommand {
 
     @OptionGroup(title: "Room") var room: RoomOptions
     @OptionGroup(title: "Settings") var common: CommonOptions
+
+    func validate() throws {
+        guard !assets.contains("") else {
+            throw ValidationError(
+                "An asset without a name: write the path of a file, or an http URL")
+        }
+    }
 
     func run() async throws {
         var flags = room.flags + common.flags
