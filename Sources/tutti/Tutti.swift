@@ -36,6 +36,22 @@ struct Tutti: AsyncParsableCommand {
     )
 }
 
+/// What is wrong with `tutti seek -1`, where ArgumentParser sees an unknown flag and misses a value.
+///
+/// - Returns: `nil` when that is not it.
+func negativeNumber(in arguments: [String]) -> String? {
+    guard arguments.count > 2,
+        let number = arguments.dropFirst(2).first(where: {
+            $0.hasPrefix("-") && $0.dropFirst().first?.isNumber == true
+        })
+    else { return nil }
+    return switch arguments[1] {
+    case "seek": "\"\(number)\" is no time: write tutti seek TIME, from 0 on"
+    case "volume": "\"\(number)\" is no volume: write tutti volume [ROOM] 0…100"
+    default: nil
+    }
+}
+
 /// Runs the command and turns what it throws into one sentence and an exit status.
 ///
 /// ArgumentParser's own `main` prints any error with Swift's description of it; a person needs
@@ -47,6 +63,9 @@ enum Program {
         do {
             command = try Tutti.parseAsRoot()
         } catch {
+            if let complaint = negativeNumber(in: CommandLine.arguments) {
+                refuse(complaint)
+            }
             Tutti.exit(withError: error)
         }
         do {
@@ -60,7 +79,7 @@ enum Program {
         } catch let error as ExitCode {
             Tutti.exit(withError: error)
         } catch let error as ValidationError {
-            Tutti.exit(withError: error)
+            refuse(error.message)
         } catch let error as CleanExit {
             Tutti.exit(withError: error)
         } catch  where error.isRequestForHelp {
@@ -70,5 +89,11 @@ enum Program {
             let isUsage = (error as? SettingsError)?.isUsage ?? false
             Tutti.exit(withError: isUsage ? ExitCode.validationFailure : ExitCode.failure)
         }
+    }
+
+    /// The command line makes no sense. ArgumentParser would add the usage of the root command.
+    private static func refuse(_ complaint: String) -> Never {
+        Terminal.error.write("tutti: \(complaint)\n")
+        Tutti.exit(withError: ExitCode.validationFailure)
     }
 }

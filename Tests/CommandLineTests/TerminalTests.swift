@@ -21,6 +21,18 @@ import Testing
     }
 
     @Test(arguments: [
+        (["tutti", "seek", "-1"], "TIME, from 0 on"),
+        (["tutti", "volume", "kitchen", "-5"], "\"-5\" is no volume"),
+        (["tutti", "volume", "--leader", "-"], nil), (["tutti", "play", "-1"], nil),
+        (["tutti"], nil),
+    ])
+    func `a negative number is answered with the range`(arguments: [String], text: String?) {
+        let complaint = negativeNumber(in: arguments)
+        #expect((complaint != nil) == (text != nil))
+        #expect(complaint?.contains(text ?? "") != false)
+    }
+
+    @Test(arguments: [
         (0, "0:00.0"), (83.45, "1:23.4"), (3_723.99, "1:02:03.9"), (-4, "0:00.0"),
     ])
     func `a position is shown as it is typed`(seconds: Double, text: String) {

@@ -47,6 +47,8 @@ struct LeaderOptions: ParsableArguments {
 }
 
 /// Options of a room: what it is called and what it sounds on.
+///
+/// Numbers are taken as they stand, so that -500 is a value and no flag.
 struct RoomOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("Name of this room (default: the host's name).", valueName: "room"))
@@ -71,12 +73,14 @@ struct RoomOptions: ParsableArguments {
     var channel: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Control (TCP) and clock (UDP) port of a leader; 0: any (default: 7430).",
             valueName: "port"))
     var port: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "How much later the sound leaves what hangs on this output, in µs (default: 0).",
             discussion: "Amplifiers and DSPs delay; the room plays earlier by this much.",
@@ -84,15 +88,18 @@ struct RoomOptions: ParsableArguments {
     var latencyOffsetUs: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("What the sound card should hold (default: 40).", valueName: "ms"))
     var bufferMs: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Frames per second that the card is asked for (default: 48000).", valueName: "hz"))
     var sampleRate: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "SCHED_FIFO priority of output and clock threads, 0: none (default: 50).",
             valueName: "0…99"))
@@ -105,6 +112,7 @@ struct RoomOptions: ParsableArguments {
     var cacheFolder: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "The most that this folder may hold (default: 2000).", valueName: "megabytes"))
     var cacheLimitMb: String?
