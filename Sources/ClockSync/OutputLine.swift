@@ -65,7 +65,8 @@ struct OutputLine: Equatable, Sendable {
     ) {
         let age = max(0, (now - startedAt).seconds)
         let edge = Self.edge(deviation, excess)
-        let slow = 1.5 * min(max(error / 3e-6, 0.5), 8)
+        // A young line has no steadiness to lose yet: its estimate gets better as fast as it ages.
+        let slow = min(1.5 * min(max(error / 3e-6, 0.5), 8), 1 + age / 2)
         let inside = min(90, 1 + 2 * age)
         let limit = edge.magnitude > Self.farOff ? Self.farLimit : Self.limit
         let wanted = edge / slow + (deviation - edge) / max(inside, slow)
