@@ -20,15 +20,20 @@ final class CardRecorder: CardSink {
     private let events = CommandRing<CardEvent>(capacity: 1024)
     private let lost = LatestValue<Int64>(0)
 
-    init(path: String, format: OutputFormat, options: VirtualCardOptions) throws(OutputError) {
-        let times = try RecordFile(path + ".times")
+    /// - Parameter onFailure: called once for each of the files that cannot be written any more.
+    init(
+        path: String, format: OutputFormat, options: VirtualCardOptions,
+        onFailure: (@Sendable (OutputError) -> Void)? = nil
+    ) throws(OutputError) {
+        let times = try RecordFile(path + ".times", onFailure: onFailure)
         times.write(
             "TUTTI-CARD 1 rate=\(format.sampleRate) channels=\(format.channelCount) "
                 + "ppm=\(options.partsPerMillion) wander=\(options.wander) "
                 + "seed=\(options.seed)\n")
         let (events, lost) = (events, lost)
         queue = try FrameQueue(
-            file: try RecordFile(path + ".f32"), headerBytes: 0, channelCount: format.channelCount,
+            file: try RecordFile(path + ".f32", onFailure: onFailure), headerBytes: 0,
+            channelCount: format.channelCount,
             eachRound: { _ in Self.drain(events, into: times) },
             atEnd: { _ in
                 Self.drain(events, into: times)

@@ -2,6 +2,7 @@ import Glibc
 import LinuxHost
 import Playout
 import RealTime
+import Synchronization
 import Timing
 
 /// Samples on their way from the output thread to a file, written by a thread of its own.
@@ -144,13 +145,19 @@ final class FrameQueue {
 
 /// One file that is being written; all calls come from one thread at a time.
 ///
-/// The first error ends the writing; the sound goes on.
+/// The first error is told and ends the writing; the sound goes on.
 final class RecordFile: Sendable {
     let path: String
     private let descriptor: Int32
+    private let hasFailed = Mutex(false)
+    private let onFailure: (@Sendable (OutputError) -> Void)?
 
-    init(_ path: String) throws(OutputError) {
+    /// - Parameter onFailure: called at most once, where the writing was asked for.
+    init(
+        _ path: String, onFailure: (@Sendable (OutputError) -> Void)? = nil
+    ) throws(OutputError) {
         self.path = path
+        self.onFailure = onFailure
         descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         if descriptor < 0 {
             let code = errno
@@ -167,17 +174,28 @@ final class RecordFile: Sendable {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) {
+        guard !hasFailed.withLock(\.self) else { return }
         var rest = unsafe bytes
         while rest.count > 0 {
             let count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return }
+            guard count > 0 else { return fail(code: count < 0 ? errno : ENOSPC) }
             unsafe rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         }
     }
 
-    /// Replaces the first bytes of the file.
+    private func fail(code: Int32) {
+        hasFailed.withLock { $0 = true }
+        onFailure?(
+            OutputError(
+                operation: "write", code: code, device: path,
+                reason: unsafe String(cString: strerror(code))
+                    + "; the recording ends here, the room plays on"))
+    }
+
+    /// Replaces the first bytes of the file; what they say stays true of a file that failed.
     func rewriteBeginning(_ bytes: [UInt8]) {
+        guard !hasFailed.withLock(\.self) else { return }
         unsafe bytes.withUnsafeBytes { bytes in
             _ = unsafe pwrite(descriptor, bytes.baseAddress, bytes.count, 0)
         }

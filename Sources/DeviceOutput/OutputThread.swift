@@ -51,16 +51,20 @@ public final class OutputThread: Sendable {
     ///     its sound; 5…1000.
     ///   - realTimePriority: 1…99 for SCHED_FIFO, 0 for ordinary scheduling. A refusal is no error.
     ///   - onChange: called with each new state, on the output thread: must not wait.
+    ///   - onRecordingFailure: called when a file that the output writes ends early, on the thread
+    ///     that writes it.
     /// - Throws: why the device cannot be opened; also for `.none`, which has no thread.
     public static func open(
         _ specification: OutputSpecification, sampleRate: Int = 48_000,
         bufferMilliseconds: Int = 40, realTimePriority: Int = 60,
-        onChange: (@Sendable (State) -> Void)? = nil
+        onChange: (@Sendable (State) -> Void)? = nil,
+        onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) -> OutputThread {
         try open(realTimePriority: realTimePriority, onChange: onChange) {
             () throws(OutputError) in
             try specification.makeDevice(
-                sampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds)
+                sampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds,
+                onRecordingFailure: onRecordingFailure)
         }
     }
 

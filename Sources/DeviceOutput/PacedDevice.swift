@@ -138,17 +138,20 @@ public class PacedDevice: AudioOutput {
 
 /// A virtual card: `virtual:ppm=80,record=/tmp/kitchen`.
 public final class VirtualDevice: PacedDevice {
-    /// - Throws: when the recording cannot be written.
+    /// - Parameter onRecordingFailure: called when the recording ends early, on a thread of its own.
+    /// - Throws: when the recording cannot be opened.
     public init(
         _ options: VirtualCardOptions, preferredSampleRate: Int = 48_000,
-        bufferMilliseconds: Int = 40
+        bufferMilliseconds: Int = 40,
+        onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
         let format = Self.format(
             sampleRate: options.sampleRate ?? preferredSampleRate,
             channelCount: options.channelCount, bufferMilliseconds: bufferMilliseconds)
         var sink: (any CardSink)?
         if let path = options.record {
-            sink = try CardRecorder(path: path, format: format, options: options)
+            sink = try CardRecorder(
+                path: path, format: format, options: options, onFailure: onRecordingFailure)
         }
         super.init(
             format: format, partsPerMillion: options.partsPerMillion, wander: options.wander,
@@ -158,14 +161,17 @@ public final class VirtualDevice: PacedDevice {
 
 /// A stereo WAV file as a card: paced by the local clock at exactly its nominal rate.
 public final class FileDevice: PacedDevice {
-    /// - Throws: when the file cannot be written.
+    /// - Parameter onRecordingFailure: called when the file ends early, on a thread of its own.
+    /// - Throws: when the file cannot be opened.
     public init(
-        path: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = 40
+        path: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = 40,
+        onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
         let format = Self.format(
             sampleRate: preferredSampleRate, channelCount: 2,
             bufferMilliseconds: bufferMilliseconds)
-        let sink = try WaveRecorder(path: path, format: format)
+        let sink = try WaveRecorder(
+            path: path, format: format, onFailure: onRecordingFailure)
         super.init(format: format, partsPerMillion: 0, wander: 0, seed: 1, sink: sink)
     }
 }
@@ -173,7 +179,8 @@ public final class FileDevice: PacedDevice {
 extension OutputSpecification {
     /// Opens what the text named.
     func makeDevice(
-        sampleRate: Int, bufferMilliseconds: Int
+        sampleRate: Int, bufferMilliseconds: Int,
+        onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) -> any AudioOutput {
         switch self {
         case .alsa(let pcm):
@@ -181,11 +188,12 @@ extension OutputSpecification {
                 pcm: pcm, preferredSampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds)
         case .virtual(let options):
             return try VirtualDevice(
-                options, preferredSampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds)
+                options, preferredSampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds,
+                onRecordingFailure: onRecordingFailure)
         case .file(let path):
             return try FileDevice(
                 path: path, preferredSampleRate: sampleRate,
-                bufferMilliseconds: bufferMilliseconds)
+                bufferMilliseconds: bufferMilliseconds, onRecordingFailure: onRecordingFailure)
         case .none:
             throw OutputError(
                 operation: "open", code: 0, device: "none",

@@ -15,8 +15,11 @@ final class WaveRecorder: CardSink {
     /// Longest silence that an underrun is replaced by; a suspended machine is longer.
     private static let longestSilence = Nanoseconds.seconds(10)
 
-    init(path: String, format: OutputFormat) throws(OutputError) {
-        let file = try RecordFile(path)
+    /// - Parameter onFailure: called once when the file cannot be written any more.
+    init(
+        path: String, format: OutputFormat, onFailure: (@Sendable (OutputError) -> Void)? = nil
+    ) throws(OutputError) {
+        let file = try RecordFile(path, onFailure: onFailure)
         sampleRate = format.sampleRate
         let (rate, channels) = (format.sampleRate, format.channelCount)
         @Sendable func update(_ samples: Int64) {

@@ -29,6 +29,8 @@ extension NodeConfiguration {
                 case .running: logger.notice("output is back")
                 case .closed: break
                 }
+            } onRecordingFailure: { error in
+                logger.error("recording ended", metadata: ["error": "\(error)"])
             }
             let scheduling: RealTimeThread.Scheduling = thread.scheduling
             if case .denied(let reason) = scheduling {

@@ -2,6 +2,7 @@ import Foundation
 import LinuxHost
 import Playout
 import RealTime
+import Synchronization
 import Testing
 import Timing
 
@@ -182,6 +183,24 @@ import Timing
         #expect(lost == (60 - 2 * 131_072 / block.count) * block.count)
         // 1.0 is 00 00 80 3F.
         #expect(data.count { $0 == 0x3F } == 60 * block.count - lost)
+    }
+
+    @Test(arguments: ["file:/dev/full", "virtual:record=\(path("full"))"])
+    func `a disk that is full ends the recording once, and not the sound`(text: String) throws {
+        for end in [".f32", ".times"] where text.hasPrefix("virtual") {
+            try FileManager.default.createSymbolicLink(
+                atPath: Self.path("full") + end, withDestinationPath: "/dev/full")
+        }
+        let errors = Mutex<[OutputError]>([])
+        let device = try OutputSpecification(parsing: text).makeDevice(
+            sampleRate: 48_000, bufferMilliseconds: Self.buffer,
+            onRecordingFailure: { error in errors.withLock { $0.append(error) } })
+        _ = try Self.play(device, periods: 75)
+        device.close()
+        let paths = errors.withLock { $0.map(\.device) }
+        #expect(errors.withLock { $0.allSatisfy { $0.code == ENOSPC } })
+        #expect(Set(paths).count == paths.count)
+        #expect(paths.count == (text.hasPrefix("virtual") ? 2 : 1))
     }
 
     static let damaged = [
