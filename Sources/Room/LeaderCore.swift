@@ -11,6 +11,7 @@ actor LeaderCore {
     private var machine: LeaderMachine
     private var outboxes: [LinkID: Outbox<LeaderToRoom>] = [:]
     private var nextLink: LinkID = 1
+    private var hasLeft = false
     private let alarm = Alarm()
     private let logger: Logger
     /// Called when the queue has been played to its end.
@@ -40,6 +41,7 @@ actor LeaderCore {
 
     /// Tells the rooms that the leader leaves, and ends their links once that is said.
     func leave() {
+        hasLeft = true
         step { machine, now in machine.leave(at: now) }
         for outbox in outboxes.values { outbox.finish() }
         outboxes = [:]
@@ -49,7 +51,7 @@ actor LeaderCore {
     func open(_ outbox: Outbox<LeaderToRoom>) -> LinkID {
         let link = nextLink
         nextLink += 1
-        outboxes[link] = outbox
+        if hasLeft { outbox.finish() } else { outboxes[link] = outbox }
         return link
     }
 
