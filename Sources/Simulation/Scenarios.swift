@@ -34,7 +34,7 @@ extension Scenario {
         Scenario(
             name: "leader-lost", summary: "the leader loses power; the others play on to the end",
             rooms: threeRooms(.wired), items: [25],
-            script: [.at(10, .powerOff(room: 0))], seconds: 34),
+            script: [.at(10, .powerOff(room: 0))], seconds: 30),
         Scenario(
             name: "crystals", summary: "cards of ±300 ppm on hosts of ±100 ppm",
             rooms: [
