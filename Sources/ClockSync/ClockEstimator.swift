@@ -75,7 +75,7 @@ public struct ClockEstimator: Sendable {
     public private(set) var restarts = 0
 
     /// - Parameter stored: what ``storedSkew`` said at the end of an earlier session with the same
-    ///   leader; halves the error of the first seconds on wireless.
+    ///   leader; makes the first seconds better.
     public init(stored: StoredSkew = .unknown) {
         self.filter = SkewFilter(stored)
     }

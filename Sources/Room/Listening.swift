@@ -64,9 +64,6 @@ extension Channel {
     }
 }
 
-/// A room that vanished without a word is noticed by its unacknowledged bytes after 5 s.
-let unacknowledgedLimitMilliseconds = 5_000
-
 private func bootstrap() -> ServerBootstrap {
     ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
