@@ -175,7 +175,10 @@ public struct ClockEstimator: Sendable {
         guard age >= OutputLine.settling, samplesSinceStart >= Self.samplesToLock else {
             return false
         }
-        return age >= OutputLine.patience || estimate?.fit.error ?? 1 <= OutputLine.goodError
+        guard age < OutputLine.patience, let estimate else { return true }
+        // Also a second from now, when the first sound may be heard.
+        let drift = sqrt(filter.variance)
+        return estimate.fit.error <= OutputLine.goodError && drift <= 2 * OutputLine.goodError
     }
 
     /// Half width of the interval around the line that contains the leader's clock, whatever the

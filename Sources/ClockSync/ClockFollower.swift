@@ -2,10 +2,10 @@ public import Timing
 
 /// A room's side of the exchange: when to ask, and what to make of the answers.
 ///
-/// Schedule: when joining one request every 10 ms until the line is good enough to play by, then 40
-/// a second until 3 s, then 8 a second with ±20 % random spacing, so that no periodic disturbance
-/// stays hidden; 25 on a path that is seldom clean, 2 when idle. A burst of 16 on demand and after
-/// a silence; back-off to one a second while nobody answers.
+/// Schedule: when joining 16 requests 10 ms apart, then one a round trip (2.5 to 10 ms) until the
+/// line is good enough to play by, then 40 a second until 3 s, then 8 a second with ±20 % random
+/// spacing, so that no periodic disturbance stays hidden; 25 on a path that is seldom clean, 2 when
+/// idle. A burst of 16 on demand and after a silence; back-off to one a second while nobody answers.
 ///
 /// The kernel tells when a packet left only after it left: our own stamp arrives from the error
 /// queue, the leader's with its next reply. An exchange is held back until both are known or
@@ -20,6 +20,7 @@ public struct ClockFollower: Sendable {
 
     public static let burstLength = 16
     public static let burstSpacing = Nanoseconds.milliseconds(10)
+    static let closestSpacing = Nanoseconds.microseconds(2_500)
     static let joinSpacing = Nanoseconds.milliseconds(25)
     static let joinSpan = Nanoseconds.seconds(3)
     static let activeSpacing = Nanoseconds.milliseconds(125)
@@ -236,7 +237,9 @@ public struct ClockFollower: Sendable {
             return jittered(isGood ? Self.activeSpacing : Self.anxiousSpacing)
         }
         // Until the line is good enough to play by, every packet brings it forward.
-        return estimator.quality(at: now) == .acquiring ? Self.burstSpacing : Self.joinSpacing
+        guard estimator.quality(at: now) == .acquiring else { return Self.joinSpacing }
+        // Closer than a round trip, packets of a jittery path would queue behind each other.
+        return min(Self.burstSpacing, max(Self.closestSpacing, counts.roundTrip))
     }
 
     private mutating func jittered(_ spacing: Nanoseconds) -> Nanoseconds {
