@@ -13,6 +13,9 @@ import Timing
     /// Periods remembered: all that can be queued, and some that were heard.
     private static let remembered = 16
 
+    /// Output frames; not less than half of the longest filter.
+    private static let filterReach = 64.0
+
     /// A line's beginning or end as it was heard.
     struct Boundary {
         enum Kind { case begin, joined, end }
@@ -152,7 +155,9 @@ import Timing
                         ? (.joined, key, Double(first))
                         : (.begin, key, Double(trace.endFrame) - frame))
             }
-            if voice.hasEnded, voice.to >= begin, voice.to <= end + nominal * 64 {
+            // The voice says so once the last frame has left its filter: up to a period later.
+            let reach = nominal * Self.filterReach
+            if voice.hasEnded, voice.to >= begin - reach, voice.to <= end + reach {
                 boundaries.append(
                     (.end, key, Double(trace.endFrame) - (end - voice.to) / step))
             }
