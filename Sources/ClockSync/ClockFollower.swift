@@ -294,6 +294,8 @@ public struct ClockFollower: Sendable {
             t1: exchange.t1Kernel ?? exchange.sentAt, t2: answer.reply.t2,
             t3: answer.t3Kernel ?? answer.reply.t3, t4: answer.t4, stamps: min(here, there))
         counts.stamps = sample.stamps
+        counts.ownStamps = here
+        counts.leaderStamps = there
         counts.roundTrip = sample.roundTrip
         switch estimator.receive(sample, at: now) {
         case .accepted:
