@@ -127,8 +127,8 @@ let package = Package(
             name: "PlayoutTests", dependencies: ["Timing", "RealTime", "Playout"],
             swiftSettings: everywhere),
         .testTarget(
-            name: "SimulationTests", dependencies: ["Timing", "Simulation"],
-            swiftSettings: everywhere),
+            name: "SimulationTests", dependencies: ["Timing", "ClockSync", "Simulation"],
+            resources: [.copy("GoldenTraces")], swiftSettings: everywhere),
         .testTarget(
             name: "FFmpegMediaTests", dependencies: ["Timing", "Playout", "FFmpegMedia"],
             swiftSettings: everywhere),
@@ -152,7 +152,9 @@ let package = Package(
             ],
             swiftSettings: everywhere),
         .testTarget(
-            name: "CommandLineTests", dependencies: ["tutti"], swiftSettings: everywhere),
+            name: "CommandLineTests",
+            dependencies: ["Timing", "ClockSync", "LinuxHost", "DeviceOutput", "tutti"],
+            swiftSettings: everywhere),
         .testTarget(name: "ArchitectureTests", swiftSettings: everywhere),
     ]
 )

@@ -3,13 +3,14 @@ import Timing
 /// The unsteered clock of one host, as a function of true time.
 ///
 /// Its rate is off by a constant and wanders: white noise in the rate's change (random-walk
-/// frequency noise), drawn on knots 100 ms apart and held in between. Only the deviation is kept in
+/// frequency noise), drawn on knots 100 ms apart and held in between, like whatever else its
+/// ``OscillatorShape`` has. Only the deviation is kept in
 /// floating point, so a reading is exact to a nanosecond for any epoch and any length of run.
 struct HostCrystal {
     static let knot: Int64 = 100_000_000
 
     private let epoch: Int64
-    private let constant: Double
+    private let shape: OscillatorShape
     /// Standard deviation of the rate's change over one knot.
     private let step: Double
     private var walk = 0.0
@@ -22,9 +23,15 @@ struct HostCrystal {
     ///   - partsPerMillion: constant deviation; positive: fast.
     ///   - wander: ppm per √s; a crystal in a room has about 0.01.
     init(epoch: Int64, partsPerMillion: Double, wander: Double, random: SplitMix64) {
+        self.init(
+            epoch: epoch,
+            shape: OscillatorShape(constant: partsPerMillion, wander: wander), random: random)
+    }
+
+    init(epoch: Int64, shape: OscillatorShape, random: SplitMix64) {
         self.epoch = epoch
-        constant = partsPerMillion * 1e-6
-        step = wander * 1e-6 * (Double(Self.knot) * 1e-9).squareRoot()
+        self.shape = shape
+        step = shape.wander * 1e-6 * (Double(Self.knot) * 1e-9).squareRoot()
         self.random = random
     }
 
@@ -51,7 +58,8 @@ struct HostCrystal {
         let index = max(0, Int(nanoseconds / Self.knot))
         while knots.count <= index {
             let deviation = knots.last.map { $0.deviation + $0.skew * Double(Self.knot) } ?? 0
-            knots.append((constant + walk, deviation))
+            let middle = (Double(knots.count) + 0.5) * Double(Self.knot) * 1e-9
+            knots.append((shape.scheduled(at: middle) * 1e-6 + walk, deviation))
             walk += step * random.normal()
         }
         let held = knots[index]

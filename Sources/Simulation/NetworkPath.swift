@@ -1,33 +1,8 @@
 import Timing
 
-/// How long one direction of a path takes, and what it loses: the shape of its delays.
-///
-///     delay = floor + regime + Γ(shape, scale) + contention + retries + queue + spike
-///
-/// The figures are plausible, not recorded. What an estimator
-/// cannot know is the point of them: floors that change separately in both directions, and delays
-/// without any mass near the floor.
-struct PathShape: Sendable {
-    /// µs; never less than this.
-    var floor: Double
-    var jitterShape = 0.8
-    /// µs.
-    var jitterScale = 2.5
-    /// Mean of the waiting for the medium, µs.
-    var contention = 0.0
-    /// Probability of one more attempt on the air, 300 µs and an exponential 300 µs each.
-    var retryChance = 0.0
-    var queueChance = 0.0
-    /// Mean of the time in a busy queue, µs.
-    var queue = 0.0
-    var spikeChance = 0.0
-    /// Mean of a spike, µs.
-    var spike = 0.0
-    /// Added to the floor, µs; another one every nine seconds or so (rate adaptation).
-    var regimes: [Double] = [0]
-    var loss = 0.0
-    var duplication = 0.0
-}
+import func Glibc.exp
+import func Glibc.fmod
+import func Glibc.pow
 
 /// What lies between the leader and one room.
 struct NetworkProfile: Sendable {
@@ -84,17 +59,28 @@ struct NetworkPath {
     private var random: SplitMix64
     private var regime = 0.0
     private var regimeEnds = TrueInstant(nanoseconds: 0)
+    private var hops: [NetworkPath]
+    /// When the next burst begins, or the present one ends; seconds.
+    private var burstTurns = 0.0
+    private var isBurst = true
+    private var isLossy = false
+    private var emulated = 0.0
+    private var lastArrival = TrueInstant(nanoseconds: .min)
+    private var lastPacket = -Double.infinity
 
     init(_ shape: PathShape, random: SplitMix64) {
         self.shape = shape
         self.random = random
+        var seeds = random
+        hops = shape.further.map { NetworkPath($0, random: SplitMix64(seed: seeds.next(), "hop")) }
     }
 
     /// When copies of a datagram sent at `instant` arrive: none, one or two.
     mutating func arrivals(of instant: TrueInstant) -> [TrueInstant] {
-        if random.chance(shape.loss) { return [] }
-        var arrivals = [instant + delay(at: instant)]
-        if random.chance(shape.duplication) { arrivals.append(instant + delay(at: instant)) }
+        if random.chance(shape.loss) || isLost(at: instant) { return [] }
+        var arrivals = [arrival(of: instant)]
+        if random.chance(shape.duplication) { arrivals.append(arrival(of: instant)) }
+        for hop in hops.indices { arrivals = arrivals.flatMap { hops[hop].arrivals(of: $0) } }
         return arrivals
     }
 
@@ -103,11 +89,33 @@ struct NetworkPath {
     mutating func streamArrival(of instant: TrueInstant) -> TrueInstant {
         var sent = instant
         var timeout = Nanoseconds.milliseconds(200)
-        while random.chance(shape.loss) {
+        while random.chance(shape.loss) || isLost(at: sent) {
             sent += timeout
             timeout = timeout * 2
         }
-        return sent + delay(at: sent)
+        sent = arrival(of: sent)
+        for hop in hops.indices { sent = hops[hop].streamArrival(of: sent) }
+        return sent
+    }
+
+    // MARK: Loss
+
+    private mutating func isLost(at instant: TrueInstant) -> Bool {
+        if let bursts = shape.lossBursts {
+            if random.chance(isLossy ? bursts.end : bursts.begin) { isLossy.toggle() }
+            if isLossy, random.chance(bursts.loss) { return true }
+        }
+        return !shape.outages.isEmpty && shape.outages.contains { $0.contains(instant.seconds) }
+    }
+
+    // MARK: Delay
+
+    private mutating func arrival(of instant: TrueInstant) -> TrueInstant {
+        let arrival = instant + delay(at: instant)
+        guard let emulation = shape.emulation else { return arrival }
+        if random.chance(emulation.overtaking) { return arrival }
+        lastArrival = max(arrival, lastArrival + .microseconds(1))
+        return lastArrival
     }
 
     private mutating func delay(at instant: TrueInstant) -> Nanoseconds {
@@ -128,6 +136,58 @@ struct NetworkPath {
         if random.chance(shape.spikeChance) {
             microseconds += random.exponential(mean: shape.spike)
         }
+        microseconds += chanceDelay(at: instant.seconds) + scheduledDelay(at: instant.seconds)
         return Nanoseconds(seconds: microseconds * 1e-6)
     }
+
+    /// µs; the parts that are drawn.
+    private mutating func chanceDelay(at time: Double) -> Double {
+        var delay = 0.0
+        if shape.coalescing > 0 { delay += random.uniform(0, shape.coalescing) }
+        if let access = shape.access {
+            delay += access.median * exp(access.deviation * random.normal())
+        }
+        if let bursts = shape.bursts {
+            while time >= burstTurns {
+                isBurst.toggle()
+                burstTurns += random.exponential(mean: isBurst ? bursts.lasting : bursts.every)
+            }
+            if isBurst { delay += random.exponential(mean: bursts.wait) }
+        }
+        if let emulation = shape.emulation {
+            var fresh = random.normal()
+            if emulation.hasTail {
+                // Pareto of shape 3, brought to mean 0 and deviation 1.
+                let pareto = (pow(1 - random.uniform(), -1 / 3) - 1.5) / 0.866_025_4
+                fresh = 0.25 * fresh + 0.75 * min(12, pareto)
+            }
+            let memory = emulation.correlation
+            emulated = memory * emulated + (1 - memory * memory).squareRoot() * fresh
+            delay += max(emulation.least, emulation.mean + emulation.deviation * emulated)
+        }
+        if let sleep = shape.powerSave {
+            if time - lastPacket > sleep.idle { delay += random.uniform(0, sleep.wait) }
+            lastPacket = time
+        }
+        return delay
+    }
+
+    /// µs; the parts that a time decides.
+    private func scheduledDelay(at time: Double) -> Double {
+        var delay = 0.0
+        if let download = shape.download {
+            let phase = fmod(time, download.period) - download.begin
+            if phase >= 0, phase < download.length {
+                let rise = fmod(phase, download.tooth) / download.tooth
+                delay += download.low + (download.high - download.low) * rise
+            }
+        }
+        for episode in shape.episodes where episode.times.contains(time) { delay += episode.delay }
+        return delay
+    }
+}
+
+extension TrueInstant {
+    /// Since the beginning of the world.
+    var seconds: Double { Double(nanoseconds) * 1e-9 }
 }

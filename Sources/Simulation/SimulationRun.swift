@@ -4,6 +4,7 @@ import Playout
 public struct SimulationError: Error, Equatable, CustomStringConvertible {
     public enum Code: String, Sendable {
         case unknownScenario
+        case unknownPath
     }
     public var code: Code
     public var description: String

@@ -1,10 +1,10 @@
 import ArgumentParser
 import Simulation
 
-/// `tutti simulate`: a whole group in one process and in no time.
-struct Simulate: ParsableCommand {
+/// `tutti simulate`: a whole group, or only its clocks, in one process and in no time.
+struct Simulate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Run a scenario in the deterministic simulation.",
+        abstract: "Run a scenario, or compare clocks, in the deterministic simulation.",
         discussion: """
             The same decisions that run in a room, in a world of drifting clocks, a lossy network \
             and virtual cards. The same scenario and seed give the same trace, whatever the \
@@ -13,9 +13,18 @@ struct Simulate: ParsableCommand {
             Scenarios:
             \(SimulationRun.scenarios.map { "  \($0.name): \($0.summary)" }.joined(separator: "\n"))
 
-            Example:
+            Examples:
               tutti simulate \(SimulationRun.scenarios.first?.name ?? "SCENARIO") --seed 7
-            """)
+              tutti simulate clocks --seeds 3 --paths wired,wifi
+            """,
+        subcommands: [SimulateScenario.self, SimulateClocks.self],
+        defaultSubcommand: SimulateScenario.self)
+}
+
+/// `tutti simulate SCENARIO`.
+struct SimulateScenario: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "scenario", abstract: "Run a scenario; the word may be left out.")
 
     @Argument(help: "Name of the scenario; a wrong one lists them.")
     var scenario: String

@@ -1,0 +1,176 @@
+import ClockSync
+import Timing
+
+/// Our clock beside those of other systems, on the same exchanges.
+///
+/// Every filter gets one trace: the same packets at the same times with the same stamps, so that
+/// what is compared is what they make of them. Ours runs a second time on its own schedule. The
+/// others are written from descriptions of what they do, with their published constants; they are
+/// models of those programs and not the programs.
+///
+/// The work is cut into jobs that depend on nothing, for whoever has more than one processor.
+public struct ClockComparison: Sendable {
+    /// Seconds of a steady run, and from when on it counts.
+    public static let seconds = 300.0
+    public static let settling = 30.0
+    /// Errors of a join are read at these times; seconds.
+    public static let joinTimes = [0.1, 0.2, 0.5, 1, 2, 5]
+    /// When an event happens, and when its later error counts; seconds.
+    public static let eventTime = 100.0
+    public static let laterThanEvent = 160.0..<200.0
+    /// Added to the number of a seed that no constant was chosen on.
+    public static let heldOutSeeds: UInt64 = 1_000_000
+    /// Runs of a join for each run of a steady state: they are short.
+    public static let joinsPerSeed = 10
+
+    /// Kinds of network, and whether they are kept from the choice of constants.
+    public static var paths: [(name: String, summary: String, isHeldOut: Bool)] {
+        ClockPath.all.map { ($0.name, $0.summary, $0.isHeldOut) }
+    }
+
+    /// The filters that ours is compared with, and whose they are like.
+    public static var baselines: [(name: String, like: String)] { ClockFilters.baselines }
+
+    public static let ours = ClockFilters.ours
+    public static let oursAlone = "tutti, own schedule"
+    public static let oursStored = "tutti, stored skew"
+
+    /// Something to be computed; independent of all the others.
+    public struct Job: Sendable {
+        enum Kind: Sendable {
+            case steady
+            case join
+            case event(ClockEvent)
+        }
+        var path: ClockPath
+        var seed: UInt64
+        var kind: Kind
+    }
+
+    /// What came of a job, for ``report(of:)``.
+    public struct Outcome: Sendable {
+        var job: Job
+        /// By filter: half and 99 hundredths, or the errors at the times of a join, or the time to
+        /// recover and the later error; µs and seconds, infinite where there is none.
+        var figures: [String: [Double]]
+    }
+
+    public let seeds: Int
+    public let jobs: [Job]
+
+    /// - Parameters:
+    ///   - paths: names out of ``paths``; empty: all of them, the held-out shapes when `heldOut`.
+    ///   - seeds: runs of each, from 1 on.
+    ///   - heldOut: whether to take seeds and shapes that no constant was chosen on.
+    ///   - joins, events: whether to compute those tables too.
+    /// - Throws: ``SimulationError`` with the names there are.
+    public init(
+        paths names: [String] = [], seeds: Int, heldOut: Bool = false, joins: Bool = true,
+        events: Bool = true
+    ) throws(SimulationError) {
+        var paths: [ClockPath] = []
+        for name in names {
+            guard let path = ClockPath.named(name) else {
+                let all = ClockPath.all.map(\.name).joined(separator: ", ")
+                throw SimulationError(
+                    code: .unknownPath,
+                    description: "there is no path \"\(name)\"; there are \(all)")
+            }
+            paths.append(path)
+        }
+        if paths.isEmpty { paths = ClockPath.all.filter { !$0.isHeldOut || heldOut } }
+        let first = heldOut ? Self.heldOutSeeds : 0
+        let numbers = (1...UInt64(max(1, seeds))).map { first + $0 }
+        var jobs: [Job] = []
+        for path in paths {
+            jobs += numbers.map { Job(path: path, seed: $0, kind: .steady) }
+        }
+        if joins {
+            for path in paths {
+                for seed in 1...UInt64(max(1, seeds) * Self.joinsPerSeed) {
+                    jobs.append(Job(path: path, seed: first + seed, kind: .join))
+                }
+            }
+        }
+        if events {
+            for path in paths where ["wired", "wifi", "ho-wired", "ho-wifi"].contains(path.name) {
+                for event in ClockEvent.allCases {
+                    jobs += numbers.map { Job(path: path, seed: $0, kind: .event(event)) }
+                }
+            }
+        }
+        self.seeds = numbers.count
+        self.jobs = jobs
+    }
+}
+
+extension ClockComparison.Job {
+    /// Computes it: some 100 ms of a processor for a steady run.
+    public func perform() -> ClockComparison.Outcome {
+        switch kind {
+        case .steady: .init(job: self, figures: steady())
+        case .join: .init(job: self, figures: join())
+        case .event(let event): .init(job: self, figures: self.event(event))
+        }
+    }
+
+    private func steady() -> [String: [Double]] {
+        let parts = ClockParts(path, seed: seed)
+        let span = ClockComparison.settling..<ClockComparison.seconds + 1
+        var figures = measured(parts, seconds: ClockComparison.seconds) { errors in
+            let part = errors.percentiles(span)
+            return [part.p50, part.p99]
+        }
+        let alone = ClockErrors(ClockWorld(parts), seconds: ClockComparison.seconds)
+            .percentiles(span)
+        figures[ClockComparison.oursAlone] = [alone.p50, alone.p99]
+        return figures
+    }
+
+    private func join() -> [String: [Double]] {
+        let parts = ClockParts(path, seed: seed)
+        let seconds = ClockComparison.joinTimes.max()!
+        func read(_ errors: ClockErrors) -> [Double] {
+            ClockComparison.joinTimes.map { errors.magnitude(at: $0) }
+        }
+        var figures = measured(parts, seconds: seconds, read)
+        // Yesterday's skew is right within 2 ppm.
+        var random = SplitMix64(seed: seed, "yesterday")
+        let skew = -(parts.crystal.constant + random.uniform(-2, 2)) * 1e-6
+        let trace = ExchangeTrace(parts, seconds: seconds)
+        figures[ClockComparison.oursStored] = read(
+            ClockErrors(trace, EstimatorFilter(stored: StoredSkew(skew: skew))))
+        figures[ClockComparison.oursAlone] = read(
+            ClockErrors(ClockWorld(parts), seconds: seconds))
+        return figures
+    }
+
+    private func event(_ event: ClockEvent) -> [String: [Double]] {
+        let start = ClockComparison.eventTime
+        let parts = ClockParts(path, seed: seed).with(event, at: start)
+        let seconds = ClockComparison.laterThanEvent.upperBound
+        func read(_ errors: ClockErrors) -> [Double] {
+            [
+                errors.recovery(after: start, below: path.goodError) ?? .infinity,
+                errors.percentiles(ClockComparison.laterThanEvent).p99,
+            ]
+        }
+        var figures = measured(parts, seconds: seconds, read)
+        figures[ClockComparison.oursAlone] = read(
+            ClockErrors(ClockWorld(parts), seconds: seconds))
+        return figures
+    }
+
+    /// All filters on one trace.
+    private func measured(
+        _ parts: ClockParts, seconds: Double, _ read: (ClockErrors) -> [Double]
+    ) -> [String: [Double]] {
+        let trace = ExchangeTrace(parts, seconds: seconds)
+        var figures: [String: [Double]] = [:]
+        for name in [ClockFilters.ours] + ClockFilters.baselines.map(\.name) {
+            guard let filter = ClockFilters.make(name) else { continue }
+            figures[name] = read(ClockErrors(trace, filter))
+        }
+        return figures
+    }
+}

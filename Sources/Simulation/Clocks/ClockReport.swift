@@ -1,0 +1,148 @@
+/// What a ``ClockComparison`` found: tables of ours against theirs.
+public struct ClockReport: Encodable, Equatable, Sendable {
+    /// Errors of one filter on one kind of network; the median over the seeds, µs. `nil`: there
+    /// was no clock.
+    public struct Figure: Encodable, Equatable, Sendable {
+        public var filter: String
+        public var p50: Double?
+        public var p99: Double?
+    }
+
+    public enum Verdict: String, Encodable, Sendable {
+        /// Better than every other at p99.
+        case wins
+        /// Within ``ClockReport/tieShare`` or ``ClockReport/tieMicroseconds`` of the best.
+        case ties
+        case loses
+    }
+
+    public struct Column: Encodable, Equatable, Sendable {
+        public var path: String
+        /// Ours, ours on its own schedule, then the others.
+        public var figures: [Figure]
+        /// Of the others, at p99.
+        public var best: String
+        public var verdict: Verdict
+    }
+
+    /// Error of one filter some time after the first packet; µs over the seeds.
+    public struct Join: Encodable, Equatable, Sendable {
+        public var path: String
+        public var filter: String
+        public var seconds: [Double]
+        public var p50: [Double?]
+        public var p95: [Double?]
+    }
+
+    public struct Event: Encodable, Equatable, Sendable {
+        public struct Recovery: Encodable, Equatable, Sendable {
+            public var filter: String
+            /// Until the error stays below the limit, the median over the seeds; `nil`: never.
+            public var seconds: Double?
+            /// 99 hundredths of the error 60 to 100 s later; µs.
+            public var laterP99: Double?
+        }
+        public var path: String
+        public var event: String
+        public var limitMicroseconds: Double
+        public var recoveries: [Recovery]
+    }
+
+    /// How far above the best is a tie.
+    public static let tieShare = 0.1
+    public static let tieMicroseconds = 0.5
+
+    public var seeds: Int
+    public var isHeldOut: Bool
+    public var columns: [Column]
+    public var joins: [Join]
+    public var events: [Event]
+
+    /// The paths on which another filter is better than ours at p99.
+    public var lost: [String] { columns.filter { $0.verdict == .loses }.map(\.path) }
+}
+
+extension ClockComparison {
+    /// Puts the outcomes together, in whatever order they were computed.
+    public func report(of outcomes: [Outcome]) -> ClockReport {
+        var steady: [String: [[String: [Double]]]] = [:]
+        var joins: [String: [[String: [Double]]]] = [:]
+        var events: [String: [[String: [Double]]]] = [:]
+        for outcome in outcomes.sorted(by: { $0.job.seed < $1.job.seed }) {
+            let path = outcome.job.path.name
+            switch outcome.job.kind {
+            case .steady: steady[path, default: []].append(outcome.figures)
+            case .join: joins[path, default: []].append(outcome.figures)
+            case .event(let event):
+                events[path + "/" + event.rawValue, default: []].append(outcome.figures)
+            }
+        }
+        let paths = ClockPath.all.filter { path in jobs.contains { $0.path.name == path.name } }
+        return ClockReport(
+            seeds: seeds, isHeldOut: jobs.contains { $0.seed > Self.heldOutSeeds },
+            columns: paths.compactMap { path in
+                steady[path.name].map { Self.column(path.name, $0) }
+            },
+            joins: paths.flatMap { path in Self.joins(path.name, joins[path.name] ?? []) },
+            events: paths.flatMap { path in
+                ClockEvent.allCases.compactMap { event in
+                    events[path.name + "/" + event.rawValue].map { Self.event(event, path, $0) }
+                }
+            })
+    }
+
+    private static func column(_ path: String, _ runs: [[String: [Double]]]) -> ClockReport.Column {
+        let names = [ours, oursAlone] + baselines.map(\.name)
+        let figures = names.map { name in
+            ClockReport.Figure(
+                filter: name, p50: quantile(runs.compactMap { $0[name]?[0] }, 0.5),
+                p99: quantile(runs.compactMap { $0[name]?[1] }, 0.5))
+        }
+        let mine = figures[0].p99 ?? .infinity
+        let best = figures.dropFirst(2).min { ($0.p99 ?? .infinity) < ($1.p99 ?? .infinity) }!
+        let theirs = best.p99 ?? .infinity
+        let limit = max(
+            theirs * (1 + ClockReport.tieShare), theirs + ClockReport.tieMicroseconds)
+        return ClockReport.Column(
+            path: path, figures: figures, best: best.filter,
+            verdict: mine <= theirs ? .wins : mine <= limit ? .ties : .loses)
+    }
+
+    private static func joins(
+        _ path: String, _ runs: [[String: [Double]]]
+    ) -> [ClockReport.Join] {
+        guard !runs.isEmpty else { return [] }
+        let others = [
+            "minimum delay, Kalman", "best of 8, Kalman", "hulls of 60 s", "median of 200",
+        ]
+        return ([ours, oursStored, oursAlone] + others).map { name in
+            func part(_ share: Double) -> [Double?] {
+                joinTimes.indices.map { time in
+                    quantile(runs.compactMap { $0[name]?[time] }, share)
+                }
+            }
+            return ClockReport.Join(
+                path: path, filter: name, seconds: joinTimes, p50: part(0.5), p95: part(0.95))
+        }
+    }
+
+    private static func event(
+        _ event: ClockEvent, _ path: ClockPath, _ runs: [[String: [Double]]]
+    ) -> ClockReport.Event {
+        let names = [ours, oursAlone] + baselines.map(\.name)
+        return ClockReport.Event(
+            path: path.name, event: event.rawValue, limitMicroseconds: path.goodError * 1e6,
+            recoveries: names.map { name in
+                .init(
+                    filter: name, seconds: quantile(runs.compactMap { $0[name]?[0] }, 0.5),
+                    laterP99: quantile(runs.compactMap { $0[name]?[1] }, 0.5))
+            })
+    }
+
+    /// `nil` for infinity, which is a clock that is not there.
+    private static func quantile(_ values: [Double], _ share: Double) -> Double? {
+        guard !values.isEmpty else { return nil }
+        let value = values.sorted()[min(values.count - 1, Int(share * Double(values.count)))]
+        return value.isFinite ? value : nil
+    }
+}

@@ -1,0 +1,183 @@
+import ClockSync
+import Timing
+
+/// A room's clock on its own schedule: the follower that runs in a room, the leader's server, the
+/// network between them and the kernels that stamp; in virtual time.
+struct ClockWorld {
+    private enum Event {
+        case timer
+        case request(TimeRequest, arrival: LocalInstant, isCopy: Bool)
+        case reply(TimeReply, arrival: LocalInstant)
+        case requestStamp(UInt32, LocalInstant)
+        case replyStamp(UInt32, LocalInstant)
+    }
+
+    /// The share of transmit stamps that the kernel fails to deliver.
+    var missingStamps = 0.0
+    /// The share of packets that arrive again: requests soon, replies any time. Drawn apart, so that
+    /// nothing else changes with it.
+    var copies = 0.0
+    /// What the leader calls its line.
+    var epoch: UInt64 = 42
+
+    private(set) var follower: ClockFollower
+    private(set) var published: SharedClock?
+    private(set) var clocks: ClockPair
+    private(set) var now = TrueInstant(nanoseconds: 0)
+    /// Every publication, in order, when asked for.
+    private(set) var publications: [SharedClock] = []
+    var keepsPublications = false
+
+    private let stamps: StampShape
+    private var server = ClockServer<Int>()
+    private var toLeader: NetworkPath
+    private var toRoom: NetworkPath
+    private var queue = EventQueue<Event>()
+    private var stamping: SplitMix64
+    private var copying: SplitMix64
+    private var packets: UInt32 = 0
+    private var alarm: LocalInstant?
+
+    init(_ parts: ClockParts, stored: StoredSkew = .unknown) {
+        clocks = parts.clocks
+        stamps = parts.stamps
+        (toLeader, toRoom) = (parts.toLeader, parts.toRoom)
+        stamping = SplitMix64(seed: parts.seed, "stamps of the world")
+        copying = SplitMix64(seed: parts.seed, "copies")
+        follower = ClockFollower(
+            start: clocks.local(now), seed: parts.seed, stored: stored)
+        arm()
+    }
+
+    /// Runs until `end`; seconds of true time.
+    mutating func run(until end: Double) {
+        let limit = TrueInstant(nanoseconds: Int64(end * 1e9))
+        while let next = queue.next(until: limit) {
+            now = max(now, next.instant)
+            handle(next.event)
+            arm()
+        }
+        now = max(now, limit)
+    }
+
+    /// Published line minus the leader's clock at this moment; seconds. `nil` before the first.
+    mutating func error() -> Double? {
+        let local = clocks.local(now)
+        return published.map { ($0.map(local) - clocks.group(now)).seconds }
+    }
+
+    /// What the room's clock reads at this moment.
+    var local: LocalInstant { mutating get { clocks.local(now) } }
+
+    /// What the room says of its clock at this moment.
+    mutating func sharedClock() -> SharedClock? { follower.sharedClock(at: clocks.local(now)) }
+
+    mutating func statistics() -> ClockStatistics { follower.statistics(at: clocks.local(now)) }
+
+    // MARK: -
+
+    private mutating func arm() {
+        guard alarm != follower.nextDeadline else { return }
+        alarm = follower.nextDeadline
+        let due = clocks.instant(of: follower.nextDeadline)
+        // A real-time thread wakes some µs late.
+        let late = Nanoseconds(seconds: 4e-6 + stamping.exponential(mean: 6e-6))
+        queue.schedule(.timer, at: max(now, due) + late)
+    }
+
+    private mutating func handle(_ event: Event) {
+        let local = clocks.local(now)
+        switch event {
+        case .timer:
+            guard local >= follower.nextDeadline else { return }
+            alarm = nil
+            perform(follower.advance(to: local))
+        case .request(let request, let arrival, let isCopy):
+            answer(request, arrival, isCopy: isCopy)
+        case .reply(let reply, let arrival):
+            perform(
+                follower.receive(
+                    reply, t4: arrival, isKernelStamp: stamps != .program, at: local))
+        case .requestStamp(let sequence, let stamp):
+            perform(follower.transmitted(sequence: sequence, at: stamp, now: local))
+        case .replyStamp(let number, let stamp): server.transmitted(packet: number, at: stamp)
+        }
+    }
+
+    private mutating func perform(_ effects: [ClockFollower.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .publish(let clock):
+                published = clock
+                if keepsPublications { publications.append(clock) }
+            case .send(let request): ask(request)
+            }
+        }
+    }
+
+    private mutating func ask(_ request: TimeRequest) {
+        let departure = now + sendDuration()
+        let local = clocks.local(departure)
+        if deliversTransmitStamp() {
+            queue.schedule(
+                .requestStamp(request.sequence, local), at: departure + .microseconds(3))
+        }
+        for arrival in toLeader.arrivals(of: departure) {
+            let stamped = arrival + receiveLateness()
+            queue.schedule(
+                .request(request, arrival: leader(stamped), isCopy: false), at: stamped)
+            if copies > 0, copying.chance(copies) {
+                // Within the server's memory of sequence numbers.
+                let again = stamped + Nanoseconds(seconds: copying.uniform(0, 0.1))
+                queue.schedule(
+                    .request(request, arrival: leader(again), isCopy: true), at: again)
+            }
+        }
+    }
+
+    private mutating func answer(
+        _ request: TimeRequest, _ arrival: LocalInstant, isCopy: Bool
+    ) {
+        let wait = isCopy ? 0 : stamping.exponential(mean: 15e-6)
+        let read = now + Nanoseconds(seconds: wait)
+        let number = packets
+        let reply = server.reply(
+            to: request, from: 1, arrival: arrival, isKernelStamp: stamps != .program,
+            departure: leader(read), packet: number,
+            clock: .own(at: leader(read), epoch: epoch))
+        guard let reply else { return }
+        packets += 1
+        let departure = read + sendDuration()
+        if deliversTransmitStamp() {
+            queue.schedule(
+                .replyStamp(number, leader(departure)), at: departure + .microseconds(3))
+        }
+        for arrival in toRoom.arrivals(of: departure) {
+            let stamped = arrival + receiveLateness()
+            queue.schedule(.reply(reply, arrival: clocks.local(stamped)), at: stamped)
+            if copies > 0, copying.chance(copies) {
+                let again = stamped + Nanoseconds(seconds: copying.exponential(mean: 1))
+                queue.schedule(.reply(reply, arrival: clocks.local(again)), at: again)
+            }
+        }
+    }
+
+    /// The leader's own clock is the group's, number for number.
+    private func leader(_ instant: TrueInstant) -> LocalInstant {
+        LocalInstant(nanoseconds: clocks.group(instant).nanoseconds)
+    }
+
+    private mutating func deliversTransmitStamp() -> Bool {
+        stamps != .program && !stamping.chance(missingStamps)
+    }
+
+    private mutating func receiveLateness() -> Nanoseconds {
+        Nanoseconds(seconds: stamps.receiveLateness(&stamping))
+    }
+
+    /// From the program's look at its clock to the packet's departure.
+    private mutating func sendDuration() -> Nanoseconds {
+        Nanoseconds(
+            seconds: 3e-6 + stamps.sendEarliness(&stamping) + stamping.exponential(mean: 6e-6))
+    }
+}

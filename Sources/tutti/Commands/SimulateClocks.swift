@@ -1,0 +1,90 @@
+import ArgumentParser
+import Foundation
+import Simulation
+
+/// `tutti simulate clocks`: our clock beside those of other systems, on the same packets.
+struct SimulateClocks: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "clocks",
+        abstract: "Compare the clock with those of other systems on the same exchanges.",
+        discussion: """
+            Every filter gets the same packets at the same times. The others are written from \
+            descriptions of what they do, with their published constants; they are models, not \
+            the programs. Exit status 1 when another one is better on some path.
+
+            Paths (ho-: not looked at while constants were chosen):
+            \(ClockComparison.paths.map { "  \($0.name): \($0.summary)" }.joined(separator: "\n"))
+
+            Examples:
+              tutti simulate clocks --seeds 3 --paths wired,wifi
+              tutti simulate clocks --held-out --json | jq .columns
+            """)
+
+    @Option(help: "Runs of 300 s of every path.")
+    var seeds = 6
+
+    @Option(help: "Names of paths, with commas; all without this.")
+    var paths = ""
+
+    @Flag(help: "Seeds and shapes that no constant was chosen on.")
+    var heldOut = false
+
+    @Flag(help: "Only steady runs: neither joins nor events.")
+    var steady = false
+
+    @Flag(help: "One JSON object instead of tables.")
+    var json = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Write the golden traces of the tests, and what the clock makes of them, instead.",
+            valueName: "folder"))
+    var golden: String?
+
+    func validate() throws {
+        guard seeds >= 1 else { throw ValidationError("--seeds \(seeds): at least 1") }
+    }
+
+    func run() async throws {
+        if let golden { return try write(to: URL(fileURLWithPath: golden, isDirectory: true)) }
+        let comparison: ClockComparison
+        do {
+            let names = paths.split(separator: ",").map(String.init)
+            comparison = try ClockComparison(
+                paths: names, seeds: seeds, heldOut: heldOut, joins: !steady, events: !steady)
+        } catch {
+            throw CommandError("simulate clocks: \(error)")
+        }
+        let report = comparison.report(of: await outcomes(of: comparison.jobs))
+        Terminal.output.write(json ? jsonText(report, pretty: false) + "\n" : "\(report)\n")
+        if !report.lost.isEmpty { throw ExitCode.failure }
+    }
+
+    /// As many jobs at once as there are processors.
+    private func outcomes(
+        of jobs: [ClockComparison.Job]
+    ) async -> [ClockComparison.Outcome] {
+        await withTaskGroup(of: ClockComparison.Outcome.self) { group in
+            var waiting = jobs[...]
+            var outcomes: [ClockComparison.Outcome] = []
+            for _ in 0..<max(1, ProcessInfo.processInfo.activeProcessorCount) {
+                if let job = waiting.popFirst() { group.addTask { job.perform() } }
+            }
+            for await outcome in group {
+                outcomes.append(outcome)
+                if let job = waiting.popFirst() { group.addTask { job.perform() } }
+            }
+            return outcomes
+        }
+    }
+
+    private func write(to folder: URL) throws {
+        do {
+            for file in GoldenTraces.files() {
+                try Data(file.text.utf8).write(to: folder.appending(path: file.name))
+            }
+        } catch {
+            throw CommandError("simulate clocks: \(folder.path): \(error.localizedDescription)")
+        }
+    }
+}
