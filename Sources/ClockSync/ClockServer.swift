@@ -1,6 +1,6 @@
 public import Timing
 
-/// The leader's side of the exchange: what to answer to a request.
+/// The leader's side of the exchange: what to answer to a request. When is up to ``ReplyHold``.
 ///
 /// The kernel says when a reply left only after it left, so the stamp travels in the next reply to
 /// the same peer. What must be remembered for that is bounded: ``peerLimit`` peers, the newest

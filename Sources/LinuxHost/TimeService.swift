@@ -4,10 +4,10 @@ import Synchronization
 public import Timing
 import Wire
 
-/// The leader's time service: a thread that answers every time request at once.
+/// The leader's time service: a thread that answers time requests, each after its `ReplyHold`.
 ///
 /// UDP on both families, marked for the voice queue. Nothing else happens on its thread, because
-/// the time between the stamps t2 and t3 is the only thing it could make worse.
+/// where the kernel does not stamp what leaves, t3 is as good as the thread is punctual.
 public final class TimeService: Sendable {
     public let port: Int
     private let thread: RealTimeThread
@@ -61,17 +61,30 @@ public final class TimeService: Sendable {
 
     // MARK: - On the thread
 
+    private struct Waiting {
+        var request: TimeRequest
+        var arrival: TimeSocket.Arrival
+    }
+
     private static func serve(
         _ socket: TimeSocket, _ shared: Shared, _ clock: @Sendable () -> SharedClock
     ) {
         var server = ClockServer<SocketAddress>()
+        var hold = ReplyHold<Waiting>()
         while !shared.state.withLock({ $0.isStopped }) {
-            shared.wakeUp.wait(or: socket.descriptor, timeoutNanoseconds: nil)
+            let pause = hold.nextDeadline.map { max(0, ($0 - HostClock.now()).count) }
+            shared.wakeUp.wait(or: socket.descriptor, timeoutNanoseconds: pause)
             takeStamps(socket, &server)
             // A receive error tells of an earlier packet that nobody wanted; there is no one to
             // tell, and reading it has cleared it.
             while let arrival = try? socket.receive() {
-                answer(arrival, socket, &server, clock())
+                guard case .request(let request)? = arrival.packet else { continue }
+                hold.insert(
+                    Waiting(request: request, arrival: arrival), sequence: request.sequence,
+                    arrivedAt: arrival.at)
+            }
+            while let waiting = hold.next(dueAt: HostClock.now()) {
+                answer(waiting, socket, &server, clock())
                 takeStamps(socket, &server)
             }
             shared.state.withLock { $0.answered = server.answered }
@@ -87,12 +100,13 @@ public final class TimeService: Sendable {
     }
 
     private static func answer(
-        _ arrival: TimeSocket.Arrival, _ socket: TimeSocket,
-        _ server: inout ClockServer<SocketAddress>, _ clock: SharedClock
+        _ waiting: Waiting, _ socket: TimeSocket, _ server: inout ClockServer<SocketAddress>,
+        _ clock: SharedClock
     ) {
-        guard case .request(let request)? = arrival.packet,
+        let arrival = waiting.arrival
+        guard
             let reply = server.reply(
-                to: request, from: arrival.from, arrival: arrival.at,
+                to: waiting.request, from: arrival.from, arrival: arrival.at,
                 isKernelStamp: arrival.isKernelStamp, departure: HostClock.now(),
                 packet: socket.packetsSent, clock: clock)
         else { return }

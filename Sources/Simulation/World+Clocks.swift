@@ -113,11 +113,13 @@ extension World {
     // MARK: Answering
 
     func requestArrived(_ life: RoomLife, _ bytes: [UInt8]) {
+        guard case .request(let request)? = (unsafe TimePacket(bytes.span.bytes)) else { return }
         let place = Self.leaderPlace
         let stamped = now + hosts[place].receiveStampLateness()
+        let hold = ReplyHold<TimeRequest>.wait(of: request.sequence)
         queue.schedule(
             .requestRead(life, bytes, arrival: local(place, stamped)),
-            at: stamped + hosts[place].readDuration())
+            at: stamped + hold + hosts[place].readDuration())
     }
 
     func answer(_ life: RoomLife, _ bytes: [UInt8], _ arrival: LocalInstant) {

@@ -160,7 +160,8 @@ struct ExchangeWorld {
     }
 
     private mutating func answer(_ request: TimeRequest) {
-        let departure = now + 20e-6 + random.exponential(15e-6)
+        let held = now + ReplyHold<TimeRequest>.wait(of: request.sequence).seconds
+        let departure = held + 20e-6 + random.exponential(15e-6)
         let leader = { (group: GroupInstant) in LocalInstant(nanoseconds: group.nanoseconds) }
         let clock = SharedClock.own(at: leader(group(now)), epoch: epoch)
         let number = serverPackets
@@ -168,7 +169,7 @@ struct ExchangeWorld {
         guard
             let reply = server.reply(
                 to: request, from: 1, arrival: leader(group(now)), isKernelStamp: true,
-                departure: leader(group(now + 10e-6)), packet: number, clock: clock)
+                departure: leader(group(held + 10e-6)), packet: number, clock: clock)
         else { return }
         if !random.chance(missingStamps) {
             post(.replyStamp(number, leader(group(departure))), at: departure + 5e-6)
