@@ -1,9 +1,12 @@
 // What Swift's Glibc module does not give: kernel headers, a variadic call, a large stack frame.
 #pragma once
+#include <link.h>
+#include <malloc.h>
 #include <time.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 
 // prctl is variadic, pthread_setname_np is hidden. Up to 15 bytes of name for the calling thread.
@@ -22,3 +25,16 @@ __attribute__((noinline)) static void tutti_touch_stack(void) {
     volatile char frame[bytes];
     for (int i = 0; i < bytes; i += page) frame[i] = 0;
 }
+
+typedef ElfW(Dyn) tutti_dynamic;
+
+// dl_iterate_phdr and the beginning of its struct dl_phdr_info, which need _GNU_SOURCE.
+struct tutti_loaded_object {
+    ElfW(Addr) address;
+    const char *name;
+    const ElfW(Phdr) *headers;
+    ElfW(Half) header_count;
+};
+int tutti_each_loaded_object(
+    int (*body)(struct tutti_loaded_object *, size_t, void *), void *context)
+    __asm__("dl_iterate_phdr");
