@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/timex.h>
 
 // prctl is variadic, pthread_setname_np is hidden. Up to 15 bytes of name for the calling thread.
 static inline int tutti_set_thread_name(const char *name) {
@@ -18,6 +19,9 @@ static inline int tutti_set_thread_name(const char *name) {
 static inline int tutti_set_timer_slack(unsigned long nanoseconds) {
     return prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0);
 }
+
+// The timer slack of the calling thread as it is; -1 where the kernel does not tell.
+static inline long tutti_timer_slack(void) { return prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0); }
 
 // Touches the pages below the caller's frame. Swift puts large temporaries on the heap.
 __attribute__((noinline)) static void tutti_touch_stack(void) {

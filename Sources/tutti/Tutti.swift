@@ -31,7 +31,8 @@ struct Tutti: AsyncParsableCommand {
                     Mute.self, Next.self, Stop.self,
                 ]),
             CommandGroup(
-                name: "Seeing it work", subcommands: [Demo.self, Simulate.self, Version.self]),
+                name: "Seeing it work",
+                subcommands: [Doctor.self, Demo.self, Simulate.self, Version.self]),
         ]
     )
 }

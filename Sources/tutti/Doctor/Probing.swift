@@ -1,0 +1,165 @@
+import AvahiDiscovery
+import DeviceOutput
+import FFmpegMedia
+import Glibc
+import LinuxHost
+import Room
+import Synchronization
+import Timing
+
+/// Asks the machine, each question on a thread of its own and with a limit: a hung driver, bus or
+/// name server is a finding, not a hang.
+enum Probing {
+    /// Beyond its limit a probe is left behind; the process ends without waiting for it.
+    static func facts(_ settings: Settings) async -> DoctorFacts {
+        var facts = DoctorFacts()
+        facts.machine = await limited(.seconds(2)) { MachineFacts.read() }
+        // Alone, so that no other probe makes it late.
+        let priority = settings.realTimePriority
+        facts.wakeUps = await limited(.seconds(4)) { try WakeUpFacts.measure(priority: priority) }
+        facts.loopback = await limited(.seconds(5)) { try ExchangeFacts.loopback() }
+        facts.output = await output(settings)
+        facts.interfaces = await limited(.seconds(2)) { try InterfaceFacts.all() }
+        let port = settings.port
+        facts.ports = await limited(.seconds(3)) { PortFacts.probe(port: port) }
+        let folder = settings.cacheFolder
+        facts.cache = await limited(.seconds(2)) { FolderFacts(examining: folder) }
+        facts.codecs = await limited(.seconds(5)) {
+            CodecFacts(
+                version: InstalledCodecs.version, titles: InstalledCodecs.titles,
+                missing: InstalledCodecs.missing(), readsHTTP: InstalledCodecs.readsHTTP())
+        }
+        // These wait for other hosts, so they wait together.
+        async let multicast = multicast(facts.interfaces)
+        async let avahi = limited(.seconds(4)) { AvahiFacts.probe() }
+        async let leader = leader(settings.leader)
+        facts.multicast = await multicast
+        facts.avahi = await avahi
+        facts.leader = await leader
+        return facts
+    }
+
+    private static func output(_ settings: Settings) async -> DoctorFacts.Answer<OutputFacts> {
+        switch settings.output {
+        case .none, .virtual: return .found(.none("\(settings.output)"))
+        case .file(let path):
+            let folder = path.split(separator: "/").dropLast().joined(separator: "/")
+            let place = path.hasPrefix("/") ? "/" + folder : folder.isEmpty ? "." : folder
+            return await limited(.seconds(2)) {
+                .file(path: path, folder: FolderFacts(examining: place))
+            }
+        case .alsa(let pcm):
+            let (rate, buffer) = (settings.sampleRate, settings.bufferMilliseconds)
+            return await limited(.seconds(6)) {
+                .card(
+                    try CardProbe.examine(
+                        pcm: pcm, preferredSampleRate: rate, bufferMilliseconds: buffer))
+            }
+        }
+    }
+
+    private static func multicast(
+        _ interfaces: DoctorFacts.Answer<[InterfaceFacts]>
+    ) async -> DoctorFacts.Answer<[MulticastFacts]> {
+        guard case .found(let all) = interfaces else { return .skipped }
+        let fit = all.filter {
+            $0.isUp && !$0.isLoopback && $0.hasMulticast && !$0.addresses.isEmpty
+        }
+        return await limited(.seconds(4)) { MulticastFacts.probe(fit) }
+    }
+
+    private static func leader(_ leader: HostPort?) async -> DoctorFacts.Answer<ExchangeFacts> {
+        guard let leader else { return .skipped }
+        return await limited(.seconds(6)) {
+            try ExchangeFacts.measure(host: leader.host, port: leader.port)
+        }
+    }
+
+    /// Runs `probe` on a thread of its own; whichever comes first counts, its end or the limit.
+    static func limited<Value: Sendable>(
+        _ limit: Duration, _ probe: @escaping @Sendable () throws -> Value
+    ) async -> DoctorFacts.Answer<Value> {
+        let answer = Once<DoctorFacts.Answer<Value>>()
+        return await withCheckedContinuation { continuation in
+            answer.arm(continuation)
+            do {
+                _ = try RealTimeThread.start(name: "tutti-probe", priority: 0) {
+                    do {
+                        answer.give(.found(try probe()))
+                    } catch {
+                        answer.give(.failed("\(error)"))
+                    }
+                }
+                _ = try RealTimeThread.start(name: "tutti-limit", priority: 0) {
+                    let (seconds, atto) = limit.components
+                    HostClock.sleep(
+                        until: HostClock.now() + .seconds(seconds)
+                            + Nanoseconds(atto / 1_000_000_000))
+                    answer.give(.unanswered)
+                }
+            } catch {
+                answer.give(.failed("\(error)"))
+            }
+        }
+    }
+}
+
+/// Resumes a continuation with the first value that it is given.
+private final class Once<Value: Sendable>: Sendable {
+    private let continuation = Mutex<CheckedContinuation<Value, Never>?>(nil)
+
+    func arm(_ waiting: CheckedContinuation<Value, Never>) {
+        continuation.withLock { $0 = waiting }
+    }
+
+    func give(_ value: Value) {
+        let waiting = continuation.withLock { held in
+            defer { held = nil }
+            return held
+        }
+        waiting?.resume(returning: value)
+    }
+}
+
+extension AvahiFacts {
+    /// Asks the bus for the daemon, for up to two seconds.
+    static func probe() -> AvahiFacts {
+        guard let session = try? AvahiSession() else {
+            return AvahiFacts(hasBus: false, isRunning: false)
+        }
+        let end = HostClock.now() + .seconds(2)
+        while !session.isConnected, HostClock.now() < end {
+            HostClock.sleep(until: HostClock.now() + .milliseconds(20))
+        }
+        return AvahiFacts(hasBus: true, isRunning: session.isConnected)
+    }
+}
+
+extension FolderFacts {
+    /// Looks at a folder, or at the nearest one above it: makes nothing that stays.
+    init(examining path: String) {
+        self.path = path
+        var place = path
+        while access(place, F_OK) != 0, place != "/", place != "." {
+            let parent = place.split(separator: "/").dropLast().joined(separator: "/")
+            place = place.hasPrefix("/") ? "/" + parent : parent.isEmpty ? "." : parent
+        }
+        existing = place
+        isWritable = Self.takesFile(place)
+        var space = statvfs()
+        freeBytes =
+            statvfs(place, &space) == 0
+            ? Int64(clamping: UInt64(space.f_bavail) * UInt64(space.f_frsize)) : 0
+    }
+
+    /// Really writes: permissions, read-only mounts and quotas have one thing in common.
+    private static func takesFile(_ folder: String) -> Bool {
+        var template = Array("\(folder)/.tutti-doctor-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        unlink(template)
+        let bytes = [UInt8](repeating: 0, count: 4_096)
+        return write(descriptor, bytes, bytes.count) == bytes.count
+    }
+}
