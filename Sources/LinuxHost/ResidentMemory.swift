@@ -13,6 +13,39 @@ import Glibc
 /// Memory that only this process has, 10 MB, is not changed by it. See `man 2 madvise`,
 /// MADV_DONTNEED.
 public enum ResidentMemory {
+    /// Between two looks at what is held; a look takes some 20 µs.
+    private static let lookInterval = Duration.seconds(2)
+    /// What is in use is back this long after a trim, but for little.
+    private static let returnTime = Duration.milliseconds(200)
+    /// What is held may grow by this much before it is trimmed again. Opening an item touches 12 MB;
+    /// playing takes back up to 4 MB over a minute. Too small a limit would trim at every look.
+    private static let growthLimit = 8_000_000
+
+    /// Trims after the start and after each time that much was touched, until cancelled.
+    public static func keepTrimmed() async {
+        var least = 0
+        while (try? await Task.sleep(for: lookInterval)) != nil {
+            if resident > least + growthLimit {
+                trim()
+                guard (try? await Task.sleep(for: returnTime)) != nil else { return }
+                least = resident
+            }
+        }
+    }
+
+    /// Bytes of memory that this process has mapped and present (RSS); 0 where Linux does not tell.
+    public static var resident: Int {
+        guard let file = unsafe fopen("/proc/self/statm", "r") else { return 0 }
+        defer { unsafe fclose(file) }
+        var line = [CChar](repeating: 0, count: 128)
+        guard unsafe fgets(&line, Int32(line.count), file) != nil else { return 0 }
+        // Pages: in all, resident, …
+        let bytes = line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        let words = String(decoding: bytes, as: UTF8.self).split(separator: " ")
+        guard words.count > 1, let pages = Int(words[1]) else { return 0 }
+        return pages * sysconf(Int32(_SC_PAGESIZE))
+    }
+
     /// Gives back free memory of the allocator, and the pages of all loaded code and tables; what
     /// is in use comes back page by page.
     ///

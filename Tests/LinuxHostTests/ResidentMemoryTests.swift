@@ -58,4 +58,14 @@ struct ResidentMemoryTests {
         // Reading the account, and what runs beside it, brings back much less than all.
         #expect(after < before)
     }
+
+    @Test func `what is held counts the pages of this process`() throws {
+        let before = ResidentMemory.resident
+        let size = 64_000_000
+        let block = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 4_096)
+        defer { block.deallocate() }
+        memset(block, 1, size)
+        // Half of it: other tests give memory back meanwhile.
+        #expect(ResidentMemory.resident > before + size / 2)
+    }
 }

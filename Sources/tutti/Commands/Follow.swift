@@ -34,10 +34,12 @@ struct Follow: AsyncParsableCommand {
         }
         let logger = makeLogger(level: settings.logLevel)
         try await untilInterrupted(alsoWhenParentEnds: room.dieWithParent) {
-            try await FollowerNode(
-                settings.nodeConfiguration(logger: logger), leader: settings.leader,
-                leaderName: settings.group
-            ).run()
+            try await runningNode {
+                try await FollowerNode(
+                    settings.nodeConfiguration(logger: logger), leader: settings.leader,
+                    leaderName: settings.group
+                ).run()
+            }
         }
     }
 }

@@ -49,7 +49,7 @@ struct Lead: AsyncParsableCommand {
             settings.nodeConfiguration(logger: logger), assets: assets,
             roomsToWaitFor: settings.waitFor, loops: loop)
         try await untilInterrupted(alsoWhenParentEnds: room.dieWithParent) {
-            try await node.run()
+            try await runningNode { try await node.run() }
         }
     }
 }

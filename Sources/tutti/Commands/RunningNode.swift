@@ -1,0 +1,14 @@
+import LinuxHost
+import Room
+
+/// Runs a leader or a follower, with a process to itself.
+///
+/// What concerns the process as a whole is not decided by the library, which may live in somebody
+/// else's: one thread for connections, and memory that is let go of when a start or the opening of
+/// an item has left it behind.
+func runningNode(_ body: () async throws -> Void) async throws {
+    Connections.useOneThread()
+    // Cancelled and waited for when this scope is left.
+    async let _ = ResidentMemory.keepTrimmed()
+    try await body()
+}
