@@ -8,8 +8,15 @@ public enum GroupCommand: Equatable, Sendable {
     case volume(room: RoomID?, percent: Int)
     /// All rooms when `room` is `nil`.
     case mute(room: RoomID?, muted: Bool)
+    /// How much later the sound leaves what hangs on this room's card, microseconds; the room plays
+    /// earlier by as much, and remembers it.
+    case latencyOffset(room: RoomID, microseconds: Int)
     case next
     case stop
+
+    /// What ``latencyOffset(room:microseconds:)`` may be: amplifiers, converters and wireless
+    /// loudspeakers are all within half a second.
+    public static let latencyOffsets = -500_000...500_000
 }
 
 /// The answer to a command.
@@ -23,6 +30,8 @@ public enum CommandOutcome: Equatable, Sendable {
 public enum ControlRequest: Equatable, Sendable {
     case command(GroupCommand)
     case status
+    /// The status with every point of the rooms' histories.
+    case syncStatus
 }
 
 /// What a leader answers; one reply for each request, in order.

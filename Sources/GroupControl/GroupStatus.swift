@@ -1,4 +1,4 @@
-import Timing
+public import Timing
 
 /// One room, as shown to a person.
 public struct RoomStatus: Codable, Equatable, Sendable {
@@ -20,6 +20,8 @@ public struct RoomStatus: Codable, Equatable, Sendable {
     public var dropouts: Int
     public var restarts: Int
     public var detail: String
+    /// Of the room's lockstep; `nil` before its first report.
+    public var sync: SyncStatus?
 
     public init(name: String, report: RoomReport, settings: RoomSettings) {
         self.name = name
@@ -38,6 +40,19 @@ public struct RoomStatus: Codable, Equatable, Sendable {
         restarts = report.restarts
         detail = report.detail
     }
+
+    /// - Parameters:
+    ///   - age: since the report came.
+    ///   - history: of this room.
+    ///   - hasPoints: whether every point of the history is told.
+    public init(
+        name: String, report: RoomReport, settings: RoomSettings, age: Nanoseconds,
+        history: SyncHistory, hasPoints: Bool
+    ) {
+        self.init(name: name, report: report, settings: settings)
+        sync = SyncStatus(
+            report, age: age, history: .init(history, hasPoints: hasPoints))
+    }
 }
 
 /// A group, as shown to a person; the JSON of `tutti status --json`.
@@ -51,12 +66,15 @@ public struct GroupStatus: Codable, Equatable, Sendable {
     public var positionSeconds: Double
     public var durationSeconds: Double
     public var rate: Double
+    /// What is wrong with the group as a whole, for people; mostly empty.
+    public var detail: String?
     /// Sorted by name.
     public var rooms: [RoomStatus]
 
     public init(
         leader: String, phase: SessionPhase, title: String, index: Int, count: Int,
-        positionSeconds: Double, durationSeconds: Double, rate: Double, rooms: [RoomStatus]
+        positionSeconds: Double, durationSeconds: Double, rate: Double,
+        detail: String? = nil, rooms: [RoomStatus]
     ) {
         self.leader = leader
         self.phase = phase
@@ -66,6 +84,7 @@ public struct GroupStatus: Codable, Equatable, Sendable {
         self.positionSeconds = positionSeconds
         self.durationSeconds = durationSeconds
         self.rate = rate
+        self.detail = detail
         self.rooms = rooms
     }
 }

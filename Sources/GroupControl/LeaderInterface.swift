@@ -13,6 +13,8 @@ public struct LeaderConfiguration: Equatable, Sendable {
     /// Higher than every term before it; from the shell.
     public var term: UInt64
     public var groupClockEpoch: UInt64
+    /// Which crystal the group clock is, told to rooms.
+    public var crystal: CrystalID
     /// UDP port of the clock, told to rooms.
     public var timePort: UInt16
     /// TCP port of the media service, told to rooms.
@@ -24,7 +26,7 @@ public struct LeaderConfiguration: Equatable, Sendable {
     public init(
         name: String, queue: [AssetDescriptor], roomsToWaitFor: Int = 1, loops: Bool = false,
         term: UInt64, groupClockEpoch: UInt64, timePort: UInt16, mediaPort: UInt16,
-        preparationLimit: Nanoseconds = .seconds(5)
+        preparationLimit: Nanoseconds = .seconds(5), crystal: CrystalID = .unknown
     ) {
         self.name = name.limited(toBytes: RoomID.longestBytes)
         self.queue = queue
@@ -32,6 +34,7 @@ public struct LeaderConfiguration: Equatable, Sendable {
         self.loops = loops
         self.term = term
         self.groupClockEpoch = groupClockEpoch
+        self.crystal = crystal
         self.timePort = timePort
         self.mediaPort = mediaPort
         self.preparationLimit = preparationLimit

@@ -13,17 +13,24 @@ extension LeaderMachine {
         case .stop: stop()
         case .volume(let room, let percent): setVolume(percent, of: room)
         case .mute(let room, let muted): setMuted(muted, of: room)
+        case .latencyOffset(let room, let microseconds): setOffset(microseconds, of: room)
         }
     }
 
     private mutating func play(at now: GroupInstant) -> CommandOutcome {
         switch session.phase {
-        case .playing: break
+        case .playing:
+            // Whoever failed to join the line is asked again now.
+            for place in members.indices where members[place].retryAt != nil {
+                members[place].retryAt = now
+            }
+            retryFailed(at: now)
         case .stopped, .ended:
             guard !session.queue.isEmpty else {
                 return .refused(reason: "the queue is empty; start the leader with a file to play")
             }
             skipped = 0
+            complaint = ""
             update(index: 0, change: nil, phase: .preparing)
             prepareStart(index: 0, frame: 0, starts: true, at: now)
         case .waiting, .preparing, .paused:
@@ -154,6 +161,7 @@ extension LeaderMachine {
         }
         pending = nil
         followUp = nil
+        complaint = ""
         update(index: 0, change: nil, phase: .stopped)
         return .accepted
     }
@@ -183,12 +191,7 @@ extension LeaderMachine {
     ) -> CommandOutcome {
         let known = Set(members.map(\.hello.room)).union(settings.keys)
         if let room {
-            guard known.contains(room) else {
-                let names = known.map { "\"\($0)\"" }.sorted().prefix(20).joined(separator: ", ")
-                return .refused(
-                    reason: "there is no room \"\(room)\" here; "
-                        + (names.isEmpty ? "no room has joined yet" : "there are \(names)"))
-            }
+            guard known.contains(room) else { return noRoom(room, among: known) }
         } else {
             commonSettings = changed(commonSettings)
         }
@@ -198,6 +201,39 @@ extension LeaderMachine {
         for member in members where room == nil || member.hello.room == room {
             send(.settings(rememberedSettings(of: member.hello.room)), to: member.link)
         }
+        return .accepted
+    }
+
+    private func noRoom(_ room: RoomID, among known: Set<RoomID>) -> CommandOutcome {
+        let names = known.map { "\"\($0)\"" }.sorted().prefix(20).joined(separator: ", ")
+        return .refused(
+            reason: "there is no room \"\(room)\" here; "
+                + (names.isEmpty ? "no room has joined yet" : "there are \(names)"))
+    }
+
+    /// The room keeps its offset itself, since it belongs to what hangs on its output: one that is
+    /// not here cannot be told.
+    private mutating func setOffset(_ microseconds: Int, of room: RoomID) -> CommandOutcome {
+        let range = GroupCommand.latencyOffsets
+        guard range.contains(microseconds) else {
+            return .refused(
+                reason: "the offset is \(range.lowerBound) to \(range.upperBound) µs, "
+                    + "not \(microseconds)")
+        }
+        guard let member = members.first(where: { $0.hello.room == room }) else {
+            return noRoom(room, among: Set(members.map(\.hello.room)))
+        }
+        guard member.takesPart else {
+            return .refused(
+                reason: "\"\(room)\" "
+                    + (member.isLost ? "is not heard just now" : "has no output to delay"))
+        }
+        if member.report?.sync.isLatencyOffsetFixed == true {
+            return .refused(
+                reason: "the settings of \"\(room)\" give its offset (latency-offset-us); "
+                    + "change it there, or remove it to set it from here")
+        }
+        send(.latencyOffset(.microseconds(Int64(microseconds))), to: member.link)
         return .accepted
     }
 

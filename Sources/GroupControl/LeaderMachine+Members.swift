@@ -25,7 +25,7 @@ extension LeaderMachine {
         case .notReady(let id, let reason):
             receiveNotReady(id, reason: reason, from: place, at: now)
         case .report(let report):
-            members[place].report = report
+            members[place].take(report, at: now)
         case .goodbye:
             members.remove(at: place)
             outbox.append(.close(link))
@@ -38,11 +38,13 @@ extension LeaderMachine {
             outbox.append(.close(link))
             return
         }
-        for member in members where member.hello.room == hello.room && member.link != link {
-            outbox.append(.close(member.link))
+        var history = SyncHistory()
+        for member in members where member.hello.room == hello.room {
+            if member.link != link { outbox.append(.close(member.link)) }
+            history = member.history
         }
         members.removeAll { $0.hello.room == hello.room || $0.link == link }
-        members.append(Member(link: link, hello: hello, at: now))
+        members.append(Member(link: link, hello: hello, history: history, at: now))
         let place = members.count - 1
         send(.welcome(welcome), to: link)
         send(.settings(rememberedSettings(of: hello.room)), to: link)
@@ -54,7 +56,7 @@ extension LeaderMachine {
         Welcome(
             leaderName: configuration.name, timePort: configuration.timePort,
             mediaPort: configuration.mediaPort, term: session.term,
-            groupClockEpoch: configuration.groupClockEpoch)
+            groupClockEpoch: configuration.groupClockEpoch, crystal: configuration.crystal)
     }
 
     /// Why this hello is not welcome; `nil` when it is.

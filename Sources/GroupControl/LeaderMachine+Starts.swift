@@ -86,6 +86,7 @@ extension LeaderMachine {
             itemFrame: start.frame, instant: earliestInstant(for: meeting, at: now), rate: 1)
         pending = nil
         skipped = 0
+        complaint = ""
         for place in members.indices {
             guard let offer = members[place].pending, offer.standing == .ready else { continue }
             // This commit replaces what sounds; an offer never committed has to be taken back.
@@ -118,6 +119,7 @@ extension LeaderMachine {
             if !isRunning { update(index: next, change: nil, phase: .preparing) }
             return prepareStart(index: next, frame: 0, starts: true, at: now)
         }
+        complaint = failures(at: index)
         withdrawPending()
         skipped = 0
         if !isRunning { update(index: 0, change: nil, phase: .stopped) }

@@ -2,7 +2,10 @@ public import Timing
 
 extension LeaderMachine {
     /// The group as a person sees it at this instant; rooms sorted by name.
-    public func status(at now: GroupInstant) -> GroupStatus {
+    ///
+    /// - Parameter hasPoints: whether every point of the rooms' histories is told; 600 numbers a
+    ///   room.
+    public func status(at now: GroupInstant, hasPoints: Bool = false) -> GroupStatus {
         let asset = session.current
         let sampleRate = Double(asset?.sampleRate ?? 1)
         return GroupStatus(
@@ -10,10 +13,39 @@ extension LeaderMachine {
             index: session.index, count: session.queue.count,
             positionSeconds: session.itemFrame(at: now) / sampleRate,
             durationSeconds: asset?.durationSeconds ?? 0, rate: session.change?.rate ?? 0,
-            rooms: members.sorted { $0.hello.room < $1.hello.room }.map(status))
+            detail: detail.isEmpty ? nil : detail.limited(toBytes: Self.longestDetail),
+            rooms: members.sorted { $0.hello.room < $1.hello.room }.map {
+                status(of: $0, at: now, hasPoints: hasPoints)
+            })
     }
 
-    private func status(of member: Member) -> RoomStatus {
+    /// Bytes of a group's detail: the title of an item, the name of a room and its reason fit.
+    public static let longestDetail = 1_024
+
+    /// What the phase alone would hide: a line that runs and is not heard, a stop by itself.
+    private var detail: String {
+        guard session.phase == .playing else { return complaint }
+        let rooms = members.filter(\.takesPart)
+        if rooms.contains(where: { $0.isOnLine }) { return complaint }
+        if rooms.isEmpty { return "nothing is heard: no room with an output is here" }
+        if rooms.allSatisfy({ $0.failure.isEmpty }) {
+            return "nothing is heard yet: the rooms are preparing"
+        }
+        return failures(at: session.index)
+    }
+
+    /// Why nobody plays an item, in the words of the first room that failed at it.
+    func failures(at index: Int) -> String {
+        let failed = members.filter { $0.takesPart && !$0.failure.isEmpty }
+            .min { $0.hello.room < $1.hello.room }
+        guard let failed, session.queue.indices.contains(index) else { return "" }
+        return "no room can play \"\(session.queue[index].title)\"; "
+            + "\(failed.hello.room): \(failed.failure)"
+    }
+
+    private func status(
+        of member: Member, at now: GroupInstant, hasPoints: Bool
+    ) -> RoomStatus {
         var report = member.report ?? RoomReport()
         if member.isLost {
             report.activity = .lost
@@ -24,8 +56,13 @@ extension LeaderMachine {
             report.activity = .failed
             report.detail = member.failure
         }
+        let settings = rememberedSettings(of: member.hello.room)
+        guard member.report != nil else {
+            return RoomStatus(name: member.hello.room.name, report: report, settings: settings)
+        }
         return RoomStatus(
-            name: member.hello.room.name, report: report,
-            settings: rememberedSettings(of: member.hello.room))
+            name: member.hello.room.name, report: report, settings: settings,
+            age: max(.zero, now - member.reportedAt), history: member.history,
+            hasPoints: hasPoints)
     }
 }

@@ -26,6 +26,8 @@ public struct LeaderMachine: Sendable {
     var lastPreparation: UInt64 = 0
     /// Items skipped in a row because no room could play them.
     var skipped = 0
+    /// Why the session stopped by itself; empty when it did not.
+    var complaint = ""
     var nextAlive = GroupInstant(nanoseconds: .min)
     /// Effects of the verb being performed.
     var outbox: [LeaderEffect] = []
@@ -168,13 +170,13 @@ extension LeaderMachine {
         outbox.append(.send(message, to: link))
     }
 
-    /// Changes the session and tells every member.
+    /// Changes the session and tells every member; the queue they have had with the welcome.
     mutating func update(index: Int, change: RateChange?, phase: SessionPhase) {
         session.index = index
         session.change = change
         session.phase = phase
         session.sequence += 1
-        for member in members { send(.state(session), to: member.link) }
+        for member in members { send(.progress(session.progress), to: member.link) }
     }
 
     mutating func makePreparation(

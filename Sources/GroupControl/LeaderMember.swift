@@ -28,6 +28,8 @@ struct Member: Sendable {
     /// Of its output, as it said last.
     var latency: Nanoseconds
     var report: RoomReport?
+    var reportedAt: GroupInstant
+    var history: SyncHistory
 
     /// For the line in force; committed, or on the way to it.
     var line: Offer?
@@ -41,10 +43,14 @@ struct Member: Sendable {
     /// Why the last preparation failed; empty when none did.
     var failure = ""
 
-    init(link: LinkID, hello: Hello, at now: GroupInstant) {
+    init(
+        link: LinkID, hello: Hello, history: SyncHistory = SyncHistory(), at now: GroupInstant
+    ) {
         self.link = link
         self.hello = hello
+        self.history = history
         lastHeard = now
+        reportedAt = now
         latency = Self.believable(hello.outputLatency)
     }
 
@@ -68,6 +74,14 @@ struct Member: Sendable {
 
     static func believable(_ claim: Nanoseconds) -> Nanoseconds {
         min(max(claim, .zero), longestClaim)
+    }
+
+    mutating func take(_ report: RoomReport, at now: GroupInstant) {
+        self.report = report
+        reportedAt = now
+        if report.activity == .playing, let bound = report.bound {
+            history.note(error: report.error, bound: bound, at: now)
+        }
     }
 
     /// Forgets what was offered, without a word to the room.

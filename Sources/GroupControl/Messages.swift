@@ -1,7 +1,7 @@
 public import Timing
 
 /// Version of the messages below. Nodes of different versions do not play together.
-public let protocolVersion: UInt32 = 1
+public let protocolVersion: UInt32 = 2
 
 /// One connection of a leader to a room; numbered by the shell, never used twice.
 public typealias LinkID = Int
@@ -52,10 +52,13 @@ public struct Welcome: Equatable, Sendable {
     public var term: UInt64
     /// Identity of the leader's group clock; another epoch is another line of time.
     public var groupClockEpoch: UInt64
+    /// Which machine's crystal the group clock is.
+    public var crystal: CrystalID
 
     public init(
         version: UInt32 = protocolVersion, leaderName: String, timePort: UInt16,
-        mediaPort: UInt16, term: UInt64, groupClockEpoch: UInt64
+        mediaPort: UInt16, term: UInt64, groupClockEpoch: UInt64,
+        crystal: CrystalID = .unknown
     ) {
         self.version = version
         self.leaderName = leaderName.limited(toBytes: RoomID.longestBytes)
@@ -63,7 +66,23 @@ public struct Welcome: Equatable, Sendable {
         self.mediaPort = mediaPort
         self.term = term
         self.groupClockEpoch = groupClockEpoch
+        self.crystal = crystal
     }
+}
+
+/// Names the crystal behind a leader's clock, so that a room recognises it and knows its rate.
+public struct CrystalID: Hashable, Sendable {
+    /// Of the node, kept on its disk; 0 where nothing is kept.
+    public var node: UInt64
+    /// Of this start of its machine: some kernels calibrate the rate of their clock at each.
+    public var boot: UInt64
+
+    public init(node: UInt64, boot: UInt64) {
+        self.node = node
+        self.boot = boot
+    }
+
+    public static let unknown = CrystalID(node: 0, boot: 0)
 }
 
 /// "Be able to start this item here": fetch, open, seek, preroll, then say ready.
@@ -124,6 +143,10 @@ public enum LeaderToRoom: Equatable, Sendable {
     case withdraw(preparation: UInt64)
     case settings(RoomSettings)
     case state(SessionState)
+    /// The session goes on like this, with the queue as it was.
+    case progress(SessionProgress)
+    /// The latency offset of this room's output, from now on.
+    case latencyOffset(Nanoseconds)
     /// Silence now; forget every preparation.
     case stop
     /// Nothing but a sign of life, once a second.

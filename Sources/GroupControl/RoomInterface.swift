@@ -73,6 +73,8 @@ public enum RoomEffect: Equatable, Sendable {
     /// Silence now; give back every voice.
     case stop
     case settings(RoomSettings)
+    /// Let what hangs on the output be this late, and remember it.
+    case latencyOffset(Nanoseconds)
     /// The session as the leader has it, for display.
     case state(SessionState)
 }

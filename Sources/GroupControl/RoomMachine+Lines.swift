@@ -198,6 +198,12 @@ extension RoomMachine {
         return effects + [.state(state)] + prefetch()
     }
 
+    mutating func take(_ progress: SessionProgress) -> [RoomEffect] {
+        // The whole state comes first on every link; what does not fit it is left over from before.
+        guard !awaitsState, let state = session?.with(progress) else { return [] }
+        return take(state)
+    }
+
     private func continues(_ state: SessionState) -> Bool {
         state.phase == .playing
             && lines.contains { $0.hash == state.current?.hash && $0.change == state.change }

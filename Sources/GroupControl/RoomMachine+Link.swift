@@ -68,7 +68,8 @@ extension RoomMachine {
                 backOff = Self.longestBackOff
                 return [.refused(reason: reason)] + lose(reason, at: now)
             case .goodbye: return lose("the leader has left", at: now)
-            case .prepare, .commit, .withdraw, .settings, .state, .stop, .alive:
+            case .prepare, .commit, .withdraw, .settings, .state, .progress, .latencyOffset, .stop,
+                .alive:
                 return []  // nothing counts before the welcome
             }
         case .joined:
@@ -88,6 +89,8 @@ extension RoomMachine {
         case .withdraw(let id): return withdraw(id)
         case .settings(let settings): return [.settings(settings)]
         case .state(let state): return take(state)
+        case .progress(let progress): return take(progress)
+        case .latencyOffset(let offset): return [.latencyOffset(offset)]
         case .stop:
             forgetVoices()
             return [.stop]

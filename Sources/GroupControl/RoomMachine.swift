@@ -177,6 +177,10 @@ extension RoomMachine {
         if preparations.contains(where: { $0.standing != .ready }) { return .prerolling }
         if isPaused { return .paused }
         if !preparations.isEmpty { return .ready }
-        return failure.isEmpty ? .joining : .failed
+        if !failure.isEmpty { return .failed }
+        return isJoined && (clock == .locked || clock == .holdover) ? .idle : .joining
     }
+
+    /// Whether neither a preparation nor a line needs the group clock.
+    public var isIdle: Bool { lines.isEmpty && preparations.isEmpty }
 }

@@ -2,8 +2,10 @@ public import Timing
 
 /// What a room is doing, as a word for its owner.
 public enum RoomActivity: String, CaseIterable, Codable, Sendable {
-    /// Linked, nothing to do yet.
+    /// Looking for the group, or for its clock.
     case joining
+    /// In the group, with nothing to play.
+    case idle
     /// Loading the bytes of an item.
     case fetching
     /// Decoding ahead for a start.
@@ -50,13 +52,15 @@ public struct RoomReport: Equatable, Sendable {
     /// Times the output was started again after it broke off.
     public var restarts: Int
     public var detail: String
+    /// What the room promises of its lockstep, and why.
+    public var sync: SyncReport
 
     public init(
         activity: RoomActivity = .joining, bufferSeconds: Double = 0,
         clockDeviation: Nanoseconds = .zero, clockBound: Nanoseconds = .zero,
         roundTrip: Nanoseconds? = nil, stamps: String = "", cardPartsPerMillion: Double = 0,
         ratioPartsPerMillion: Double = 0, error: Nanoseconds = .zero, dropouts: Int = 0,
-        restarts: Int = 0, detail: String = ""
+        restarts: Int = 0, detail: String = "", sync: SyncReport = SyncReport()
     ) {
         self.activity = activity
         self.bufferSeconds = bufferSeconds.isFinite ? bufferSeconds : 0
@@ -70,5 +74,6 @@ public struct RoomReport: Equatable, Sendable {
         self.dropouts = max(0, dropouts)
         self.restarts = max(0, restarts)
         self.detail = detail.limited(toBytes: Self.longestText)
+        self.sync = sync
     }
 }

@@ -68,3 +68,39 @@ public struct SessionState: Equatable, Sendable {
         (term, sequence) > (other.term, other.sequence)
     }
 }
+
+/// A ``SessionState`` without its queue, which seldom changes and can be large.
+public struct SessionProgress: Equatable, Sendable {
+    public var term: UInt64
+    public var sequence: UInt64
+    public var index: Int
+    public var change: RateChange?
+    public var phase: SessionPhase
+
+    public init(
+        term: UInt64, sequence: UInt64, index: Int, change: RateChange?, phase: SessionPhase
+    ) {
+        self.term = term
+        self.sequence = sequence
+        self.index = index
+        self.change = change
+        self.phase = phase
+    }
+}
+
+extension SessionState {
+    public var progress: SessionProgress {
+        SessionProgress(
+            term: term, sequence: sequence, index: index, change: change, phase: phase)
+    }
+
+    /// The state that this one becomes; `nil` for the progress of another queue.
+    public func with(_ progress: SessionProgress) -> SessionState? {
+        guard progress.term == term,
+            queue.isEmpty ? progress.index == 0 : queue.indices.contains(progress.index)
+        else { return nil }
+        return SessionState(
+            term: term, sequence: progress.sequence, queue: queue, index: progress.index,
+            change: progress.change, phase: progress.phase)
+    }
+}

@@ -45,9 +45,12 @@ public final class FollowerNode: Sendable {
         let session = configuration.usesAvahi || leader == nil ? try openSession() : nil
         let finder = LeaderFinder(
             fixed: leader, name: leaderName, session: session, logger: logger)
-        let clock = RemoteClock(priority: configuration.realTimePriority, logger: logger)
+        let options = configuration.memberOptions(name)
+        let clock = RemoteClock(
+            priority: configuration.realTimePriority, store: options.store, logger: logger)
         let member = Member(
             name: name, output: try configuration.openOutput(), clock: clock, logger: logger,
+            options: options,
             fetch: { asset, welcome in
                 guard let welcome, let host = finder.currentHost else {
                     throw RoomError(.noLeader, "the leader is gone")
@@ -216,97 +219,6 @@ final class LeaderFinder: Sendable {
             $0.current = address
             $0.attempt = 0
         }
-    }
-}
-
-/// The estimate of the leader's clock in a following room.
-final class RemoteClock: Member.ClockSource {
-    /// The cell of the leader followed now.
-    var cell: ClockCell { state.withLock { $0.cell } }
-    /// Names of the leaders followed, as they change.
-    let leaders = Outbox<String>()
-
-    private struct State {
-        var cell = RemoteClock.emptyCell()
-        var host = ""
-        var followed: (host: String, port: UInt16, epoch: UInt64)?
-        var client: ClockClient?
-        var figures = ClockFigures()
-        var quality = SharedClock.Quality.none
-    }
-    private let state = Mutex(State())
-    let changes: AsyncStream<Void>
-    private let continuation: AsyncStream<Void>.Continuation
-    private let priority: Int
-    private let logger: Logger
-
-    init(priority: Int, logger: Logger) {
-        self.priority = priority
-        self.logger = logger
-        (changes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    }
-
-    func setHost(_ host: String) { state.withLock { $0.host = host } }
-
-    func follow(_ welcome: Welcome) {
-        leaders.send(welcome.leaderName)
-        defer { continuation.yield() }
-        let host = state.withLock { $0.host }
-        let target = (host: host, port: welcome.timePort, epoch: welcome.groupClockEpoch)
-        // The same clock at the same place is followed already: its estimate is worth keeping.
-        let old = state.withLock { state -> ClockClient?? in
-            if let followed = state.followed, followed == target { return .none }
-            state.followed = target
-            state.cell = Self.emptyCell()
-            state.figures = ClockFigures()
-            return .some(state.client.take())
-        }
-        guard let old else { return }
-        old?.stop()
-        do {
-            let cell = cell
-            let client = try ClockClient.start(
-                host: target.host, port: Int(target.port), priority: priority,
-                seed: .random(in: .min ... .max)
-            ) { [weak self] clock, statistics in
-                cell.store(clock)
-                self?.note(clock, statistics)
-            }
-            state.withLock { $0.client = client }
-        } catch {
-            logger.error("cannot follow the leader's clock", metadata: ["error": "\(error)"])
-        }
-    }
-
-    func burst() { state.withLock { $0.client }?.burst() }
-
-    var figures: ClockFigures { state.withLock { $0.figures } }
-
-    func stop() {
-        leaders.finish()
-        continuation.finish()
-        state.withLock { $0.client.take() }?.stop()
-    }
-
-    private func note(_ clock: SharedClock, _ statistics: ClockStatistics) {
-        let isNews = state.withLock { state in
-            defer { state.quality = clock.quality }
-            state.figures = ClockFigures(
-                deviation: statistics.deviation, bound: clock.uncertainty,
-                roundTrip: statistics.roundTrip,
-                stamps: statistics.roundTrip > .zero ? "\(statistics.stamps)" : "")
-            return clock.quality != state.quality
-        }
-        if isNews { continuation.yield() }
-    }
-
-    private static func emptyCell() -> ClockCell {
-        ClockCell(
-            SharedClock(
-                map: ClockMap(
-                    from: LocalInstant(nanoseconds: 0), to: GroupInstant(nanoseconds: 0)),
-                uncertainty: .seconds(1), estimatedAt: LocalInstant(nanoseconds: 0), epoch: 0,
-                quality: .none))
     }
 }
 

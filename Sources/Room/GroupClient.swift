@@ -22,8 +22,12 @@ public struct GroupClient: Sendable {
     }
 
     /// The group as the leader sees it now.
-    public func status() async throws -> GroupStatus {
-        guard case .status(let status) = try await ask(.status) else { throw unexpected() }
+    ///
+    /// - Parameter hasPoints: with every point of the rooms' histories; up to 2.4 kB a room.
+    public func status(hasPoints: Bool = false) async throws -> GroupStatus {
+        guard case .status(let status) = try await ask(hasPoints ? .syncStatus : .status) else {
+            throw unexpected()
+        }
         return status
     }
 

@@ -75,7 +75,9 @@ actor LeaderCore {
         return outcome
     }
 
-    func status() -> GroupStatus { machine.status(at: Self.groupNow()) }
+    func status(hasPoints: Bool) -> GroupStatus {
+        machine.status(at: Self.groupNow(), hasPoints: hasPoints)
+    }
 
     private func step(_ turn: (inout LeaderMachine, GroupInstant) -> [LeaderEffect]) {
         for effect in turn(&machine, Self.groupNow()) {

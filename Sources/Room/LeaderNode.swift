@@ -73,8 +73,8 @@ public final class LeaderNode: Sendable {
             LeaderConfiguration(
                 name: name.name, queue: library.assets.map(\.0), roomsToWaitFor: roomsToWaitFor,
                 loops: loops, term: UInt64(max(1, time(nil))), groupClockEpoch: epoch,
-                timePort: UInt16(timeService.port),
-                mediaPort: UInt16(media.port)),
+                timePort: UInt16(timeService.port), mediaPort: UInt16(media.port),
+                crystal: configuration.crystal()),
             logger: logger, ended: { endedContinuation.yield() })
         listening.withLock { $0 = HostPort(host: "127.0.0.1", port: port) }
 
@@ -196,7 +196,8 @@ public final class LeaderNode: Sendable {
     private static func answer(_ request: ControlRequest, _ core: LeaderCore) async -> ControlReply
     {
         switch request {
-        case .status: .status(await core.status())
+        case .status: .status(await core.status(hasPoints: false))
+        case .syncStatus: .status(await core.status(hasPoints: true))
         case .command(let command): .outcome(await core.perform(command))
         }
     }
@@ -230,7 +231,7 @@ public final class LeaderNode: Sendable {
     ) -> Member {
         Member(
             name: name, output: output, clock: OwnClock(epoch: epoch),
-            logger: configuration.logger,
+            logger: configuration.logger, options: configuration.memberOptions(name),
             fetch: { asset, _ in try library.file(of: asset) },
             uplink: { member, attempt in
                 let toRoom = Outbox<LeaderToRoom>()
@@ -267,6 +268,10 @@ final class OwnClock: Member.ClockSource {
 
     func follow(_ welcome: Welcome) { continuation.yield() }
     func burst() {}
-    var figures: ClockFigures { ClockFigures(roundTrip: .zero, stamps: "own") }
+    func setIdle(_ isIdle: Bool) {}
+    func remember() {}
+    var figures: ClockFigures {
+        ClockFigures(roundTrip: .zero, stamps: "own", quality: .locked)
+    }
     func stop() { continuation.finish() }
 }

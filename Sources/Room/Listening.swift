@@ -14,14 +14,17 @@ func listenOnAllInterfaces<Output: Sendable>(
     port: Int, childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
 ) async throws -> NIOAsyncChannel<Output, Never> {
     do {
+        // An address, not a name: the resolver refuses "::" on hosts whose network is IPv4 only.
         return try await bootstrap().bind(
-            host: "::", port: port, childChannelInitializer: childChannelInitializer)
+            to: SocketAddress(ipAddress: "::", port: port),
+            childChannelInitializer: childChannelInitializer)
     } catch let error as IOError {
         if let error = listeningError(error.errnoCode, port: port) { throw error }
     }
     do {
         return try await bootstrap().bind(
-            host: "0.0.0.0", port: port, childChannelInitializer: childChannelInitializer)
+            to: SocketAddress(ipAddress: "0.0.0.0", port: port),
+            childChannelInitializer: childChannelInitializer)
     } catch let error as IOError {
         throw listeningError(error.errnoCode, port: port)
             ?? RoomError(.portTaken, "TCP port \(port) cannot be listened on: \(error)")

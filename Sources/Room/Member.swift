@@ -26,6 +26,10 @@ actor Member {
         func follow(_ welcome: Welcome)
         /// A start is near: measure as well as can be.
         func burst()
+        /// Nothing is prepared or played: a few exchanges will do.
+        func setIdle(_ isIdle: Bool)
+        /// Keep what was learnt of the leader's crystal, if it is worth it.
+        func remember()
         var figures: ClockFigures { get }
         /// One element when the quality of the clock changed, or another clock is followed.
         var changes: AsyncStream<Void> { get }
@@ -46,16 +50,29 @@ actor Member {
     private static let silenceMargin = Nanoseconds.milliseconds(250)
     /// How often the figures for the status are taken.
     private static let reportInterval = Duration.milliseconds(250)
+    /// Reports between two times of keeping what was learnt: three minutes.
+    private static let reportsToRemember = 720
     /// More jobs at once than a room ever has: fetch and prepare of a few items, and the link.
     private static let jobsMax = 64
 
     private let name: String
-    private let output: OutputThread?
-    private let clock: any ClockSource
+    let output: OutputThread?
+    let clock: any ClockSource
     private let uplink: Uplink
     private let fetch: Fetch
-    private let logger: Logger
-    private let stage: Stage?
+    let logger: Logger
+    let stage: Stage?
+    let options: Options
+
+    /// What the owner wants of a room, and what it remembers.
+    struct Options: Sendable {
+        /// Given in the settings; `nil`: as remembered, and to be changed by command.
+        var latencyOffset: Nanoseconds?
+        /// The output as its owner writes it.
+        var outputName = ""
+        var target = SyncAlarm.standardTarget
+        var store: RoomStore?
+    }
 
     private var machine: RoomMachine
     private var outbox: Outbox<RoomToLeader>?
@@ -65,15 +82,19 @@ actor Member {
     private var welcome: Welcome?
     private var failedBecause = ""
     private var files: [ContentHash: AssetFile] = [:]
-    private var dropouts = 0
-    private var starvedFrames: Int64 = 0
+    var dropouts = 0
+    var starvedFrames: Int64 = 0
+    var latencyOffset: Nanoseconds
+    var syncAlarm: SyncAlarm
+    private var isClockIdle = false
+    private var reports = 0
     private let alarm = Alarm()
     private let jobs: AsyncStream<@Sendable () async -> Void>
     private let jobContinuation: AsyncStream<@Sendable () async -> Void>.Continuation
 
     init(
         name: RoomID, output: OutputThread?, clock: any ClockSource, logger: Logger,
-        fetch: @escaping Fetch, uplink: @escaping Uplink
+        options: Options, fetch: @escaping Fetch, uplink: @escaping Uplink
     ) {
         self.name = name.name
         self.output = output
@@ -81,6 +102,11 @@ actor Member {
         self.uplink = uplink
         self.fetch = fetch
         self.logger = logger
+        self.options = options
+        latencyOffset =
+            options.latencyOffset ?? options.store?.offset(of: options.outputName) ?? .zero
+        syncAlarm = SyncAlarm(target: options.target)
+        output?.port.setLatencyOffset(latencyOffset)
         stage = output.map { Stage(port: $0.port, logger: logger) }
         machine = RoomMachine(
             RoomConfiguration(
@@ -118,6 +144,8 @@ actor Member {
     private func runReports() async {
         while !Task.isCancelled {
             takeFigures()
+            reports += 1
+            if reports.isMultiple(of: Self.reportsToRemember) { clock.remember() }
             try? await Task.sleep(for: Self.reportInterval)
         }
     }
@@ -132,6 +160,7 @@ actor Member {
         alarm.finish()
         stage?.withdrawAll()
         clock.stop()
+        options.store?.close()
         output?.stop()
     }
 
@@ -166,13 +195,19 @@ actor Member {
 
     // MARK: Machine
 
-    private func receiveInput(_ input: RoomInput) {
+    func receiveInput(_ input: RoomInput) {
         step { machine, now in machine.receive(input, at: now) }
     }
 
     private func step(_ turn: (inout RoomMachine, LocalInstant) -> [RoomEffect]) {
         for effect in turn(&machine, HostClock.now()) { perform(effect) }
         alarm.set(machine.nextDeadline)
+        if machine.isIdle != isClockIdle {
+            isClockIdle = machine.isIdle
+            clock.setIdle(isClockIdle)
+            // What was rarely asked meanwhile is soon to be played by.
+            if !isClockIdle { clock.burst() }
+        }
     }
 
     private func perform(_ effect: RoomEffect) {
@@ -224,12 +259,24 @@ actor Member {
             stage?.withdrawAll()
         case .settings(let settings):
             output?.port.setGain(settings.gain)
+        case .latencyOffset(let offset): setLatencyOffset(offset)
         case .state(let state):
             logger.trace("state", metadata: ["phase": "\(state.phase)"])
             // What is not in the queue any more may leave the cache.
             let queued = Set(state.queue.map(\.hash))
             files = files.filter { queued.contains($0.key) }
         }
+    }
+
+    private func setLatencyOffset(_ offset: Nanoseconds) {
+        guard options.latencyOffset == nil else {
+            logger.warning("the latency offset stays as the settings give it")
+            return
+        }
+        latencyOffset = offset
+        output?.port.setLatencyOffset(offset)
+        options.store?.setOffset(offset, of: options.outputName)
+        logger.notice("latency offset", metadata: ["us": "\(offset.count / 1_000)"])
     }
 
     private func start(_ job: @escaping @Sendable () async -> Void) {
@@ -291,51 +338,7 @@ actor Member {
         stage?.dropEnded(id, at: instant)
     }
 
-    // MARK: Figures
-
-    private func takeFigures() {
-        receiveInput(.report(report()))
-    }
+    // MARK: Clock
 
     private func takeQuality() { receiveInput(.clock(clock.cell.load().quality)) }
-
-    private func report() -> RoomReport {
-        let card = output?.port.report ?? OutputReport()
-        let voice = stage?.figures
-        if card.starvedFrames > starvedFrames {
-            starvedFrames = card.starvedFrames
-            dropouts += 1
-        }
-        let figures = clock.figures
-        var detail = ""
-        if let output, case .lost(let error) = output.state { detail = "\(error)" }
-        return RoomReport(
-            bufferSeconds: voice?.bufferedSeconds ?? 0,
-            clockDeviation: figures.deviation, clockBound: figures.bound,
-            roundTrip: figures.roundTrip, stamps: figures.stamps,
-            cardPartsPerMillion: card.cardPartsPerMillion,
-            ratioPartsPerMillion: card.ratioPartsPerMillion, error: card.error,
-            dropouts: dropouts, restarts: card.restarts, detail: detail)
-    }
-}
-
-/// What a person wants to know about a room's clock.
-struct ClockFigures: Sendable {
-    /// Estimate minus the line that is played by: what the line still leans by.
-    var deviation = Nanoseconds.zero
-    var bound = Nanoseconds.zero
-    var roundTrip: Nanoseconds?
-    /// Where the time stamps come from: "kernel", "kernel receive", "program", or "own".
-    var stamps = ""
-}
-
-extension RoomSettings {
-    /// Amplitude for the volume: a cubic taper, which follows loudness well enough for a slider
-    /// (50 % is −18 dB) and reaches silence at 0.
-    var gain: Float {
-        let position = Float(volume) / 100
-        return isSilent ? 0 : position * position * position
-    }
-
-    private var isSilent: Bool { muted || volume == 0 }
 }

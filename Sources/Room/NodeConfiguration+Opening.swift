@@ -15,6 +15,23 @@ extension NodeConfiguration {
         }
     }
 
+    /// The crystal of this node, by its number in the state folder.
+    func crystal() -> CrystalID {
+        NodeIdentity.crystal(in: stateFolder.map(StateFolder.init(path:)), logger: logger)
+    }
+
+    /// What the owner says of this room, and what it remembers.
+    func memberOptions(_ name: RoomID) -> Member.Options {
+        let store = stateFolder.map {
+            RoomStore(
+                folder: StateFolder(path: $0), room: name, ownBoot: NodeIdentity.boot(),
+                logger: logger)
+        }
+        return Member.Options(
+            latencyOffset: latencyOffset, outputName: "\(output)", target: syncTarget,
+            store: store)
+    }
+
     /// - Returns: `nil` for a node without sound.
     func openOutput() throws(RoomError) -> OutputThread? {
         guard output != .none else { return nil }
@@ -37,7 +54,6 @@ extension NodeConfiguration {
                 logger.warning("no real-time priority", metadata: ["reason": "\(reason)"])
             }
             thread.port.setRole(role)
-            thread.port.setLatencyOffset(latencyOffset)
             return thread
         } catch {
             throw RoomError(.noOutput, "\(error)")

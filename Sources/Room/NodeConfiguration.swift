@@ -15,8 +15,14 @@ public struct NodeConfiguration: Sendable {
     /// Folder of the assets fetched from the leader.
     public var cacheFolder: String
     public var cacheLimitBytes: Int64
-    /// Positive: what hangs on the output (amplifier, DSP) delays the sound by this much.
-    public var latencyOffset: Nanoseconds
+    /// Positive: what hangs on the output (amplifier, DSP) delays the sound by this much; `nil`: as
+    /// was said by command and remembered, or not at all.
+    public var latencyOffset: Nanoseconds?
+    /// Folder of what outlives the process: the node's number, offsets, rates of leaders; `nil`
+    /// remembers nothing.
+    public var stateFolder: String?
+    /// The bound of the room's lockstep that its owner accepts; above it there is an alarm.
+    public var syncTarget: Nanoseconds
     /// Whether to announce the room, and to look for leaders, with Avahi.
     public var usesAvahi: Bool
     /// SCHED_FIFO priority of the output and clock threads, 1 to 99; 0 asks for none.
@@ -31,7 +37,9 @@ public struct NodeConfiguration: Sendable {
         name: String, output: OutputSpecification, role: ChannelRole = .stereo,
         port: Int = HostPort.defaultPort, cacheFolder: String,
         cacheLimitBytes: Int64 = 2_000_000_000,
-        latencyOffset: Nanoseconds = .zero, usesAvahi: Bool = true, realTimePriority: Int = 50,
+        latencyOffset: Nanoseconds? = nil, stateFolder: String? = nil,
+        syncTarget: Nanoseconds = .milliseconds(1), usesAvahi: Bool = true,
+        realTimePriority: Int = 50,
         bufferMilliseconds: Int = 40, sampleRate: Int = 48_000,
         logger: Logger = Logger(label: "tutti")
     ) {
@@ -42,6 +50,8 @@ public struct NodeConfiguration: Sendable {
         self.cacheFolder = cacheFolder
         self.cacheLimitBytes = cacheLimitBytes
         self.latencyOffset = latencyOffset
+        self.stateFolder = stateFolder
+        self.syncTarget = syncTarget
         self.usesAvahi = usesAvahi
         self.realTimePriority = realTimePriority
         self.bufferMilliseconds = bufferMilliseconds

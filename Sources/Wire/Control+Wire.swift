@@ -8,6 +8,7 @@ extension PBControlRequest {
         switch request {
         case .command(let command): self.command = PBCommand(command)
         case .status: status = PBNothing()
+        case .syncStatus: syncStatus = PBNothing()
         }
     }
 
@@ -15,6 +16,7 @@ extension PBControlRequest {
         switch content {
         case .command(let command): .command(try command.checked())
         case .status: .status
+        case .syncStatus: .syncStatus
         case nil: throw WireError(.missing, "request", "the message is empty")
         }
     }
@@ -37,6 +39,11 @@ extension PBCommand {
             raw.room = room?.name ?? ""
             raw.muted = muted
             mute = raw
+        case .latencyOffset(let room, let microseconds):
+            var raw = PBRoomOffset()
+            raw.room = room.name
+            raw.microseconds = Int64(microseconds)
+            latencyOffset = raw
         case .next: next = PBNothing()
         case .stop: stop = PBNothing()
         }
@@ -52,6 +59,12 @@ extension PBCommand {
             .volume(room: try named(volume.room, "volume.room"), percent: Int(volume.percent))
         case .mute(let mute):
             .mute(room: try named(mute.room, "mute.room"), muted: mute.muted)
+        case .latencyOffset(let offset):
+            // Out of its range is the leader's to refuse, in words.
+            .latencyOffset(
+                room: try valid("offset.room") { () throws(InvalidValue) in
+                    try RoomID(offset.room)
+                }, microseconds: Int(clamping: offset.microseconds))
         case .next: .next
         case .stop: .stop
         case nil: throw WireError(.missing, "command", "the message is empty")
@@ -97,6 +110,7 @@ extension PBGroupStatus {
         positionSeconds = status.positionSeconds
         durationSeconds = status.durationSeconds
         rate = status.rate
+        if let detail = status.detail { self.detail = detail }
         rooms = status.rooms.map(PBRoomStatus.init)
     }
 
@@ -116,7 +130,10 @@ extension PBGroupStatus {
             count: try Wire.index(count, "status.count"),
             positionSeconds: try finite(positionSeconds, "status.position"),
             durationSeconds: try finite(durationSeconds, "status.duration"),
-            rate: try finite(rate, "status.rate"), rooms: checkedRooms)
+            rate: try finite(rate, "status.rate"),
+            detail: hasDetail
+                ? try text(detail, "status.detail", limit: LeaderMachine.longestDetail) : nil,
+            rooms: checkedRooms)
     }
 }
 
@@ -138,6 +155,7 @@ extension PBRoomStatus {
         dropouts = Int64(room.dropouts)
         restarts = Int64(room.restarts)
         detail = room.detail
+        if let sync = room.sync { self.sync = PBSyncStatus(sync) }
     }
 
     func checked(_ subject: String) throws(WireError) -> RoomStatus {
@@ -161,6 +179,7 @@ extension PBRoomStatus {
             hasRoundTripMicroseconds
             ? try finite(roundTripMicroseconds, "\(subject).round trip") : nil
         room.errorMicroseconds = try finite(errorMicroseconds, "\(subject).error")
+        if hasSync { room.sync = try sync.checked("\(subject).sync") }
         return room
     }
 }

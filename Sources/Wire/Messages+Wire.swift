@@ -69,6 +69,11 @@ extension PBLeaderToRoom {
             withdraw = raw
         case .settings(let settings): self.settings = PBRoomSettings(settings)
         case .state(let state): self.state = PBSessionState(state)
+        case .progress(let progress): self.progress = PBSessionProgress(progress)
+        case .latencyOffset(let offset):
+            var raw = PBLatencyOffset()
+            raw.offset = offset.count
+            latencyOffset = raw
         case .stop: stop = PBNothing()
         case .alive: alive = PBNothing()
         case .goodbye: goodbye = PBNothing()
@@ -85,6 +90,9 @@ extension PBLeaderToRoom {
         case .withdraw(let withdraw): .withdraw(preparation: withdraw.preparation)
         case .settings(let settings): .settings(try settings.checked("settings"))
         case .state(let state): .state(try state.checked("state"))
+        case .progress(let progress): .progress(try progress.checked("progress"))
+        case .latencyOffset(let offset):
+            .latencyOffset(try span(offset.offset, "latency offset"))
         case .stop: .stop
         case .alive: .alive
         case .goodbye: .goodbye
@@ -105,6 +113,8 @@ extension PBWelcome {
         mediaPort = UInt32(welcome.mediaPort)
         term = welcome.term
         groupClockEpoch = welcome.groupClockEpoch
+        crystalNode = welcome.crystal.node
+        crystalBoot = welcome.crystal.boot
     }
 
     func checked() throws(WireError) -> Welcome {
@@ -113,7 +123,8 @@ extension PBWelcome {
             leaderName: try text(leaderName, "welcome.leader", limit: RoomID.longestBytes),
             timePort: try port(timePort, "welcome.time port"),
             mediaPort: try port(mediaPort, "welcome.media port"), term: term,
-            groupClockEpoch: groupClockEpoch)
+            groupClockEpoch: groupClockEpoch,
+            crystal: CrystalID(node: crystalNode, boot: crystalBoot))
     }
 }
 

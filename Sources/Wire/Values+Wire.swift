@@ -92,6 +92,7 @@ extension PBActivity {
         case .failed: self = .failed
         case .lost: self = .lost
         case .noOutput: self = .noOutput
+        case .idle: self = .idle
         }
     }
 
@@ -106,6 +107,7 @@ extension PBActivity {
         case .failed: .failed
         case .lost: .lost
         case .noOutput: .noOutput
+        case .idle: .idle
         case .unspecified, .UNRECOGNIZED:
             throw WireError(.outOfRange, subject, "activity \(rawValue)")
         }
@@ -144,6 +146,25 @@ extension PBSessionState {
     }
 }
 
+extension PBSessionProgress {
+    init(_ progress: SessionProgress) {
+        self.init()
+        term = progress.term
+        sequence = progress.sequence
+        index = Int32(clamping: progress.index)
+        if let change = progress.change { self.change = PBRateChange(change) }
+        phase = PBPhase(progress.phase)
+    }
+
+    /// Whether the index is one of the queue is for the room to judge, which has the queue.
+    func checked(_ subject: String) throws(WireError) -> SessionProgress {
+        SessionProgress(
+            term: term, sequence: sequence, index: try Wire.index(index, "\(subject).index"),
+            change: hasChange ? try change.checked("\(subject).change") : nil,
+            phase: try phase.checked("\(subject).phase"))
+    }
+}
+
 extension PBRoomSettings {
     init(_ settings: RoomSettings) {
         self.init()
@@ -173,6 +194,7 @@ extension PBReport {
         dropouts = Int64(report.dropouts)
         restarts = Int64(report.restarts)
         detail = report.detail
+        sync = PBSyncReport(report.sync)
     }
 
     func checked(_ subject: String) throws(WireError) -> RoomReport {
@@ -186,6 +208,7 @@ extension PBReport {
             ratioPartsPerMillion: try finite(ratioPartsPerMillion, "\(subject).ratio ppm"),
             error: Nanoseconds(error), dropouts: try count(dropouts, "\(subject).dropouts"),
             restarts: try count(restarts, "\(subject).restarts"),
-            detail: try text(detail, "\(subject).detail"))
+            detail: try text(detail, "\(subject).detail"),
+            sync: try sync.checked("\(subject).sync"))
     }
 }

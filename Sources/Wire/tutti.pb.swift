@@ -103,6 +103,7 @@ nonisolated enum PBActivity: SwiftProtobuf.Enum, Swift.CaseIterable {
   case failed // = 7
   case lost // = 8
   case noOutput // = 9
+  case idle // = 10
   case UNRECOGNIZED(Int)
 
   init() {
@@ -121,6 +122,7 @@ nonisolated enum PBActivity: SwiftProtobuf.Enum, Swift.CaseIterable {
     case 7: self = .failed
     case 8: self = .lost
     case 9: self = .noOutput
+    case 10: self = .idle
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -137,6 +139,7 @@ nonisolated enum PBActivity: SwiftProtobuf.Enum, Swift.CaseIterable {
     case .failed: return 7
     case .lost: return 8
     case .noOutput: return 9
+    case .idle: return 10
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -153,6 +156,53 @@ nonisolated enum PBActivity: SwiftProtobuf.Enum, Swift.CaseIterable {
     .failed,
     .lost,
     .noOutput,
+    .idle,
+  ]
+
+}
+
+nonisolated enum PBQuality: SwiftProtobuf.Enum, Swift.CaseIterable {
+  typealias RawValue = Int
+  case unspecified // = 0
+  case none // = 1
+  case holdover // = 2
+  case acquiring // = 3
+  case locked // = 4
+  case UNRECOGNIZED(Int)
+
+  init() {
+    self = .unspecified
+  }
+
+  init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .none
+    case 2: self = .holdover
+    case 3: self = .acquiring
+    case 4: self = .locked
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .none: return 1
+    case .holdover: return 2
+    case .acquiring: return 3
+    case .locked: return 4
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  static let allCases: [PBQuality] = [
+    .unspecified,
+    .none,
+    .holdover,
+    .acquiring,
+    .locked,
   ]
 
 }
@@ -314,6 +364,37 @@ nonisolated struct PBSessionState: Sendable {
   fileprivate var _change: PBRateChange? = nil
 }
 
+/// A SessionState that keeps the queue of the one before.
+nonisolated struct PBSessionProgress: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var term: UInt64 = 0
+
+  var sequence: UInt64 = 0
+
+  var index: Int32 = 0
+
+  /// absent before the first start and after stop
+  var change: PBRateChange {
+    get {_change ?? PBRateChange()}
+    set {_change = newValue}
+  }
+  /// Returns true if `change` has been explicitly set.
+  var hasChange: Bool {self._change != nil}
+  /// Clears the value of `change`. Subsequent reads from it will return its default value.
+  mutating func clearChange() {self._change = nil}
+
+  var phase: PBPhase = .unspecified
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _change: PBRateChange? = nil
+}
+
 nonisolated struct PBRoomSettings: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -369,11 +450,134 @@ nonisolated struct PBReport: Sendable {
 
   var detail: String = String()
 
+  var sync: PBSyncReport {
+    get {_sync ?? PBSyncReport()}
+    set {_sync = newValue}
+  }
+  /// Returns true if `sync` has been explicitly set.
+  var hasSync: Bool {self._sync != nil}
+  /// Clears the value of `sync`. Subsequent reads from it will return its default value.
+  mutating func clearSync() {self._sync = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _roundTrip: Int64? = nil
+  fileprivate var _sync: PBSyncReport? = nil
+}
+
+/// Spans in nanoseconds.
+nonisolated struct PBSyncReport: @unchecked Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var quality: PBQuality {
+    get {_storage._quality}
+    set {_uniqueStorage()._quality = newValue}
+  }
+
+  var path: Int64 {
+    get {_storage._path}
+    set {_uniqueStorage()._path = newValue}
+  }
+
+  /// absent while the position of the card is not known
+  var card: Int64 {
+    get {_storage._card ?? 0}
+    set {_uniqueStorage()._card = newValue}
+  }
+  /// Returns true if `card` has been explicitly set.
+  var hasCard: Bool {_storage._card != nil}
+  /// Clears the value of `card`. Subsequent reads from it will return its default value.
+  mutating func clearCard() {_uniqueStorage()._card = nil}
+
+  var expectedClock: Int64 {
+    get {_storage._expectedClock}
+    set {_uniqueStorage()._expectedClock = newValue}
+  }
+
+  var expectedCard: Int64 {
+    get {_storage._expectedCard}
+    set {_uniqueStorage()._expectedCard = newValue}
+  }
+
+  var target: Int64 {
+    get {_storage._target}
+    set {_uniqueStorage()._target = newValue}
+  }
+
+  var isAlarming: Bool {
+    get {_storage._isAlarming}
+    set {_uniqueStorage()._isAlarming = newValue}
+  }
+
+  var skewPartsPerMillion: Double {
+    get {_storage._skewPartsPerMillion}
+    set {_uniqueStorage()._skewPartsPerMillion = newValue}
+  }
+
+  var skewDeviationPartsPerMillion: Double {
+    get {_storage._skewDeviationPartsPerMillion}
+    set {_uniqueStorage()._skewDeviationPartsPerMillion = newValue}
+  }
+
+  var ownStamps: String {
+    get {_storage._ownStamps}
+    set {_uniqueStorage()._ownStamps = newValue}
+  }
+
+  var leaderStamps: String {
+    get {_storage._leaderStamps}
+    set {_uniqueStorage()._leaderStamps = newValue}
+  }
+
+  var cardClass: String {
+    get {_storage._cardClass}
+    set {_uniqueStorage()._cardClass = newValue}
+  }
+
+  var packetsSent: Int64 {
+    get {_storage._packetsSent}
+    set {_uniqueStorage()._packetsSent = newValue}
+  }
+
+  var packetsAnswered: Int64 {
+    get {_storage._packetsAnswered}
+    set {_uniqueStorage()._packetsAnswered = newValue}
+  }
+
+  var packetsRejected: Int64 {
+    get {_storage._packetsRejected}
+    set {_uniqueStorage()._packetsRejected = newValue}
+  }
+
+  var clockRestarts: Int64 {
+    get {_storage._clockRestarts}
+    set {_uniqueStorage()._clockRestarts = newValue}
+  }
+
+  var clockAge: Int64 {
+    get {_storage._clockAge}
+    set {_uniqueStorage()._clockAge = newValue}
+  }
+
+  var latencyOffset: Int64 {
+    get {_storage._latencyOffset}
+    set {_uniqueStorage()._latencyOffset = newValue}
+  }
+
+  var isLatencyOffsetFixed: Bool {
+    get {_storage._isLatencyOffsetFixed}
+    set {_uniqueStorage()._isLatencyOffsetFixed = newValue}
+  }
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 nonisolated struct PBHello: Sendable {
@@ -516,6 +720,11 @@ nonisolated struct PBWelcome: Sendable {
 
   var groupClockEpoch: UInt64 = 0
 
+  /// Whose crystal the group clock is; 0: not known.
+  var crystalNode: UInt64 = 0
+
+  var crystalBoot: UInt64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -620,6 +829,19 @@ nonisolated struct PBWithdraw: Sendable {
   init() {}
 }
 
+nonisolated struct PBLatencyOffset: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// nanoseconds
+  var offset: Int64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
 nonisolated struct PBLeaderToRoom: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -707,6 +929,22 @@ nonisolated struct PBLeaderToRoom: Sendable {
     set {content = .goodbye(newValue)}
   }
 
+  var progress: PBSessionProgress {
+    get {
+      if case .progress(let v)? = content {return v}
+      return PBSessionProgress()
+    }
+    set {content = .progress(newValue)}
+  }
+
+  var latencyOffset: PBLatencyOffset {
+    get {
+      if case .latencyOffset(let v)? = content {return v}
+      return PBLatencyOffset()
+    }
+    set {content = .latencyOffset(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -720,6 +958,8 @@ nonisolated struct PBLeaderToRoom: Sendable {
     case stop(PBNothing)
     case alive(PBNothing)
     case goodbye(PBNothing)
+    case progress(PBSessionProgress)
+    case latencyOffset(PBLatencyOffset)
 
   }
 
@@ -750,6 +990,20 @@ nonisolated struct PBMute: Sendable {
   var room: String = String()
 
   var muted: Bool = false
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+nonisolated struct PBRoomOffset: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var room: String = String()
+
+  var microseconds: Int64 = 0
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -819,6 +1073,14 @@ nonisolated struct PBCommand: Sendable {
     set {content = .stop(newValue)}
   }
 
+  var latencyOffset: PBRoomOffset {
+    get {
+      if case .latencyOffset(let v)? = content {return v}
+      return PBRoomOffset()
+    }
+    set {content = .latencyOffset(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -829,6 +1091,7 @@ nonisolated struct PBCommand: Sendable {
     case mute(PBMute)
     case next(PBNothing)
     case stop(PBNothing)
+    case latencyOffset(PBRoomOffset)
 
   }
 
@@ -858,11 +1121,20 @@ nonisolated struct PBControlRequest: Sendable {
     set {content = .status(newValue)}
   }
 
+  var syncStatus: PBNothing {
+    get {
+      if case .syncStatus(let v)? = content {return v}
+      return PBNothing()
+    }
+    set {content = .syncStatus(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
     case command(PBCommand)
     case status(PBNothing)
+    case syncStatus(PBNothing)
 
   }
 
@@ -911,11 +1183,230 @@ nonisolated struct PBRoomStatus: Sendable {
 
   var detail: String = String()
 
+  /// absent before the first report
+  var sync: PBSyncStatus {
+    get {_sync ?? PBSyncStatus()}
+    set {_sync = newValue}
+  }
+  /// Returns true if `sync` has been explicitly set.
+  var hasSync: Bool {self._sync != nil}
+  /// Clears the value of `sync`. Subsequent reads from it will return its default value.
+  mutating func clearSync() {self._sync = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _roundTripMicroseconds: Double? = nil
+  fileprivate var _sync: PBSyncStatus? = nil
+}
+
+nonisolated struct PBSpread: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var min: Double = 0
+
+  var p50: Double = 0
+
+  var p99: Double = 0
+
+  var max: Double = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Microseconds.
+nonisolated struct PBSyncHistory: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var seconds: Int32 = 0
+
+  var error: PBSpread {
+    get {_error ?? PBSpread()}
+    set {_error = newValue}
+  }
+  /// Returns true if `error` has been explicitly set.
+  var hasError: Bool {self._error != nil}
+  /// Clears the value of `error`. Subsequent reads from it will return its default value.
+  mutating func clearError() {self._error = nil}
+
+  var bound: PBSpread {
+    get {_bound ?? PBSpread()}
+    set {_bound = newValue}
+  }
+  /// Returns true if `bound` has been explicitly set.
+  var hasBound: Bool {self._bound != nil}
+  /// Clears the value of `bound`. Subsequent reads from it will return its default value.
+  mutating func clearBound() {self._bound = nil}
+
+  var errors: [Float] = []
+
+  var bounds: [Float] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _error: PBSpread? = nil
+  fileprivate var _bound: PBSpread? = nil
+}
+
+nonisolated struct PBSyncStatus: @unchecked Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var clock: String {
+    get {_storage._clock}
+    set {_uniqueStorage()._clock = newValue}
+  }
+
+  var boundMicroseconds: Double {
+    get {_storage._boundMicroseconds ?? 0}
+    set {_uniqueStorage()._boundMicroseconds = newValue}
+  }
+  /// Returns true if `boundMicroseconds` has been explicitly set.
+  var hasBoundMicroseconds: Bool {_storage._boundMicroseconds != nil}
+  /// Clears the value of `boundMicroseconds`. Subsequent reads from it will return its default value.
+  mutating func clearBoundMicroseconds() {_uniqueStorage()._boundMicroseconds = nil}
+
+  var errorPartMicroseconds: Double {
+    get {_storage._errorPartMicroseconds}
+    set {_uniqueStorage()._errorPartMicroseconds = newValue}
+  }
+
+  var clockPartMicroseconds: Double {
+    get {_storage._clockPartMicroseconds}
+    set {_uniqueStorage()._clockPartMicroseconds = newValue}
+  }
+
+  var pathPartMicroseconds: Double {
+    get {_storage._pathPartMicroseconds}
+    set {_uniqueStorage()._pathPartMicroseconds = newValue}
+  }
+
+  var cardPartMicroseconds: Double {
+    get {_storage._cardPartMicroseconds ?? 0}
+    set {_uniqueStorage()._cardPartMicroseconds = newValue}
+  }
+  /// Returns true if `cardPartMicroseconds` has been explicitly set.
+  var hasCardPartMicroseconds: Bool {_storage._cardPartMicroseconds != nil}
+  /// Clears the value of `cardPartMicroseconds`. Subsequent reads from it will return its default value.
+  mutating func clearCardPartMicroseconds() {_uniqueStorage()._cardPartMicroseconds = nil}
+
+  var calibrationPartMicroseconds: Double {
+    get {_storage._calibrationPartMicroseconds ?? 0}
+    set {_uniqueStorage()._calibrationPartMicroseconds = newValue}
+  }
+  /// Returns true if `calibrationPartMicroseconds` has been explicitly set.
+  var hasCalibrationPartMicroseconds: Bool {_storage._calibrationPartMicroseconds != nil}
+  /// Clears the value of `calibrationPartMicroseconds`. Subsequent reads from it will return its default value.
+  mutating func clearCalibrationPartMicroseconds() {_uniqueStorage()._calibrationPartMicroseconds = nil}
+
+  var expectedMicroseconds: Double {
+    get {_storage._expectedMicroseconds ?? 0}
+    set {_uniqueStorage()._expectedMicroseconds = newValue}
+  }
+  /// Returns true if `expectedMicroseconds` has been explicitly set.
+  var hasExpectedMicroseconds: Bool {_storage._expectedMicroseconds != nil}
+  /// Clears the value of `expectedMicroseconds`. Subsequent reads from it will return its default value.
+  mutating func clearExpectedMicroseconds() {_uniqueStorage()._expectedMicroseconds = nil}
+
+  var targetMicroseconds: Double {
+    get {_storage._targetMicroseconds}
+    set {_uniqueStorage()._targetMicroseconds = newValue}
+  }
+
+  var alarm: Bool {
+    get {_storage._alarm}
+    set {_uniqueStorage()._alarm = newValue}
+  }
+
+  var skewPartsPerMillion: Double {
+    get {_storage._skewPartsPerMillion}
+    set {_uniqueStorage()._skewPartsPerMillion = newValue}
+  }
+
+  var skewDeviationPartsPerMillion: Double {
+    get {_storage._skewDeviationPartsPerMillion}
+    set {_uniqueStorage()._skewDeviationPartsPerMillion = newValue}
+  }
+
+  var ownStamps: String {
+    get {_storage._ownStamps}
+    set {_uniqueStorage()._ownStamps = newValue}
+  }
+
+  var leaderStamps: String {
+    get {_storage._leaderStamps}
+    set {_uniqueStorage()._leaderStamps = newValue}
+  }
+
+  var cardClass: String {
+    get {_storage._cardClass}
+    set {_uniqueStorage()._cardClass = newValue}
+  }
+
+  var packetsSent: Int64 {
+    get {_storage._packetsSent}
+    set {_uniqueStorage()._packetsSent = newValue}
+  }
+
+  var packetsAnswered: Int64 {
+    get {_storage._packetsAnswered}
+    set {_uniqueStorage()._packetsAnswered = newValue}
+  }
+
+  var packetsRejected: Int64 {
+    get {_storage._packetsRejected}
+    set {_uniqueStorage()._packetsRejected = newValue}
+  }
+
+  var clockRestarts: Int64 {
+    get {_storage._clockRestarts}
+    set {_uniqueStorage()._clockRestarts = newValue}
+  }
+
+  var clockAgeSeconds: Double {
+    get {_storage._clockAgeSeconds}
+    set {_uniqueStorage()._clockAgeSeconds = newValue}
+  }
+
+  var reportAgeSeconds: Double {
+    get {_storage._reportAgeSeconds}
+    set {_uniqueStorage()._reportAgeSeconds = newValue}
+  }
+
+  var latencyOffsetMicroseconds: Double {
+    get {_storage._latencyOffsetMicroseconds}
+    set {_uniqueStorage()._latencyOffsetMicroseconds = newValue}
+  }
+
+  var latencyOffsetFixed: Bool {
+    get {_storage._latencyOffsetFixed}
+    set {_uniqueStorage()._latencyOffsetFixed = newValue}
+  }
+
+  var history: PBSyncHistory {
+    get {_storage._history ?? PBSyncHistory()}
+    set {_uniqueStorage()._history = newValue}
+  }
+  /// Returns true if `history` has been explicitly set.
+  var hasHistory: Bool {_storage._history != nil}
+  /// Clears the value of `history`. Subsequent reads from it will return its default value.
+  mutating func clearHistory() {_uniqueStorage()._history = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 nonisolated struct PBGroupStatus: Sendable {
@@ -941,9 +1432,20 @@ nonisolated struct PBGroupStatus: Sendable {
 
   var rooms: [PBRoomStatus] = []
 
+  var detail: String {
+    get {_detail ?? String()}
+    set {_detail = newValue}
+  }
+  /// Returns true if `detail` has been explicitly set.
+  var hasDetail: Bool {self._detail != nil}
+  /// Clears the value of `detail`. Subsequent reads from it will return its default value.
+  mutating func clearDetail() {self._detail = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _detail: String? = nil
 }
 
 nonisolated struct PBControlReply: Sendable {
@@ -998,7 +1500,11 @@ nonisolated extension PBPhase: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension PBActivity: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ACTIVITY_UNSPECIFIED\0\u{1}ACTIVITY_JOINING\0\u{1}ACTIVITY_FETCHING\0\u{1}ACTIVITY_PREROLLING\0\u{1}ACTIVITY_READY\0\u{1}ACTIVITY_PLAYING\0\u{1}ACTIVITY_PAUSED\0\u{1}ACTIVITY_FAILED\0\u{1}ACTIVITY_LOST\0\u{1}ACTIVITY_NO_OUTPUT\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ACTIVITY_UNSPECIFIED\0\u{1}ACTIVITY_JOINING\0\u{1}ACTIVITY_FETCHING\0\u{1}ACTIVITY_PREROLLING\0\u{1}ACTIVITY_READY\0\u{1}ACTIVITY_PLAYING\0\u{1}ACTIVITY_PAUSED\0\u{1}ACTIVITY_FAILED\0\u{1}ACTIVITY_LOST\0\u{1}ACTIVITY_NO_OUTPUT\0\u{1}ACTIVITY_IDLE\0")
+}
+
+nonisolated extension PBQuality: SwiftProtobuf._ProtoNameProviding {
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0QUALITY_UNSPECIFIED\0\u{1}QUALITY_NONE\0\u{1}QUALITY_HOLDOVER\0\u{1}QUALITY_ACQUIRING\0\u{1}QUALITY_LOCKED\0")
 }
 
 nonisolated extension PBEnvelope: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -1310,6 +1816,60 @@ nonisolated extension PBSessionState: SwiftProtobuf.Message, SwiftProtobuf._Mess
   }
 }
 
+nonisolated extension PBSessionProgress: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".SessionProgress"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}term\0\u{1}sequence\0\u{1}index\0\u{1}change\0\u{1}phase\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.term) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.sequence) }()
+      case 3: try { try decoder.decodeSingularInt32Field(value: &self.index) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._change) }()
+      case 5: try { try decoder.decodeSingularEnumField(value: &self.phase) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.term != 0 {
+      try visitor.visitSingularUInt64Field(value: self.term, fieldNumber: 1)
+    }
+    if self.sequence != 0 {
+      try visitor.visitSingularUInt64Field(value: self.sequence, fieldNumber: 2)
+    }
+    if self.index != 0 {
+      try visitor.visitSingularInt32Field(value: self.index, fieldNumber: 3)
+    }
+    try { if let v = self._change {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
+    if self.phase != .unspecified {
+      try visitor.visitSingularEnumField(value: self.phase, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBSessionProgress, rhs: PBSessionProgress) -> Bool {
+    if lhs.term != rhs.term {return false}
+    if lhs.sequence != rhs.sequence {return false}
+    if lhs.index != rhs.index {return false}
+    if lhs._change != rhs._change {return false}
+    if lhs.phase != rhs.phase {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension PBRoomSettings: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".RoomSettings"
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}volume\0\u{1}muted\0")
@@ -1347,7 +1907,7 @@ nonisolated extension PBRoomSettings: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Report"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}activity\0\u{3}buffer_seconds\0\u{3}clock_deviation\0\u{3}clock_bound\0\u{3}round_trip\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{1}error\0\u{1}dropouts\0\u{1}restarts\0\u{1}detail\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}activity\0\u{3}buffer_seconds\0\u{3}clock_deviation\0\u{3}clock_bound\0\u{3}round_trip\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{1}error\0\u{1}dropouts\0\u{1}restarts\0\u{1}detail\0\u{1}sync\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1367,6 +1927,7 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
       case 10: try { try decoder.decodeSingularInt64Field(value: &self.dropouts) }()
       case 11: try { try decoder.decodeSingularInt64Field(value: &self.restarts) }()
       case 12: try { try decoder.decodeSingularStringField(value: &self.detail) }()
+      case 13: try { try decoder.decodeSingularMessageField(value: &self._sync) }()
       default: break
       }
     }
@@ -1413,6 +1974,9 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     if !self.detail.isEmpty {
       try visitor.visitSingularStringField(value: self.detail, fieldNumber: 12)
     }
+    try { if let v = self._sync {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1429,6 +1993,203 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     if lhs.dropouts != rhs.dropouts {return false}
     if lhs.restarts != rhs.restarts {return false}
     if lhs.detail != rhs.detail {return false}
+    if lhs._sync != rhs._sync {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".SyncReport"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}quality\0\u{1}path\0\u{1}card\0\u{3}expected_clock\0\u{3}expected_card\0\u{1}target\0\u{3}is_alarming\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age\0\u{3}latency_offset\0\u{3}is_latency_offset_fixed\0")
+
+  fileprivate class _StorageClass {
+    var _quality: PBQuality = .unspecified
+    var _path: Int64 = 0
+    var _card: Int64? = nil
+    var _expectedClock: Int64 = 0
+    var _expectedCard: Int64 = 0
+    var _target: Int64 = 0
+    var _isAlarming: Bool = false
+    var _skewPartsPerMillion: Double = 0
+    var _skewDeviationPartsPerMillion: Double = 0
+    var _ownStamps: String = String()
+    var _leaderStamps: String = String()
+    var _cardClass: String = String()
+    var _packetsSent: Int64 = 0
+    var _packetsAnswered: Int64 = 0
+    var _packetsRejected: Int64 = 0
+    var _clockRestarts: Int64 = 0
+    var _clockAge: Int64 = 0
+    var _latencyOffset: Int64 = 0
+    var _isLatencyOffsetFixed: Bool = false
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _quality = source._quality
+      _path = source._path
+      _card = source._card
+      _expectedClock = source._expectedClock
+      _expectedCard = source._expectedCard
+      _target = source._target
+      _isAlarming = source._isAlarming
+      _skewPartsPerMillion = source._skewPartsPerMillion
+      _skewDeviationPartsPerMillion = source._skewDeviationPartsPerMillion
+      _ownStamps = source._ownStamps
+      _leaderStamps = source._leaderStamps
+      _cardClass = source._cardClass
+      _packetsSent = source._packetsSent
+      _packetsAnswered = source._packetsAnswered
+      _packetsRejected = source._packetsRejected
+      _clockRestarts = source._clockRestarts
+      _clockAge = source._clockAge
+      _latencyOffset = source._latencyOffset
+      _isLatencyOffsetFixed = source._isLatencyOffsetFixed
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularEnumField(value: &_storage._quality) }()
+        case 2: try { try decoder.decodeSingularSInt64Field(value: &_storage._path) }()
+        case 3: try { try decoder.decodeSingularSInt64Field(value: &_storage._card) }()
+        case 4: try { try decoder.decodeSingularSInt64Field(value: &_storage._expectedClock) }()
+        case 5: try { try decoder.decodeSingularSInt64Field(value: &_storage._expectedCard) }()
+        case 6: try { try decoder.decodeSingularSInt64Field(value: &_storage._target) }()
+        case 7: try { try decoder.decodeSingularBoolField(value: &_storage._isAlarming) }()
+        case 8: try { try decoder.decodeSingularDoubleField(value: &_storage._skewPartsPerMillion) }()
+        case 9: try { try decoder.decodeSingularDoubleField(value: &_storage._skewDeviationPartsPerMillion) }()
+        case 10: try { try decoder.decodeSingularStringField(value: &_storage._ownStamps) }()
+        case 11: try { try decoder.decodeSingularStringField(value: &_storage._leaderStamps) }()
+        case 12: try { try decoder.decodeSingularStringField(value: &_storage._cardClass) }()
+        case 13: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsSent) }()
+        case 14: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsAnswered) }()
+        case 15: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsRejected) }()
+        case 16: try { try decoder.decodeSingularInt64Field(value: &_storage._clockRestarts) }()
+        case 17: try { try decoder.decodeSingularSInt64Field(value: &_storage._clockAge) }()
+        case 18: try { try decoder.decodeSingularSInt64Field(value: &_storage._latencyOffset) }()
+        case 19: try { try decoder.decodeSingularBoolField(value: &_storage._isLatencyOffsetFixed) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._quality != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._quality, fieldNumber: 1)
+      }
+      if _storage._path != 0 {
+        try visitor.visitSingularSInt64Field(value: _storage._path, fieldNumber: 2)
+      }
+      try { if let v = _storage._card {
+        try visitor.visitSingularSInt64Field(value: v, fieldNumber: 3)
+      } }()
+      if _storage._expectedClock != 0 {
+        try visitor.visitSingularSInt64Field(value: _storage._expectedClock, fieldNumber: 4)
+      }
+      if _storage._expectedCard != 0 {
+        try visitor.visitSingularSInt64Field(value: _storage._expectedCard, fieldNumber: 5)
+      }
+      if _storage._target != 0 {
+        try visitor.visitSingularSInt64Field(value: _storage._target, fieldNumber: 6)
+      }
+      if _storage._isAlarming != false {
+        try visitor.visitSingularBoolField(value: _storage._isAlarming, fieldNumber: 7)
+      }
+      if _storage._skewPartsPerMillion.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._skewPartsPerMillion, fieldNumber: 8)
+      }
+      if _storage._skewDeviationPartsPerMillion.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._skewDeviationPartsPerMillion, fieldNumber: 9)
+      }
+      if !_storage._ownStamps.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._ownStamps, fieldNumber: 10)
+      }
+      if !_storage._leaderStamps.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._leaderStamps, fieldNumber: 11)
+      }
+      if !_storage._cardClass.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._cardClass, fieldNumber: 12)
+      }
+      if _storage._packetsSent != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._packetsSent, fieldNumber: 13)
+      }
+      if _storage._packetsAnswered != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._packetsAnswered, fieldNumber: 14)
+      }
+      if _storage._packetsRejected != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._packetsRejected, fieldNumber: 15)
+      }
+      if _storage._clockRestarts != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._clockRestarts, fieldNumber: 16)
+      }
+      if _storage._clockAge != 0 {
+        try visitor.visitSingularSInt64Field(value: _storage._clockAge, fieldNumber: 17)
+      }
+      if _storage._latencyOffset != 0 {
+        try visitor.visitSingularSInt64Field(value: _storage._latencyOffset, fieldNumber: 18)
+      }
+      if _storage._isLatencyOffsetFixed != false {
+        try visitor.visitSingularBoolField(value: _storage._isLatencyOffsetFixed, fieldNumber: 19)
+      }
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBSyncReport, rhs: PBSyncReport) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._quality != rhs_storage._quality {return false}
+        if _storage._path != rhs_storage._path {return false}
+        if _storage._card != rhs_storage._card {return false}
+        if _storage._expectedClock != rhs_storage._expectedClock {return false}
+        if _storage._expectedCard != rhs_storage._expectedCard {return false}
+        if _storage._target != rhs_storage._target {return false}
+        if _storage._isAlarming != rhs_storage._isAlarming {return false}
+        if _storage._skewPartsPerMillion != rhs_storage._skewPartsPerMillion {return false}
+        if _storage._skewDeviationPartsPerMillion != rhs_storage._skewDeviationPartsPerMillion {return false}
+        if _storage._ownStamps != rhs_storage._ownStamps {return false}
+        if _storage._leaderStamps != rhs_storage._leaderStamps {return false}
+        if _storage._cardClass != rhs_storage._cardClass {return false}
+        if _storage._packetsSent != rhs_storage._packetsSent {return false}
+        if _storage._packetsAnswered != rhs_storage._packetsAnswered {return false}
+        if _storage._packetsRejected != rhs_storage._packetsRejected {return false}
+        if _storage._clockRestarts != rhs_storage._clockRestarts {return false}
+        if _storage._clockAge != rhs_storage._clockAge {return false}
+        if _storage._latencyOffset != rhs_storage._latencyOffset {return false}
+        if _storage._isLatencyOffsetFixed != rhs_storage._isLatencyOffsetFixed {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1693,7 +2454,7 @@ nonisolated extension PBRoomToLeader: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Welcome"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{3}leader_name\0\u{3}time_port\0\u{3}media_port\0\u{1}term\0\u{3}group_clock_epoch\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{3}leader_name\0\u{3}time_port\0\u{3}media_port\0\u{1}term\0\u{3}group_clock_epoch\0\u{3}crystal_node\0\u{3}crystal_boot\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1707,6 +2468,8 @@ nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
       case 4: try { try decoder.decodeSingularUInt32Field(value: &self.mediaPort) }()
       case 5: try { try decoder.decodeSingularUInt64Field(value: &self.term) }()
       case 6: try { try decoder.decodeSingularFixed64Field(value: &self.groupClockEpoch) }()
+      case 7: try { try decoder.decodeSingularFixed64Field(value: &self.crystalNode) }()
+      case 8: try { try decoder.decodeSingularFixed64Field(value: &self.crystalBoot) }()
       default: break
       }
     }
@@ -1731,6 +2494,12 @@ nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     if self.groupClockEpoch != 0 {
       try visitor.visitSingularFixed64Field(value: self.groupClockEpoch, fieldNumber: 6)
     }
+    if self.crystalNode != 0 {
+      try visitor.visitSingularFixed64Field(value: self.crystalNode, fieldNumber: 7)
+    }
+    if self.crystalBoot != 0 {
+      try visitor.visitSingularFixed64Field(value: self.crystalBoot, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1741,6 +2510,8 @@ nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     if lhs.mediaPort != rhs.mediaPort {return false}
     if lhs.term != rhs.term {return false}
     if lhs.groupClockEpoch != rhs.groupClockEpoch {return false}
+    if lhs.crystalNode != rhs.crystalNode {return false}
+    if lhs.crystalBoot != rhs.crystalBoot {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1914,9 +2685,39 @@ nonisolated extension PBWithdraw: SwiftProtobuf.Message, SwiftProtobuf._MessageI
   }
 }
 
+nonisolated extension PBLatencyOffset: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".LatencyOffset"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}offset\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularSInt64Field(value: &self.offset) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.offset != 0 {
+      try visitor.visitSingularSInt64Field(value: self.offset, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBLatencyOffset, rhs: PBLatencyOffset) -> Bool {
+    if lhs.offset != rhs.offset {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LeaderToRoom"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}welcome\0\u{1}refused\0\u{1}prepare\0\u{1}commit\0\u{1}withdraw\0\u{1}settings\0\u{1}state\0\u{1}stop\0\u{1}alive\0\u{1}goodbye\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}welcome\0\u{1}refused\0\u{1}prepare\0\u{1}commit\0\u{1}withdraw\0\u{1}settings\0\u{1}state\0\u{1}stop\0\u{1}alive\0\u{1}goodbye\0\u{1}progress\0\u{3}latency_offset\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2054,6 +2855,32 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
           self.content = .goodbye(v)
         }
       }()
+      case 11: try {
+        var v: PBSessionProgress?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .progress(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .progress(v)
+        }
+      }()
+      case 12: try {
+        var v: PBLatencyOffset?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .latencyOffset(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .latencyOffset(v)
+        }
+      }()
       default: break
       }
     }
@@ -2104,6 +2931,14 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
     case .goodbye?: try {
       guard case .goodbye(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+    }()
+    case .progress?: try {
+      guard case .progress(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+    }()
+    case .latencyOffset?: try {
+      guard case .latencyOffset(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
     }()
     case nil: break
     }
@@ -2187,9 +3022,44 @@ nonisolated extension PBMute: SwiftProtobuf.Message, SwiftProtobuf._MessageImple
   }
 }
 
+nonisolated extension PBRoomOffset: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".RoomOffset"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}room\0\u{1}microseconds\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.room) }()
+      case 2: try { try decoder.decodeSingularSInt64Field(value: &self.microseconds) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.room.isEmpty {
+      try visitor.visitSingularStringField(value: self.room, fieldNumber: 1)
+    }
+    if self.microseconds != 0 {
+      try visitor.visitSingularSInt64Field(value: self.microseconds, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBRoomOffset, rhs: PBRoomOffset) -> Bool {
+    if lhs.room != rhs.room {return false}
+    if lhs.microseconds != rhs.microseconds {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Command"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}play\0\u{1}pause\0\u{3}seek_seconds\0\u{1}volume\0\u{1}mute\0\u{1}next\0\u{1}stop\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}play\0\u{1}pause\0\u{3}seek_seconds\0\u{1}volume\0\u{1}mute\0\u{1}next\0\u{1}stop\0\u{3}latency_offset\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2283,6 +3153,19 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
           self.content = .stop(v)
         }
       }()
+      case 8: try {
+        var v: PBRoomOffset?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .latencyOffset(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .latencyOffset(v)
+        }
+      }()
       default: break
       }
     }
@@ -2322,6 +3205,10 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
       guard case .stop(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
     }()
+    case .latencyOffset?: try {
+      guard case .latencyOffset(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -2336,7 +3223,7 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}command\0\u{1}status\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}command\0\u{1}status\0\u{3}sync_status\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2370,6 +3257,19 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.content = .status(v)
         }
       }()
+      case 3: try {
+        var v: PBNothing?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .syncStatus(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .syncStatus(v)
+        }
+      }()
       default: break
       }
     }
@@ -2389,6 +3289,10 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
       guard case .status(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
     }()
+    case .syncStatus?: try {
+      guard case .syncStatus(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -2403,7 +3307,7 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".RoomStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}state\0\u{3}buffer_seconds\0\u{3}clock_offset_microseconds\0\u{3}clock_bound_microseconds\0\u{3}round_trip_microseconds\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{3}error_microseconds\0\u{1}volume\0\u{1}muted\0\u{1}dropouts\0\u{1}restarts\0\u{1}detail\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}state\0\u{3}buffer_seconds\0\u{3}clock_offset_microseconds\0\u{3}clock_bound_microseconds\0\u{3}round_trip_microseconds\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{3}error_microseconds\0\u{1}volume\0\u{1}muted\0\u{1}dropouts\0\u{1}restarts\0\u{1}detail\0\u{1}sync\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2426,6 +3330,7 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 13: try { try decoder.decodeSingularInt64Field(value: &self.dropouts) }()
       case 14: try { try decoder.decodeSingularInt64Field(value: &self.restarts) }()
       case 15: try { try decoder.decodeSingularStringField(value: &self.detail) }()
+      case 16: try { try decoder.decodeSingularMessageField(value: &self._sync) }()
       default: break
       }
     }
@@ -2481,6 +3386,9 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if !self.detail.isEmpty {
       try visitor.visitSingularStringField(value: self.detail, fieldNumber: 15)
     }
+    try { if let v = self._sync {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2500,6 +3408,337 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.dropouts != rhs.dropouts {return false}
     if lhs.restarts != rhs.restarts {return false}
     if lhs.detail != rhs.detail {return false}
+    if lhs._sync != rhs._sync {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBSpread: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Spread"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}min\0\u{1}p50\0\u{1}p99\0\u{1}max\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularDoubleField(value: &self.min) }()
+      case 2: try { try decoder.decodeSingularDoubleField(value: &self.p50) }()
+      case 3: try { try decoder.decodeSingularDoubleField(value: &self.p99) }()
+      case 4: try { try decoder.decodeSingularDoubleField(value: &self.max) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.min.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.min, fieldNumber: 1)
+    }
+    if self.p50.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.p50, fieldNumber: 2)
+    }
+    if self.p99.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.p99, fieldNumber: 3)
+    }
+    if self.max.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.max, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBSpread, rhs: PBSpread) -> Bool {
+    if lhs.min != rhs.min {return false}
+    if lhs.p50 != rhs.p50 {return false}
+    if lhs.p99 != rhs.p99 {return false}
+    if lhs.max != rhs.max {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBSyncHistory: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".SyncHistory"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}seconds\0\u{1}error\0\u{1}bound\0\u{1}errors\0\u{1}bounds\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt32Field(value: &self.seconds) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._error) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._bound) }()
+      case 4: try { try decoder.decodeRepeatedFloatField(value: &self.errors) }()
+      case 5: try { try decoder.decodeRepeatedFloatField(value: &self.bounds) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.seconds != 0 {
+      try visitor.visitSingularInt32Field(value: self.seconds, fieldNumber: 1)
+    }
+    try { if let v = self._error {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try { if let v = self._bound {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
+    if !self.errors.isEmpty {
+      try visitor.visitPackedFloatField(value: self.errors, fieldNumber: 4)
+    }
+    if !self.bounds.isEmpty {
+      try visitor.visitPackedFloatField(value: self.bounds, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBSyncHistory, rhs: PBSyncHistory) -> Bool {
+    if lhs.seconds != rhs.seconds {return false}
+    if lhs._error != rhs._error {return false}
+    if lhs._bound != rhs._bound {return false}
+    if lhs.errors != rhs.errors {return false}
+    if lhs.bounds != rhs.bounds {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".SyncStatus"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}clock\0\u{3}bound_microseconds\0\u{3}error_part_microseconds\0\u{3}clock_part_microseconds\0\u{3}path_part_microseconds\0\u{3}card_part_microseconds\0\u{3}calibration_part_microseconds\0\u{3}expected_microseconds\0\u{3}target_microseconds\0\u{1}alarm\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age_seconds\0\u{3}report_age_seconds\0\u{3}latency_offset_microseconds\0\u{3}latency_offset_fixed\0\u{1}history\0")
+
+  fileprivate class _StorageClass {
+    var _clock: String = String()
+    var _boundMicroseconds: Double? = nil
+    var _errorPartMicroseconds: Double = 0
+    var _clockPartMicroseconds: Double = 0
+    var _pathPartMicroseconds: Double = 0
+    var _cardPartMicroseconds: Double? = nil
+    var _calibrationPartMicroseconds: Double? = nil
+    var _expectedMicroseconds: Double? = nil
+    var _targetMicroseconds: Double = 0
+    var _alarm: Bool = false
+    var _skewPartsPerMillion: Double = 0
+    var _skewDeviationPartsPerMillion: Double = 0
+    var _ownStamps: String = String()
+    var _leaderStamps: String = String()
+    var _cardClass: String = String()
+    var _packetsSent: Int64 = 0
+    var _packetsAnswered: Int64 = 0
+    var _packetsRejected: Int64 = 0
+    var _clockRestarts: Int64 = 0
+    var _clockAgeSeconds: Double = 0
+    var _reportAgeSeconds: Double = 0
+    var _latencyOffsetMicroseconds: Double = 0
+    var _latencyOffsetFixed: Bool = false
+    var _history: PBSyncHistory? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _clock = source._clock
+      _boundMicroseconds = source._boundMicroseconds
+      _errorPartMicroseconds = source._errorPartMicroseconds
+      _clockPartMicroseconds = source._clockPartMicroseconds
+      _pathPartMicroseconds = source._pathPartMicroseconds
+      _cardPartMicroseconds = source._cardPartMicroseconds
+      _calibrationPartMicroseconds = source._calibrationPartMicroseconds
+      _expectedMicroseconds = source._expectedMicroseconds
+      _targetMicroseconds = source._targetMicroseconds
+      _alarm = source._alarm
+      _skewPartsPerMillion = source._skewPartsPerMillion
+      _skewDeviationPartsPerMillion = source._skewDeviationPartsPerMillion
+      _ownStamps = source._ownStamps
+      _leaderStamps = source._leaderStamps
+      _cardClass = source._cardClass
+      _packetsSent = source._packetsSent
+      _packetsAnswered = source._packetsAnswered
+      _packetsRejected = source._packetsRejected
+      _clockRestarts = source._clockRestarts
+      _clockAgeSeconds = source._clockAgeSeconds
+      _reportAgeSeconds = source._reportAgeSeconds
+      _latencyOffsetMicroseconds = source._latencyOffsetMicroseconds
+      _latencyOffsetFixed = source._latencyOffsetFixed
+      _history = source._history
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularStringField(value: &_storage._clock) }()
+        case 2: try { try decoder.decodeSingularDoubleField(value: &_storage._boundMicroseconds) }()
+        case 3: try { try decoder.decodeSingularDoubleField(value: &_storage._errorPartMicroseconds) }()
+        case 4: try { try decoder.decodeSingularDoubleField(value: &_storage._clockPartMicroseconds) }()
+        case 5: try { try decoder.decodeSingularDoubleField(value: &_storage._pathPartMicroseconds) }()
+        case 6: try { try decoder.decodeSingularDoubleField(value: &_storage._cardPartMicroseconds) }()
+        case 7: try { try decoder.decodeSingularDoubleField(value: &_storage._calibrationPartMicroseconds) }()
+        case 8: try { try decoder.decodeSingularDoubleField(value: &_storage._expectedMicroseconds) }()
+        case 9: try { try decoder.decodeSingularDoubleField(value: &_storage._targetMicroseconds) }()
+        case 10: try { try decoder.decodeSingularBoolField(value: &_storage._alarm) }()
+        case 11: try { try decoder.decodeSingularDoubleField(value: &_storage._skewPartsPerMillion) }()
+        case 12: try { try decoder.decodeSingularDoubleField(value: &_storage._skewDeviationPartsPerMillion) }()
+        case 13: try { try decoder.decodeSingularStringField(value: &_storage._ownStamps) }()
+        case 14: try { try decoder.decodeSingularStringField(value: &_storage._leaderStamps) }()
+        case 15: try { try decoder.decodeSingularStringField(value: &_storage._cardClass) }()
+        case 16: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsSent) }()
+        case 17: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsAnswered) }()
+        case 18: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsRejected) }()
+        case 19: try { try decoder.decodeSingularInt64Field(value: &_storage._clockRestarts) }()
+        case 20: try { try decoder.decodeSingularDoubleField(value: &_storage._clockAgeSeconds) }()
+        case 21: try { try decoder.decodeSingularDoubleField(value: &_storage._reportAgeSeconds) }()
+        case 22: try { try decoder.decodeSingularDoubleField(value: &_storage._latencyOffsetMicroseconds) }()
+        case 23: try { try decoder.decodeSingularBoolField(value: &_storage._latencyOffsetFixed) }()
+        case 24: try { try decoder.decodeSingularMessageField(value: &_storage._history) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._clock.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._clock, fieldNumber: 1)
+      }
+      try { if let v = _storage._boundMicroseconds {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 2)
+      } }()
+      if _storage._errorPartMicroseconds.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._errorPartMicroseconds, fieldNumber: 3)
+      }
+      if _storage._clockPartMicroseconds.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._clockPartMicroseconds, fieldNumber: 4)
+      }
+      if _storage._pathPartMicroseconds.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._pathPartMicroseconds, fieldNumber: 5)
+      }
+      try { if let v = _storage._cardPartMicroseconds {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 6)
+      } }()
+      try { if let v = _storage._calibrationPartMicroseconds {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 7)
+      } }()
+      try { if let v = _storage._expectedMicroseconds {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 8)
+      } }()
+      if _storage._targetMicroseconds.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._targetMicroseconds, fieldNumber: 9)
+      }
+      if _storage._alarm != false {
+        try visitor.visitSingularBoolField(value: _storage._alarm, fieldNumber: 10)
+      }
+      if _storage._skewPartsPerMillion.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._skewPartsPerMillion, fieldNumber: 11)
+      }
+      if _storage._skewDeviationPartsPerMillion.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._skewDeviationPartsPerMillion, fieldNumber: 12)
+      }
+      if !_storage._ownStamps.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._ownStamps, fieldNumber: 13)
+      }
+      if !_storage._leaderStamps.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._leaderStamps, fieldNumber: 14)
+      }
+      if !_storage._cardClass.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._cardClass, fieldNumber: 15)
+      }
+      if _storage._packetsSent != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._packetsSent, fieldNumber: 16)
+      }
+      if _storage._packetsAnswered != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._packetsAnswered, fieldNumber: 17)
+      }
+      if _storage._packetsRejected != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._packetsRejected, fieldNumber: 18)
+      }
+      if _storage._clockRestarts != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._clockRestarts, fieldNumber: 19)
+      }
+      if _storage._clockAgeSeconds.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._clockAgeSeconds, fieldNumber: 20)
+      }
+      if _storage._reportAgeSeconds.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._reportAgeSeconds, fieldNumber: 21)
+      }
+      if _storage._latencyOffsetMicroseconds.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._latencyOffsetMicroseconds, fieldNumber: 22)
+      }
+      if _storage._latencyOffsetFixed != false {
+        try visitor.visitSingularBoolField(value: _storage._latencyOffsetFixed, fieldNumber: 23)
+      }
+      try { if let v = _storage._history {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 24)
+      } }()
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBSyncStatus, rhs: PBSyncStatus) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._clock != rhs_storage._clock {return false}
+        if _storage._boundMicroseconds != rhs_storage._boundMicroseconds {return false}
+        if _storage._errorPartMicroseconds != rhs_storage._errorPartMicroseconds {return false}
+        if _storage._clockPartMicroseconds != rhs_storage._clockPartMicroseconds {return false}
+        if _storage._pathPartMicroseconds != rhs_storage._pathPartMicroseconds {return false}
+        if _storage._cardPartMicroseconds != rhs_storage._cardPartMicroseconds {return false}
+        if _storage._calibrationPartMicroseconds != rhs_storage._calibrationPartMicroseconds {return false}
+        if _storage._expectedMicroseconds != rhs_storage._expectedMicroseconds {return false}
+        if _storage._targetMicroseconds != rhs_storage._targetMicroseconds {return false}
+        if _storage._alarm != rhs_storage._alarm {return false}
+        if _storage._skewPartsPerMillion != rhs_storage._skewPartsPerMillion {return false}
+        if _storage._skewDeviationPartsPerMillion != rhs_storage._skewDeviationPartsPerMillion {return false}
+        if _storage._ownStamps != rhs_storage._ownStamps {return false}
+        if _storage._leaderStamps != rhs_storage._leaderStamps {return false}
+        if _storage._cardClass != rhs_storage._cardClass {return false}
+        if _storage._packetsSent != rhs_storage._packetsSent {return false}
+        if _storage._packetsAnswered != rhs_storage._packetsAnswered {return false}
+        if _storage._packetsRejected != rhs_storage._packetsRejected {return false}
+        if _storage._clockRestarts != rhs_storage._clockRestarts {return false}
+        if _storage._clockAgeSeconds != rhs_storage._clockAgeSeconds {return false}
+        if _storage._reportAgeSeconds != rhs_storage._reportAgeSeconds {return false}
+        if _storage._latencyOffsetMicroseconds != rhs_storage._latencyOffsetMicroseconds {return false}
+        if _storage._latencyOffsetFixed != rhs_storage._latencyOffsetFixed {return false}
+        if _storage._history != rhs_storage._history {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2507,7 +3746,7 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".GroupStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}leader\0\u{1}phase\0\u{1}title\0\u{1}index\0\u{1}count\0\u{3}position_seconds\0\u{3}duration_seconds\0\u{1}rate\0\u{1}rooms\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}leader\0\u{1}phase\0\u{1}title\0\u{1}index\0\u{1}count\0\u{3}position_seconds\0\u{3}duration_seconds\0\u{1}rate\0\u{1}rooms\0\u{1}detail\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2524,12 +3763,17 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
       case 7: try { try decoder.decodeSingularDoubleField(value: &self.durationSeconds) }()
       case 8: try { try decoder.decodeSingularDoubleField(value: &self.rate) }()
       case 9: try { try decoder.decodeRepeatedMessageField(value: &self.rooms) }()
+      case 10: try { try decoder.decodeSingularStringField(value: &self._detail) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.leader.isEmpty {
       try visitor.visitSingularStringField(value: self.leader, fieldNumber: 1)
     }
@@ -2557,6 +3801,9 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if !self.rooms.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.rooms, fieldNumber: 9)
     }
+    try { if let v = self._detail {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 10)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2570,6 +3817,7 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if lhs.durationSeconds != rhs.durationSeconds {return false}
     if lhs.rate != rhs.rate {return false}
     if lhs.rooms != rhs.rooms {return false}
+    if lhs._detail != rhs._detail {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -28,11 +28,13 @@ struct Tutti: AsyncParsableCommand {
                 name: "Control",
                 subcommands: [
                     Rooms.self, Status.self, Play.self, Pause.self, Seek.self, Volume.self,
-                    Mute.self, Next.self, Stop.self,
+                    Mute.self, Offset.self, Next.self, Stop.self,
                 ]),
             CommandGroup(
                 name: "Seeing it work",
-                subcommands: [Doctor.self, Demo.self, Simulate.self, Version.self]),
+                subcommands: [
+                    Doctor.self, Demo.self, Simulate.self, Bench.self, Version.self,
+                ]),
         ]
     )
 }

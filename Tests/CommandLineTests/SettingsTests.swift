@@ -64,6 +64,22 @@ import Testing
         #expect(!error.isUsage)
     }
 
+    @Test func `what a room remembers is where systemd, the user or the system keeps such things`()
+    {
+        let all = ["STATE_DIRECTORY": "/s:/t", "XDG_STATE_HOME": "/x", "HOME": "/h"]
+        #expect(Settings.usualStateFolder(all) == "/s")
+        #expect(Settings.usualStateFolder(["XDG_STATE_HOME": "/x", "HOME": "/h"]) == "/x/tutti")
+        #expect(Settings.usualStateFolder(["HOME": "/h"]) == "/h/.local/state/tutti")
+        #expect(Settings.usualStateFolder([:]) == "/var/lib/tutti")
+    }
+
+    @Test func `an offset that is not given is not zero`() async throws {
+        #expect(try await Self.load().latencyOffsetMicroseconds == nil)
+        #expect(try await Self.load(file: "latency-offset-us: 0\n").latencyOffsetMicroseconds == 0)
+        let error = try await Self.complaint(flags: [.syncTarget: "0"])
+        #expect(error.description.contains("--sync-target-us"))
+    }
+
     @Test(arguments: ["stereo", "left", "right", "mono"])
     func `the part of the asset that sounds here has a name`(part: String) async throws {
         let settings = try await Self.load(file: "channel: \(part)\n")
@@ -122,6 +138,8 @@ import Testing
         let settings = try await Self.load(file: lines.joined(separator: "\n"))
         #expect(settings.leader.map { "\($0)" } == "192.168.1.20:7430")
         #expect(settings.name == "kitchen")
+        #expect(settings.latencyOffsetMicroseconds == 1_500)
+        #expect(settings.syncTargetMicroseconds == 1_000)
         let keys = lines.map { line in
             (line.hasPrefix(" ") ? "cache." : "")
                 + line.drop(while: \.isWhitespace).prefix { $0 != ":" }

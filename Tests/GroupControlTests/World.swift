@@ -127,7 +127,11 @@ final class World {
         case .state(let state):
             #expect(state.sequence > sequence[link, default: 0])
             sequence[link] = state.sequence
-        case .welcome, .refused, .prepare, .settings, .stop, .alive, .goodbye: break
+        case .progress(let progress):
+            #expect(progress.sequence > sequence[link, default: .max], "no state before")
+            sequence[link] = progress.sequence
+        case .welcome, .refused, .prepare, .settings, .latencyOffset, .stop, .alive, .goodbye:
+            break
         }
     }
 
@@ -183,7 +187,7 @@ final class World {
             else { return }
             let left = max(.zero, end - group)
             give(.itemEnded(commit.id), to: number, in: left)
-        case .disconnected, .refused, .withdraw, .stop, .settings, .state: break
+        case .disconnected, .refused, .withdraw, .stop, .settings, .latencyOffset, .state: break
         }
     }
 
@@ -192,6 +196,7 @@ final class World {
     func expectAgreement(_ seed: UInt64) {
         for (number, room) in rooms.enumerated() {
             #expect(room.isJoined, "seed \(seed) room \(number)")
+            #expect(room.session == leader.session, "seed \(seed) room \(number)")
             let context = Comment("seed \(seed) room \(number) \(leader.session.phase)")
             switch leader.session.phase {
             case .playing:
@@ -207,6 +212,8 @@ final class World {
             case .stopped, .ended:
                 #expect(room.lines.isEmpty, context)
                 #expect(room.preparations.isEmpty, context)
+                #expect(room.activity == .idle, context)
+                #expect(room.isIdle, context)
             case .waiting, .preparing: Issue.record(context)
             }
         }

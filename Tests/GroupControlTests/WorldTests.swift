@@ -55,7 +55,8 @@ import Timing
                 instant: GroupInstant(nanoseconds: Int64.random(in: .min ... .max, using: &random)),
                 rate: [0, 1, -1, .nan, 1e300].randomElement(using: &random)!)
             let hello = Hello(
-                version: id == 0 ? 9 : 1, room: room("room \(link / 2)"), instance: id % 3,
+                version: id == 0 ? 9 : protocolVersion, room: room("room \(link / 2)"),
+                instance: id % 3,
                 outputLatency: Nanoseconds(wild.itemFrame), hasOutput: id != 1)
             let toLeader: [RoomToLeader] = [
                 .hello(hello), .ready(preparation: id, latency: Nanoseconds(wild.itemFrame)),
@@ -67,6 +68,7 @@ import Timing
             let commands: [GroupCommand] = [
                 .play, .pause, .next, .stop, .seek(seconds: wild.rate),
                 .volume(room: nil, percent: Int(wild.itemFrame)),
+                .latencyOffset(room: room("a"), microseconds: Int(wild.itemFrame)),
             ]
             _ = leader.perform(commands.randomElement(using: &random)!, at: group)
             _ = leader.advance(to: group)
@@ -89,6 +91,8 @@ import Timing
                 .received(.prepare(order)), .received(.commit(commit)),
                 .received(.commit(commit)), .received(.withdraw(preparation: id)),
                 .received(.state(state)), .received(.stop), .received(.alive),
+                .received(.progress(state.progress)),
+                .received(.latencyOffset(Nanoseconds(wild.itemFrame))),
                 .received(.goodbye), .fetched(queue[link % 2].hash, .done),
                 .fetched(queue[link % 2].hash, .failed(reason: "")),
                 .prepared(id, .ready(latency: .zero)), .prepared(id, .failed(reason: "")),

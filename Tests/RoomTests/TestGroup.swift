@@ -43,9 +43,12 @@ final class TestGroup: Sendable {
     @discardableResult
     func follow(
         _ name: String, of leader: HostPort? = nil,
-        output: OutputSpecification = .virtual(VirtualCardOptions())
+        output: OutputSpecification = .virtual(VirtualCardOptions()),
+        _ change: (inout NodeConfiguration) -> Void = { _ in }
     ) -> RunningNode {
-        let node = FollowerNode(configuration(name, output), leader: leader ?? address)
+        var configuration = configuration(name, output)
+        change(&configuration)
+        let node = FollowerNode(configuration, leader: leader ?? address)
         let running = RunningNode { try await node.run() }
         nodes.withLock { $0.append(running) }
         return running
@@ -60,7 +63,8 @@ final class TestGroup: Sendable {
         // The card holds more than a busy machine ever makes it wait.
         return NodeConfiguration(
             name: name, output: output, port: port, cacheFolder: folder.path("cache-\(name)"),
-            usesAvahi: false, realTimePriority: 0, bufferMilliseconds: 200,
+            stateFolder: folder.path("state-\(name)"), usesAvahi: false, realTimePriority: 0,
+            bufferMilliseconds: 200,
             sampleRate: TemporaryFolder.sampleRate, logger: logger)
     }
 

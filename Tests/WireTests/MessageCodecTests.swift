@@ -27,6 +27,66 @@ import Timing
         #expect(MessageCodec.encode(.state(state)).count <= FrameDecoder.roomLimit)
     }
 
+    /// A person with 256 rooms gets their status too.
+    @Test func `the longest status with every history fits into a frame of a client`() {
+        let long = String(repeating: "x", count: RoomReport.longestText)
+        var random = SampleRandom(seed: 1)
+        var report = random.report()
+        (report.stamps, report.detail) = (long, long)
+        (report.sync.ownStamps, report.sync.leaderStamps, report.sync.cardClass) = (
+            long, long, long
+        )
+        report.roundTrip = .seconds(1)
+        report.sync.card = .seconds(1)
+        var room = RoomStatus(
+            name: String(repeating: "n", count: 64), report: report, settings: random.settings(),
+            age: .seconds(1), history: random.history(400), hasPoints: true)
+        room.sync?.parts.calibrationMicroseconds = 1
+        #expect(room.sync?.history.errors.count == SyncHistory.capacity)
+        let status = GroupStatus(
+            leader: long, phase: .playing, title: long, index: 1, count: 2, positionSeconds: 1,
+            durationSeconds: 2, rate: 1,
+            detail: String(repeating: "d", count: LeaderMachine.longestDetail),
+            rooms: Array(repeating: room, count: LeaderMachine.mostMembers))
+        let bytes = MessageCodec.encode(.status(status))
+        #expect(bytes.count <= FrameDecoder.clientLimit)
+        #expect((try? MessageCodec.decode(bytes)) == .reply(.status(status)))
+    }
+
+    @Test func `wrong figures of lockstep are refused by their name`() {
+        func expect(_ subject: String, _ spoil: (inout PBSyncReport) -> Void) {
+            var raw = PBSyncReport(SyncReport())
+            #expect(throws: Never.self) { try raw.checked("sync") }
+            spoil(&raw)
+            do throws(WireError) {
+                _ = try raw.checked("sync")
+                Issue.record("\(subject) was accepted")
+            } catch {
+                #expect(error.subject == "sync.\(subject)")
+            }
+        }
+        expect("quality") { $0.quality = .unspecified }
+        expect("quality") { $0.quality = .UNRECOGNIZED(9) }
+        expect("skew") { $0.skewPartsPerMillion = .nan }
+        expect("skew deviation") { $0.skewDeviationPartsPerMillion = .infinity }
+        expect("own stamps") { $0.ownStamps = String(repeating: "k", count: 201) }
+        expect("sent") { $0.packetsSent = -1 }
+        expect("rejected") { $0.packetsRejected = .min }
+        expect("latency offset") { $0.latencyOffset = .max }
+    }
+
+    @Test func `a history that is too long or not of numbers is refused`() {
+        for spoil in [
+            { $0.errors = Array(repeating: 0, count: SyncHistory.capacity + 1) },
+            { $0.bounds = [.nan] }, { $0.seconds = -1 }, { $0.error.max = .infinity },
+        ] as [(inout PBSyncHistory) -> Void] {
+            var raw = PBSyncHistory(SyncStatus.History())
+            #expect(throws: Never.self) { try raw.checked("history") }
+            spoil(&raw)
+            #expect(throws: WireError.self) { try raw.checked("history") }
+        }
+    }
+
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func `random bytes are refused or read, never fatal`(seed: UInt64) {
         var random = SampleRandom(seed: seed)

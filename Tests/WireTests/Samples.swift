@@ -22,7 +22,9 @@ extension SampleRandom {
         switch Int.random(in: 0..<4, using: &self) {
         case 0: .toLeader(roomToLeader())
         case 1: .toRoom(leaderToRoom())
-        case 2: .request(Bool.random(using: &self) ? .status : .command(command()))
+        case 2:
+            .request(
+                [.status, .syncStatus, .command(command())].randomElement(using: &self) ?? .status)
         default: .reply(reply())
         }
     }
@@ -71,7 +73,44 @@ extension SampleRandom {
             roundTrip: Bool.random(using: &self) ? span() : nil, stamps: text(),
             cardPartsPerMillion: number(), ratioPartsPerMillion: number(), error: any(),
             dropouts: Int.random(in: 0 ... .max, using: &self),
-            restarts: Int.random(in: 0 ... .max, using: &self), detail: text())
+            restarts: Int.random(in: 0 ... .max, using: &self), detail: text(), sync: sync())
+    }
+
+    mutating func sync() -> SyncReport {
+        SyncReport(
+            quality: [.none, .holdover, .acquiring, .locked].randomElement(using: &self) ?? .none,
+            path: any(), card: Bool.random(using: &self) ? any() : nil, expectedClock: any(),
+            expectedCard: any(), target: any(), isAlarming: Bool.random(using: &self),
+            skewPartsPerMillion: number(), skewDeviationPartsPerMillion: number(),
+            ownStamps: text(), leaderStamps: text(), cardClass: text(),
+            packetsSent: Int.random(in: 0 ... .max, using: &self),
+            packetsAnswered: Int.random(in: 0 ... .max, using: &self),
+            packetsRejected: Int.random(in: 0 ... .max, using: &self),
+            clockRestarts: Int.random(in: 0 ... .max, using: &self), clockAge: any(),
+            latencyOffset: span(), isLatencyOffsetFixed: Bool.random(using: &self))
+    }
+
+    mutating func history(_ count: Int) -> SyncHistory {
+        var history = SyncHistory()
+        for second in 0..<count {
+            history.note(
+                error: span(), bound: span(),
+                at: GroupInstant(nanoseconds: 0) + .seconds(Int64(second)))
+        }
+        return history
+    }
+
+    mutating func roomStatus() -> RoomStatus {
+        let name = room().name
+        if Bool.random(using: &self) {
+            return RoomStatus(name: name, report: report(), settings: settings())
+        }
+        var status = RoomStatus(
+            name: name, report: report(), settings: settings(), age: span(),
+            history: history(Int.random(in: 0...9, using: &self)),
+            hasPoints: Bool.random(using: &self))
+        if Bool.random(using: &self) { status.sync?.parts.calibrationMicroseconds = number() }
+        return status
     }
 
     mutating func settings() -> RoomSettings {
@@ -99,14 +138,14 @@ extension SampleRandom {
     }
 
     mutating func leaderToRoom() -> LeaderToRoom {
-        switch Int.random(in: 0..<10, using: &self) {
+        switch Int.random(in: 0..<12, using: &self) {
         case 0:
             .welcome(
                 Welcome(
                     leaderName: text(),
                     timePort: UInt16.random(in: 0 ... .max, using: &self),
                     mediaPort: UInt16.random(in: 0 ... .max, using: &self), term: next(),
-                    groupClockEpoch: next()))
+                    groupClockEpoch: next(), crystal: CrystalID(node: next(), boot: next())))
         case 1: .refused(reason: text())
         case 2: preparation()
         case 3:
@@ -119,6 +158,8 @@ extension SampleRandom {
         case 6: .state(state())
         case 7: .stop
         case 8: .alive
+        case 9: .progress(state().progress)
+        case 10: .latencyOffset(span())
         default: .goodbye
         }
     }
@@ -141,7 +182,7 @@ extension SampleRandom {
     }
 
     mutating func command() -> GroupCommand {
-        switch Int.random(in: 0..<7, using: &self) {
+        switch Int.random(in: 0..<8, using: &self) {
         case 0: .play
         case 1: .pause
         case 2: .seek(seconds: number())
@@ -153,6 +194,9 @@ extension SampleRandom {
             .mute(
                 room: Bool.random(using: &self) ? room() : nil, muted: Bool.random(using: &self))
         case 5: .next
+        case 6:
+            .latencyOffset(
+                room: room(), microseconds: Int.random(in: -9_999_999...9_999_999, using: &self))
         default: .stop
         }
     }
@@ -166,9 +210,8 @@ extension SampleRandom {
                 GroupStatus(
                     leader: text(), phase: phase(), title: text(), index: 3, count: 7,
                     positionSeconds: number(), durationSeconds: number(), rate: 1,
-                    rooms: (0..<3).map { _ in
-                        RoomStatus(name: room().name, report: report(), settings: settings())
-                    }))
+                    detail: Bool.random(using: &self) ? text() : nil,
+                    rooms: (0..<3).map { _ in roomStatus() }))
         }
     }
 }

@@ -82,10 +82,25 @@ struct RoomOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "How much later the sound leaves what hangs on this output, in µs (default: 0).",
-            discussion: "Amplifiers and DSPs delay; the room plays earlier by this much.",
-            valueName: "us"))
+            "How much later the sound leaves what hangs on this output, in µs.",
+            discussion: """
+                Amplifiers and DSPs delay; the room plays earlier by this much. Without it the room \
+                takes what tutti offset said last, or 0.
+                """, valueName: "us"))
     var latencyOffsetUs: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Warn when the room may be further off than this, in µs (default: 1000).",
+            valueName: "us"))
+    var syncTargetUs: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Folder for what the room remembers (default: ~/.local/state/tutti).",
+            valueName: "path"))
+    var stateFolder: String?
 
     @Option(
         parsing: .unconditional,
@@ -130,6 +145,8 @@ struct RoomOptions: ParsableArguments {
         flags[.channel] = channel
         flags[.port] = port
         flags[.latencyOffset] = latencyOffsetUs
+        flags[.syncTarget] = syncTargetUs
+        flags[.stateFolder] = stateFolder
         flags[.buffer] = bufferMs
         flags[.sampleRate] = sampleRate
         flags[.realTimePriority] = realtimePriority

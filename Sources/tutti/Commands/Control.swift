@@ -182,6 +182,53 @@ struct Mute: AsyncParsableCommand {
     }
 }
 
+/// `tutti offset`.
+struct Offset: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Say how much later the sound leaves what hangs on a room's output.",
+        discussion: """
+            An amplifier, a DSP or a wireless loudspeaker delays; the room plays earlier by this \
+            much, from now on and without a click, and remembers it for this output. Positive: \
+            the room is heard too late. Microseconds, at most half a second. A room whose \
+            settings give latency-offset-us keeps to that. tutti status --sync shows it.
+
+            Examples:
+              tutti offset bedroom 1500
+              tutti offset bedroom -300
+              tutti offset bedroom 0
+            """)
+
+    // A negative number looks like a flag.
+    @Argument(
+        parsing: .allUnrecognized,
+        help: ArgumentHelp("The room, and ±µs.", valueName: "room> <±µs"))
+    var words: [String] = []
+
+    @OptionGroup var options: ControlOptions
+
+    func validate() throws { _ = try parsed() }
+
+    func parsed() throws -> (room: RoomID, microseconds: Int) {
+        let range = GroupCommand.latencyOffsets
+        guard words.count == 2, !words[0].hasPrefix("-"),
+            let number = Int(words[1].replacing("−", with: "-"))
+        else {
+            throw ValidationError(
+                "\"\(words.joined(separator: " "))\" is no offset: write tutti offset ROOM ±µs")
+        }
+        guard range.contains(number) else {
+            throw ValidationError(
+                "An offset is \(range.lowerBound) to \(range.upperBound) µs, not \(number)")
+        }
+        return (try roomID(words[0]), number)
+    }
+
+    func run() async throws {
+        let (room, microseconds) = try parsed()
+        try await options.perform(.latencyOffset(room: room, microseconds: microseconds))
+    }
+}
+
 private func roomID(_ text: String) throws(ValidationError) -> RoomID {
     do {
         return try RoomID(text)

@@ -18,14 +18,24 @@ struct Status: AsyncParsableCommand {
             (−) at the DAC. On a terminal, --watch draws a live table; elsewhere it prints one \
             line per second, or one JSON object per line with --json.
 
+            --sync shows the truth about lockstep. Promised: the room is within ± this of the \
+            group's line, however the network divides its delay between the two directions, and \
+            what the promise is made of. Expected: the likely error, no promise. Two rooms are \
+            within the sum of their promises. What hangs behind the sound card is in neither.
+
             Examples:
               tutti status
               tutti status --watch
+              tutti status --sync
+              tutti status --sync --json
               tutti status --json --leader 192.168.1.20
             """)
 
     @Flag(help: "Print JSON.")
     var json = false
+
+    @Flag(help: "Show how well the rooms keep together, and why; with --json also the history.")
+    var sync = false
 
     @Flag(help: "Go on until Ctrl-C.")
     var watch = false
@@ -38,7 +48,7 @@ struct Status: AsyncParsableCommand {
             if watch {
                 try await show(client)
             } else {
-                print(try await client.status())
+                print(try await client.status(hasPoints: sync))
             }
         }
     }
@@ -50,11 +60,16 @@ struct Status: AsyncParsableCommand {
         if json {
             return terminal.write(jsonText(status, pretty: !watch) + "\n")
         } else {
-            let view = StatusView(
-                status: status, width: terminal.isInteractive ? terminal.width : Self.plainWidth,
-                showsColour: terminal.showsColour)
-            return terminal.write(view.lines.joined(separator: "\n") + "\n")
+            let width = terminal.isInteractive ? terminal.width : Self.plainWidth
+            let lines = lines(status, width: width, showsColour: terminal.showsColour)
+            return terminal.write(lines.joined(separator: "\n") + "\n")
         }
+    }
+
+    private func lines(_ status: GroupStatus, width: Int, showsColour: Bool) -> [String] {
+        sync
+            ? SyncView(status: status, width: width, showsColour: showsColour).lines
+            : StatusView(status: status, width: width, showsColour: showsColour).lines
     }
 
     /// A pipe has no width: wide enough that nothing is left out.
@@ -65,17 +80,15 @@ struct Status: AsyncParsableCommand {
         var screen = LiveScreen(.output)
         defer { screen.close() }
         while true {
-            let status = try await client.status()
+            let status = try await client.status(hasPoints: sync)
             let isRead =
                 if json {
                     print(status)
                 } else if screen.isLive {
                     screen.draw(
-                        StatusView(
-                            status: status, width: screen.width, showsColour: screen.showsColour
-                        ).lines)
+                        lines(status, width: screen.width, showsColour: screen.showsColour))
                 } else {
-                    screen.note(Self.plainLine(status))
+                    screen.note(sync ? SyncView.plainLine(status) : Self.plainLine(status))
                 }
             guard isRead else { return }
             try await Task.sleep(for: screen.isLive && !json ? .milliseconds(250) : .seconds(1))

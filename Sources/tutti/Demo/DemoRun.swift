@@ -112,7 +112,8 @@ struct DemoRun {
             if mode == .direct { words += ["--no-avahi"] }
             words += [
                 "--name", room.fullName, "--output", "\(output)", "--cache-folder",
-                "\(folder.path)/cache-\(number)", "--die-with-parent", "--log-level",
+                "\(folder.path)/cache-\(number)", "--state-folder",
+                "\(folder.path)/state-\(number)", "--die-with-parent", "--log-level",
                 options.verbose ? "debug" : "warning",
             ]
             children.append(try ChildProcess(words, log: log(number, folder)))

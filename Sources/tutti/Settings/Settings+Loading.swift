@@ -23,7 +23,8 @@ extension Settings {
             sources.append(try await SettingSource.file(path))
         }
         return try Settings(
-            sources: sources, hostName: hostName(), cacheFolder: usualCacheFolder(environment))
+            sources: sources, hostName: hostName(), cacheFolder: usualCacheFolder(environment),
+            stateFolder: usualStateFolder(environment))
     }
 
     /// The settings files that exist where they are looked for, the strongest first.
@@ -38,6 +39,16 @@ extension Settings {
         if let folder = environment["XDG_CACHE_HOME"] { return "\(folder)/tutti" }
         if let home = environment["HOME"], !home.isEmpty { return "\(home)/.cache/tutti" }
         return "/var/cache/tutti"
+    }
+
+    /// Where systemd says (StateDirectory=), else the user's, else the system's.
+    static func usualStateFolder(_ environment: [String: String]) -> String {
+        if let folder = environment["STATE_DIRECTORY"]?.split(separator: ":").first {
+            return String(folder)
+        }
+        if let folder = environment["XDG_STATE_HOME"] { return "\(folder)/tutti" }
+        if let home = environment["HOME"], !home.isEmpty { return "\(home)/.local/state/tutti" }
+        return "/var/lib/tutti"
     }
 
     static func hostName() -> String {

@@ -16,7 +16,10 @@ struct Settings: Equatable, Sendable {
     var avahi = true
     var cacheFolder: String
     var cacheLimitMegabytes = 2_000
-    var latencyOffsetMicroseconds = 0
+    /// `nil`: as said by command and remembered.
+    var latencyOffsetMicroseconds: Int?
+    var syncTargetMicroseconds = 1_000
+    var stateFolder: String
     var bufferMilliseconds = 40
     var sampleRate = 48_000
     var realTimePriority = 50
@@ -25,10 +28,11 @@ struct Settings: Equatable, Sendable {
     /// - Parameter sources: the first that has a key wins; what it hides must be possible too.
     /// - Throws: ``SettingsError`` for the first value that is not possible.
     init(
-        sources: [SettingSource], hostName: String, cacheFolder: String
+        sources: [SettingSource], hostName: String, cacheFolder: String, stateFolder: String
     ) throws(SettingsError) {
         name = hostName
         self.cacheFolder = cacheFolder
+        self.stateFolder = stateFolder
         func set<Value>(
             _ value: inout Value, _ key: SettingKey, _ parse: (String) -> Value?
         ) throws(SettingsError) {
@@ -54,6 +58,8 @@ struct Settings: Equatable, Sendable {
         try set(&self.cacheFolder, .cacheFolder) { $0.isEmpty ? nil : $0 }
         try set(&cacheLimitMegabytes, .cacheLimit, number(1...10_000_000))
         try set(&latencyOffsetMicroseconds, .latencyOffset, number(-2_000_000...2_000_000))
+        try set(&syncTargetMicroseconds, .syncTarget, number(1...1_000_000))
+        try set(&self.stateFolder, .stateFolder) { $0.isEmpty ? nil : $0 }
         try set(&bufferMilliseconds, .buffer, number(5...1_000))
         try set(&sampleRate, .sampleRate, number(8_000...384_000))
         try set(&realTimePriority, .realTimePriority, number(0...99))
@@ -76,7 +82,9 @@ struct Settings: Equatable, Sendable {
         NodeConfiguration(
             name: name, output: output, role: channel, port: port, cacheFolder: cacheFolder,
             cacheLimitBytes: Int64(cacheLimitMegabytes) * 1_000_000,
-            latencyOffset: .microseconds(Int64(latencyOffsetMicroseconds)), usesAvahi: avahi,
+            latencyOffset: latencyOffsetMicroseconds.map { .microseconds(Int64($0)) },
+            stateFolder: stateFolder, syncTarget: .microseconds(Int64(syncTargetMicroseconds)),
+            usesAvahi: avahi,
             realTimePriority: realTimePriority, bufferMilliseconds: bufferMilliseconds,
             sampleRate: sampleRate, logger: logger)
     }

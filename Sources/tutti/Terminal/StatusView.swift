@@ -11,16 +11,23 @@ struct StatusView {
     /// What a room is called here; the demo hides the tag that keeps its rooms apart.
     var roomName: (String) -> String = { $0 }
 
-    var lines: [String] { [headline, progress, ""] + table }
+    var lines: [String] { [headline, progress] + complaint + [""] + table }
 
-    private var headline: String {
+    /// What is wrong with the group as a whole.
+    var complaint: [String] {
+        guard let detail = status.detail, !detail.isEmpty else { return [] }
+        let line = detail.printable.cut(toColumns: width)
+        return [showsColour ? "\u{1B}[31m\(line)\u{1B}[0m" : line]
+    }
+
+    var headline: String {
         let place = status.count > 1 ? " (\(status.index + 1) of \(status.count))" : ""
         let title = status.title.isEmpty ? "nothing" : status.title.printable
         return "\(roomName(status.leader.printable)) · \(status.phase.rawValue) · \(title)\(place)"
             .cut(toColumns: width)
     }
 
-    private var progress: String {
+    var progress: String {
         Self.progress(
             position: status.positionSeconds, duration: status.durationSeconds, width: width)
     }
@@ -58,7 +65,7 @@ struct StatusView {
                 room.cardPartsPerMillion.text(2, sign: true),
                 room.errorMicroseconds.text(1, sign: true),
                 room.muted ? "muted" : "\(room.volume) %", "\(room.dropouts + room.restarts)",
-                room.detail.printable,
+                Self.detail(of: room),
             ]
         }
         let lines = table.lines(width: width)
@@ -70,11 +77,20 @@ struct StatusView {
         }
     }
 
+    /// Why the room stands where it stands, and whether it may be further off than it should.
+    static func detail(of room: RoomStatus) -> String {
+        guard let sync = room.sync, sync.alarm, room.detail.isEmpty else {
+            return room.detail.printable
+        }
+        return "ALARM: bound above \(sync.targetMicroseconds.text(0)) µs"
+    }
+
     private func colour(of room: RoomStatus) -> String? {
         switch room.state {
         case .failed, .lost: "\u{1B}[31m"
         case .joining, .fetching, .prerolling: "\u{1B}[33m"
-        case .playing, .paused, .ready, .noOutput: nil
+        case .playing, .paused, .ready, .idle, .noOutput:
+            room.sync?.alarm == true ? "\u{1B}[33m" : nil
         }
     }
 }

@@ -1,0 +1,37 @@
+public import Timing
+
+/// Says when a room's bound leaves its target, and when it is back: once each.
+///
+/// A bound that wanders around the target would ring at every report, so it must fall clearly below
+/// before all is well again.
+public struct SyncAlarm: Equatable, Sendable {
+    /// For a room whose owner says nothing: a millisecond is a third of a metre of air, and the
+    /// least that a careful listener hears between two loudspeakers of one room.
+    public static let standardTarget = Nanoseconds.milliseconds(1)
+
+    public enum Change: Equatable, Sendable {
+        case raised(bound: Nanoseconds)
+        case cleared(bound: Nanoseconds)
+    }
+
+    public let target: Nanoseconds
+    public private(set) var isRaised = false
+
+    public init(target: Nanoseconds) { self.target = target }
+
+    /// Judges a bound; `nil` in `bound` or a clock that is still being acquired says nothing.
+    ///
+    /// - Returns: what changed, if anything did.
+    public mutating func judge(_ bound: Nanoseconds?, quality: SharedClock.Quality) -> Change? {
+        guard let bound, quality == .locked || quality == .holdover else { return nil }
+        if !isRaised, bound > target {
+            isRaised = true
+            return .raised(bound: bound)
+        }
+        if isRaised, bound < target / 10 * 9 {
+            isRaised = false
+            return .cleared(bound: bound)
+        }
+        return nil
+    }
+}

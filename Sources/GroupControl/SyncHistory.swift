@@ -1,0 +1,74 @@
+public import Timing
+
+/// How a room kept time during the last minutes: its error and its bound, once a second.
+///
+/// Kept by the leader from the room's reports, so that it survives a broken link; a ring of fixed
+/// size.
+public struct SyncHistory: Equatable, Sendable {
+    /// Five minutes.
+    public static let capacity = 300
+    public static let interval = Nanoseconds.seconds(1)
+
+    /// Audible position against the line at the card, microseconds; oldest first, positive: late.
+    public var errors: [Float] { ordered(ring.map(\.error)) }
+    /// The bound at the same moments, microseconds.
+    public var bounds: [Float] { ordered(ring.map(\.bound)) }
+
+    private struct Point: Equatable, Sendable {
+        var error: Float
+        var bound: Float
+    }
+    private var ring: [Point] = []
+    /// Where the next point goes once the ring is full.
+    private var next = 0
+    private var lastAt: GroupInstant?
+
+    public init() {}
+
+    public var count: Int { ring.count }
+
+    /// Takes a point, unless the one before is less than a second old.
+    ///
+    /// Reports come twice a second: half of them are as good as all.
+    public mutating func note(error: Nanoseconds, bound: Nanoseconds, at now: GroupInstant) {
+        // A report that is a little early must not halve the rate.
+        if let lastAt, now - lastAt < Self.interval - .milliseconds(250), now >= lastAt { return }
+        lastAt = now
+        let point = Point(error: Float(error.microseconds), bound: Float(bound.microseconds))
+        if ring.count < Self.capacity {
+            ring.append(point)
+        } else {
+            ring[next] = point
+            next = (next + 1) % Self.capacity
+        }
+    }
+
+    private func ordered(_ values: [Float]) -> [Float] {
+        Array(values[next...] + values[..<next])
+    }
+}
+
+/// The spread of some values; `nil` has no values.
+public struct Spread: Codable, Equatable, Sendable {
+    public var min: Double
+    public var p50: Double
+    public var p99: Double
+    public var max: Double
+
+    public init(min: Double, p50: Double, p99: Double, max: Double) {
+        self.min = min
+        self.p50 = p50
+        self.p99 = p99
+        self.max = max
+    }
+
+    /// Nearest-rank percentiles of the magnitudes.
+    public init?(magnitudesOf values: [Float]) {
+        let sorted = values.map { Double($0.magnitude) }.sorted()
+        guard let first = sorted.first, let last = sorted.last else { return nil }
+        func rank(_ hundredths: Int) -> Double {
+            sorted[Swift.max(0, (sorted.count * hundredths + 99) / 100 - 1)]
+        }
+        self.init(min: first, p50: rank(50), p99: rank(99), max: last)
+    }
+}

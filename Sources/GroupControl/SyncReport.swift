@@ -1,0 +1,114 @@
+public import Timing
+
+import func Glibc.sqrt
+
+/// What a room promises, and what it expects, of its own lockstep; part of every report.
+///
+/// Two different things are told, and never mixed up. The *promise* is an interval around the
+/// group's line that contains the sound that leaves this room's card, however the delay of the
+/// network divides between its two directions. It is the sum of what may be wrong:
+///
+///     bound = |error| + clock + path + card
+///
+/// with the error that is known and being corrected, the estimate of the group clock (noise, wander,
+/// age), half of the smallest round trip, and the position of the card. Any two rooms are within the
+/// sum of their bounds. The *expectation* is a guess of the same distance without the worst case of
+/// the path, usually many times smaller, and no promise.
+///
+/// What hangs behind the card (converter, amplifier, air) is in neither: nobody measures it here.
+/// ``latencyOffset`` is what the owner says of it.
+public struct SyncReport: Equatable, Sendable {
+    /// Of the estimate of the group clock; `none` before there is one.
+    public var quality: SharedClock.Quality
+    /// Half of the smallest round trip, the part of the clock's bound that no measurement of two
+    /// ends can make smaller.
+    public var path: Nanoseconds
+    /// What may be wrong with the position of the card; `nil` while it is not known.
+    public var card: Nanoseconds?
+    /// Expected error of the estimate of the group clock.
+    public var expectedClock: Nanoseconds
+    /// One standard deviation of the position of the card.
+    public var expectedCard: Nanoseconds
+    /// What the owner of the room accepts as bound.
+    public var target: Nanoseconds
+    /// Whether the bound is, or was a moment ago, above the target; see ``SyncAlarm``.
+    public var isAlarming: Bool
+    /// The leader's rate against this room's clock; positive: the leader is faster.
+    public var skewPartsPerMillion: Double
+    /// Its standard deviation.
+    public var skewDeviationPartsPerMillion: Double
+    /// Who takes the time stamps in this room, and at its leader: "kernel", "kernel receive",
+    /// "program"; empty where there is nothing to stamp.
+    public var ownStamps: String
+    public var leaderStamps: String
+    /// How the card tells its position ("fine", "batch", "coarse"); empty where nobody knows.
+    public var cardClass: String
+    /// Time requests sent; answers to them; of these, exchanges that made no sense.
+    public var packetsSent: Int
+    public var packetsAnswered: Int
+    public var packetsRejected: Int
+    /// How often the clock had to be measured anew.
+    public var clockRestarts: Int
+    /// Since the latest good exchange.
+    public var clockAge: Nanoseconds
+    /// In force; positive: the sound leaves what hangs on the card this much later.
+    public var latencyOffset: Nanoseconds
+    /// The room's settings give the offset, so that no command changes it.
+    public var isLatencyOffsetFixed: Bool
+
+    public init(
+        quality: SharedClock.Quality = .none, path: Nanoseconds = .zero, card: Nanoseconds? = nil,
+        expectedClock: Nanoseconds = .zero, expectedCard: Nanoseconds = .zero,
+        target: Nanoseconds = SyncAlarm.standardTarget, isAlarming: Bool = false,
+        skewPartsPerMillion: Double = 0, skewDeviationPartsPerMillion: Double = 0,
+        ownStamps: String = "", leaderStamps: String = "", cardClass: String = "",
+        packetsSent: Int = 0, packetsAnswered: Int = 0, packetsRejected: Int = 0,
+        clockRestarts: Int = 0, clockAge: Nanoseconds = .zero, latencyOffset: Nanoseconds = .zero,
+        isLatencyOffsetFixed: Bool = false
+    ) {
+        self.quality = quality
+        self.path = path
+        self.card = card
+        self.expectedClock = expectedClock
+        self.expectedCard = expectedCard
+        self.target = target
+        self.isAlarming = isAlarming
+        self.skewPartsPerMillion = skewPartsPerMillion.isFinite ? skewPartsPerMillion : 0
+        self.skewDeviationPartsPerMillion =
+            skewDeviationPartsPerMillion.isFinite ? skewDeviationPartsPerMillion : 0
+        self.ownStamps = ownStamps.limited(toBytes: RoomReport.longestText)
+        self.leaderStamps = leaderStamps.limited(toBytes: RoomReport.longestText)
+        self.cardClass = cardClass.limited(toBytes: RoomReport.longestText)
+        self.packetsSent = max(0, packetsSent)
+        self.packetsAnswered = max(0, packetsAnswered)
+        self.packetsRejected = max(0, packetsRejected)
+        self.clockRestarts = max(0, clockRestarts)
+        self.clockAge = clockAge
+        self.latencyOffset = latencyOffset
+        self.isLatencyOffsetFixed = isLatencyOffsetFixed
+    }
+}
+
+extension RoomReport {
+    /// The promise: half width of the interval around the group's line that contains the sound of
+    /// this room; `nil` while clock or card are not known, and nothing can be promised.
+    public var bound: Nanoseconds? {
+        guard sync.quality > .none, let card = sync.card else { return nil }
+        return error.magnitude + max(clockBound, .zero) + max(card, .zero)
+    }
+
+    /// The part of the clock's bound that more exchanges would make smaller.
+    public var clockPart: Nanoseconds { max(.zero, clockBound - pathPart) }
+
+    /// The part that only a shorter path would.
+    public var pathPart: Nanoseconds { max(.zero, min(sync.path, clockBound)) }
+
+    /// The guess: how far the sound of this room is likely to be off the group's line; one
+    /// standard deviation. `nil` where ``bound`` is.
+    public var expectedError: Nanoseconds? {
+        guard bound != nil else { return nil }
+        let parts = [error, clockDeviation, sync.expectedClock, sync.expectedCard]
+        let squares = parts.reduce(0) { $0 + $1.seconds * $1.seconds }
+        return Nanoseconds(seconds: sqrt(squares))
+    }
+}

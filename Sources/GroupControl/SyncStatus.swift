@@ -1,0 +1,111 @@
+import Timing
+
+/// How well one room keeps together with its group, as shown to a person; see ``SyncReport`` for
+/// what is promised and what is only expected.
+public struct SyncStatus: Codable, Equatable, Sendable {
+    /// "none", "acquiring", "locked" or "holdover".
+    public var clock = "none"
+    /// The promise: the room is within ± this of the group's line. `nil`: nothing can be promised.
+    public var boundMicroseconds: Double?
+    /// What the promise is the sum of.
+    public var parts = Parts()
+    /// The guess, one standard deviation.
+    public var expectedMicroseconds: Double?
+    public var targetMicroseconds = 0.0
+    /// The bound is above the target.
+    public var alarm = false
+    /// The leader's rate against the room's; positive: the leader is faster.
+    public var skewPartsPerMillion = 0.0
+    public var skewDeviationPartsPerMillion = 0.0
+    public var ownStamps = ""
+    public var leaderStamps = ""
+    public var cardClass = ""
+    public var packetsSent = 0
+    public var packetsAnswered = 0
+    public var packetsRejected = 0
+    public var clockRestarts = 0
+    /// Since the latest good exchange.
+    public var clockAgeSeconds = 0.0
+    /// Since the room said all this.
+    public var reportAgeSeconds = 0.0
+    public var latencyOffsetMicroseconds = 0.0
+    public var latencyOffsetFixed = false
+    public var history = History()
+
+    public struct Parts: Codable, Equatable, Sendable {
+        /// What is known to be off, and is being corrected.
+        public var errorMicroseconds = 0.0
+        /// Noise, wander and age of the clock's estimate.
+        public var clockMicroseconds = 0.0
+        /// Half of the smallest round trip.
+        public var pathMicroseconds = 0.0
+        /// `nil` while the position of the card is not known.
+        public var cardMicroseconds: Double?
+        /// Of what hangs behind the card; `nil`: nobody has measured it, and the bound is without.
+        public var calibrationMicroseconds: Double?
+
+        public init() {}
+    }
+
+    /// The last minutes, once a second while the room played.
+    public struct History: Codable, Equatable, Sendable {
+        public var seconds = 0
+        /// Of the errors' magnitudes, microseconds.
+        public var error: Spread?
+        /// Of the bounds, microseconds.
+        public var bound: Spread?
+        /// Microseconds, oldest first; empty unless asked for.
+        public var errors: [Float] = []
+        public var bounds: [Float] = []
+
+        public init() {}
+
+        /// - Parameter hasPoints: whether every point is told, or their spread alone.
+        public init(_ history: SyncHistory, hasPoints: Bool) {
+            let (errors, bounds) = (history.errors, history.bounds)
+            seconds = errors.count
+            error = Spread(magnitudesOf: errors)
+            bound = Spread(magnitudesOf: bounds)
+            guard hasPoints else { return }
+            self.errors = errors
+            self.bounds = bounds
+        }
+    }
+
+    /// Nothing known; for a message to fill in.
+    public init() {}
+
+    /// - Parameter age: since the report came.
+    init(_ report: RoomReport, age: Nanoseconds, history: History) {
+        let sync = report.sync
+        clock =
+            switch sync.quality {
+            case .none: "none"
+            case .holdover: "holdover"
+            case .acquiring: "acquiring"
+            case .locked: "locked"
+            }
+        boundMicroseconds = report.bound?.microseconds
+        parts.errorMicroseconds = report.error.magnitude.microseconds
+        parts.clockMicroseconds = report.clockPart.microseconds
+        parts.pathMicroseconds = report.pathPart.microseconds
+        parts.cardMicroseconds = sync.card.map { max($0, .zero).microseconds }
+        expectedMicroseconds = report.expectedError?.microseconds
+        targetMicroseconds = sync.target.microseconds
+        alarm = sync.isAlarming
+        skewPartsPerMillion = sync.skewPartsPerMillion
+        skewDeviationPartsPerMillion = sync.skewDeviationPartsPerMillion
+        ownStamps = sync.ownStamps
+        leaderStamps = sync.leaderStamps
+        cardClass = sync.cardClass
+        packetsSent = sync.packetsSent
+        packetsAnswered = sync.packetsAnswered
+        packetsRejected = sync.packetsRejected
+        clockRestarts = sync.clockRestarts
+        clockAgeSeconds = sync.clockAge.seconds
+        reportAgeSeconds = age.seconds
+        latencyOffsetMicroseconds = sync.latencyOffset.microseconds
+        latencyOffsetFixed = sync.isLatencyOffsetFixed
+        self.history = history
+    }
+}

@@ -1,0 +1,104 @@
+import ClockSync
+import DeviceOutput
+import GroupControl
+import LinuxHost
+import Logging
+import Playout
+import Timing
+
+// What a room says of itself: the figures of its card, its clock and its players.
+
+extension Member {
+    /// Of the position of the card, in standard deviations: a promise, where the model of the card
+    /// says one. A thousandth of all moments lies beyond.
+    private static var cardDeviations: Int64 { 3 }
+
+    func takeFigures() {
+        var report = report()
+        switch syncAlarm.judge(report.bound, quality: report.sync.quality) {
+        case .raised(let bound)?:
+            logger.warning(
+                "this room may be further off than it should",
+                metadata: [
+                    "bound_us": "\(bound.count / 1_000)",
+                    "target_us": "\(syncAlarm.target.count / 1_000)",
+                ])
+        case .cleared(let bound)?:
+            logger.notice(
+                "this room is within its target again",
+                metadata: ["bound_us": "\(bound.count / 1_000)"])
+        case nil: break
+        }
+        report.sync.isAlarming = syncAlarm.isRaised
+        receiveInput(.report(report))
+    }
+
+    private func report() -> RoomReport {
+        let card = output?.port.report ?? OutputReport()
+        let voice = stage?.figures
+        if card.starvedFrames > starvedFrames {
+            starvedFrames = card.starvedFrames
+            dropouts += 1
+        }
+        let figures = clock.figures
+        var detail = ""
+        if let output, case .lost(let error) = output.state { detail = "\(error)" }
+        return RoomReport(
+            bufferSeconds: voice?.bufferedSeconds ?? 0,
+            clockDeviation: figures.deviation, clockBound: figures.bound,
+            roundTrip: figures.roundTrip, stamps: figures.stamps,
+            cardPartsPerMillion: card.cardPartsPerMillion,
+            ratioPartsPerMillion: card.ratioPartsPerMillion, error: card.error,
+            dropouts: dropouts, restarts: card.restarts, detail: detail,
+            sync: sync(figures, card))
+    }
+
+    private func sync(_ figures: ClockFigures, _ card: OutputReport) -> SyncReport {
+        let clock = figures.statistics
+        return SyncReport(
+            quality: figures.quality, path: clock.roundTripFloor / 2, card: bound(of: card),
+            expectedClock: clock.expectedError, expectedCard: card.cardUncertainty,
+            target: options.target, skewPartsPerMillion: clock.skewPartsPerMillion,
+            skewDeviationPartsPerMillion: clock.skewDeviationPartsPerMillion,
+            ownStamps: figures.hasStamps ? "\(clock.ownStamps)" : "",
+            leaderStamps: figures.hasStamps ? "\(clock.leaderStamps)" : "",
+            packetsSent: clock.sent, packetsAnswered: clock.answered,
+            packetsRejected: clock.rejected, clockRestarts: clock.restarts,
+            clockAge: clock.lastAcceptedAt.map { HostClock.now() - $0 } ?? .zero,
+            latencyOffset: latencyOffset, isLatencyOffsetFixed: options.latencyOffset != nil)
+    }
+
+    /// What may be wrong with the position of the card: what its model says, and half a frame,
+    /// since a pointer counts whole frames and nobody says from where.
+    private func bound(of card: OutputReport) -> Nanoseconds? {
+        guard card.cardUncertainty > .zero, let output else { return nil }
+        let frame = Nanoseconds.seconds(1) / Int64(output.port.format.sampleRate)
+        return card.cardUncertainty * Self.cardDeviations + frame / 2
+    }
+}
+
+/// What a person wants to know about a room's clock.
+struct ClockFigures: Sendable {
+    /// Estimate minus the line that is played by: what the line still leans by.
+    var deviation = Nanoseconds.zero
+    var bound = Nanoseconds.zero
+    var roundTrip: Nanoseconds?
+    /// Where the time stamps come from: "kernel", "kernel receive", "program", or "own".
+    var stamps = ""
+    var quality = SharedClock.Quality.none
+    /// Of the exchange with the leader; nothing for the leader itself.
+    var statistics = ClockStatistics()
+
+    var hasStamps: Bool { statistics.accepted > 0 }
+}
+
+extension RoomSettings {
+    /// Amplitude for the volume: a cubic taper, which follows loudness well enough for a slider
+    /// (50 % is −18 dB) and reaches silence at 0.
+    var gain: Float {
+        let position = Float(volume) / 100
+        return isSilent ? 0 : position * position * position
+    }
+
+    private var isSilent: Bool { muted || volume == 0 }
+}

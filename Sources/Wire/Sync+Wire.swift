@@ -1,0 +1,187 @@
+import GroupControl
+import Timing
+
+// How well a room keeps together: what it reports to its leader, and what a leader shows.
+
+extension PBQuality {
+    init(_ quality: SharedClock.Quality) {
+        switch quality {
+        case .none: self = .none
+        case .holdover: self = .holdover
+        case .acquiring: self = .acquiring
+        case .locked: self = .locked
+        }
+    }
+
+    func checked(_ subject: String) throws(WireError) -> SharedClock.Quality {
+        switch self {
+        case .none: SharedClock.Quality.none
+        case .holdover: .holdover
+        case .acquiring: .acquiring
+        case .locked: .locked
+        case .unspecified, .UNRECOGNIZED:
+            throw WireError(.outOfRange, subject, "quality \(rawValue)")
+        }
+    }
+}
+
+extension PBSyncReport {
+    init(_ report: SyncReport) {
+        self.init()
+        quality = PBQuality(report.quality)
+        path = report.path.count
+        if let card = report.card { self.card = card.count }
+        expectedClock = report.expectedClock.count
+        expectedCard = report.expectedCard.count
+        target = report.target.count
+        isAlarming = report.isAlarming
+        skewPartsPerMillion = report.skewPartsPerMillion
+        skewDeviationPartsPerMillion = report.skewDeviationPartsPerMillion
+        ownStamps = report.ownStamps
+        leaderStamps = report.leaderStamps
+        cardClass = report.cardClass
+        packetsSent = Int64(report.packetsSent)
+        packetsAnswered = Int64(report.packetsAnswered)
+        packetsRejected = Int64(report.packetsRejected)
+        clockRestarts = Int64(report.clockRestarts)
+        clockAge = report.clockAge.count
+        latencyOffset = report.latencyOffset.count
+        isLatencyOffsetFixed = report.isLatencyOffsetFixed
+    }
+
+    func checked(_ subject: String) throws(WireError) -> SyncReport {
+        SyncReport(
+            quality: try quality.checked("\(subject).quality"), path: Nanoseconds(path),
+            card: hasCard ? Nanoseconds(card) : nil, expectedClock: Nanoseconds(expectedClock),
+            expectedCard: Nanoseconds(expectedCard), target: Nanoseconds(target),
+            isAlarming: isAlarming,
+            skewPartsPerMillion: try finite(skewPartsPerMillion, "\(subject).skew"),
+            skewDeviationPartsPerMillion: try finite(
+                skewDeviationPartsPerMillion, "\(subject).skew deviation"),
+            ownStamps: try text(ownStamps, "\(subject).own stamps"),
+            leaderStamps: try text(leaderStamps, "\(subject).leader stamps"),
+            cardClass: try text(cardClass, "\(subject).card class"),
+            packetsSent: try count(packetsSent, "\(subject).sent"),
+            packetsAnswered: try count(packetsAnswered, "\(subject).answered"),
+            packetsRejected: try count(packetsRejected, "\(subject).rejected"),
+            clockRestarts: try count(clockRestarts, "\(subject).clock restarts"),
+            clockAge: Nanoseconds(clockAge),
+            latencyOffset: try span(latencyOffset, "\(subject).latency offset"),
+            isLatencyOffsetFixed: isLatencyOffsetFixed)
+    }
+}
+
+extension PBSyncStatus {
+    init(_ status: SyncStatus) {
+        self.init()
+        clock = status.clock
+        if let bound = status.boundMicroseconds { boundMicroseconds = bound }
+        errorPartMicroseconds = status.parts.errorMicroseconds
+        clockPartMicroseconds = status.parts.clockMicroseconds
+        pathPartMicroseconds = status.parts.pathMicroseconds
+        if let card = status.parts.cardMicroseconds { cardPartMicroseconds = card }
+        if let calibration = status.parts.calibrationMicroseconds {
+            calibrationPartMicroseconds = calibration
+        }
+        if let expected = status.expectedMicroseconds { expectedMicroseconds = expected }
+        targetMicroseconds = status.targetMicroseconds
+        alarm = status.alarm
+        skewPartsPerMillion = status.skewPartsPerMillion
+        skewDeviationPartsPerMillion = status.skewDeviationPartsPerMillion
+        ownStamps = status.ownStamps
+        leaderStamps = status.leaderStamps
+        cardClass = status.cardClass
+        packetsSent = Int64(status.packetsSent)
+        packetsAnswered = Int64(status.packetsAnswered)
+        packetsRejected = Int64(status.packetsRejected)
+        clockRestarts = Int64(status.clockRestarts)
+        clockAgeSeconds = status.clockAgeSeconds
+        reportAgeSeconds = status.reportAgeSeconds
+        latencyOffsetMicroseconds = status.latencyOffsetMicroseconds
+        latencyOffsetFixed = status.latencyOffsetFixed
+        history = PBSyncHistory(status.history)
+    }
+
+    func checked(_ subject: String) throws(WireError) -> SyncStatus {
+        func optional(_ isGiven: Bool, _ value: Double, _ name: String) throws(WireError) -> Double?
+        {
+            isGiven ? try finite(value, "\(subject).\(name)") : nil
+        }
+        var status = SyncStatus()
+        status.clock = try text(clock, "\(subject).clock")
+        status.boundMicroseconds = try optional(hasBoundMicroseconds, boundMicroseconds, "bound")
+        status.parts.errorMicroseconds = try finite(errorPartMicroseconds, "\(subject).error part")
+        status.parts.clockMicroseconds = try finite(clockPartMicroseconds, "\(subject).clock part")
+        status.parts.pathMicroseconds = try finite(pathPartMicroseconds, "\(subject).path part")
+        status.parts.cardMicroseconds = try optional(
+            hasCardPartMicroseconds, cardPartMicroseconds, "card part")
+        status.parts.calibrationMicroseconds = try optional(
+            hasCalibrationPartMicroseconds, calibrationPartMicroseconds, "calibration part")
+        status.expectedMicroseconds = try optional(
+            hasExpectedMicroseconds, expectedMicroseconds, "expected")
+        status.targetMicroseconds = try finite(targetMicroseconds, "\(subject).target")
+        status.alarm = alarm
+        status.skewPartsPerMillion = try finite(skewPartsPerMillion, "\(subject).skew")
+        status.skewDeviationPartsPerMillion = try finite(
+            skewDeviationPartsPerMillion, "\(subject).skew deviation")
+        status.ownStamps = try text(ownStamps, "\(subject).own stamps")
+        status.leaderStamps = try text(leaderStamps, "\(subject).leader stamps")
+        status.cardClass = try text(cardClass, "\(subject).card class")
+        status.packetsSent = try count(packetsSent, "\(subject).sent")
+        status.packetsAnswered = try count(packetsAnswered, "\(subject).answered")
+        status.packetsRejected = try count(packetsRejected, "\(subject).rejected")
+        status.clockRestarts = try count(clockRestarts, "\(subject).clock restarts")
+        status.clockAgeSeconds = try finite(clockAgeSeconds, "\(subject).clock age")
+        status.reportAgeSeconds = try finite(reportAgeSeconds, "\(subject).report age")
+        status.latencyOffsetMicroseconds = try finite(
+            latencyOffsetMicroseconds, "\(subject).latency offset")
+        status.latencyOffsetFixed = latencyOffsetFixed
+        status.history = try history.checked("\(subject).history")
+        return status
+    }
+}
+
+extension PBSyncHistory {
+    init(_ history: SyncStatus.History) {
+        self.init()
+        seconds = Int32(clamping: history.seconds)
+        if let error = history.error { self.error = PBSpread(error) }
+        if let bound = history.bound { self.bound = PBSpread(bound) }
+        errors = history.errors
+        bounds = history.bounds
+    }
+
+    func checked(_ subject: String) throws(WireError) -> SyncStatus.History {
+        for (points, name) in [(errors, "errors"), (bounds, "bounds")] {
+            guard points.count <= SyncHistory.capacity else {
+                throw WireError(.tooLong, "\(subject).\(name)", "\(points.count) points")
+            }
+            guard points.allSatisfy(\.isFinite) else {
+                throw WireError(.outOfRange, "\(subject).\(name)", "not all finite")
+            }
+        }
+        var history = SyncStatus.History()
+        history.seconds = try Wire.index(seconds, "\(subject).seconds")
+        history.error = hasError ? try error.checked("\(subject).error") : nil
+        history.bound = hasBound ? try bound.checked("\(subject).bound") : nil
+        history.errors = errors
+        history.bounds = bounds
+        return history
+    }
+}
+
+extension PBSpread {
+    init(_ spread: Spread) {
+        self.init()
+        min = spread.min
+        p50 = spread.p50
+        p99 = spread.p99
+        max = spread.max
+    }
+
+    func checked(_ subject: String) throws(WireError) -> Spread {
+        Spread(
+            min: try finite(min, "\(subject).min"), p50: try finite(p50, "\(subject).p50"),
+            p99: try finite(p99, "\(subject).p99"), max: try finite(max, "\(subject).max"))
+    }
+}

@@ -1,0 +1,126 @@
+import ArgumentParser
+import GroupControl
+import Testing
+import Timing
+
+@testable import tutti
+
+@Suite struct SyncViewTests {
+    static func room(_ name: String, alarm: Bool = false, points: Int = 60) -> RoomStatus {
+        var history = SyncHistory()
+        for second in 0..<points {
+            history.note(
+                error: .microseconds(Int64(second % 7)), bound: .microseconds(50),
+                at: GroupInstant(nanoseconds: 0) + .seconds(Int64(second)))
+        }
+        let report = RoomReport(
+            activity: .playing, clockBound: .microseconds(40), roundTrip: .microseconds(61),
+            stamps: "kernel", cardPartsPerMillion: -119.87, ratioPartsPerMillion: 120.01,
+            error: .microseconds(-2), dropouts: 3, restarts: 4,
+            sync: SyncReport(
+                quality: .locked, path: .microseconds(30), card: .microseconds(11),
+                expectedClock: .microseconds(3), expectedCard: .microseconds(4),
+                target: .microseconds(500), isAlarming: alarm, skewPartsPerMillion: 35.125,
+                skewDeviationPartsPerMillion: 0.05, ownStamps: "kernel",
+                leaderStamps: "kernel receive", cardClass: "fine", packetsSent: 812,
+                packetsAnswered: 810, packetsRejected: 2, clockRestarts: 1,
+                clockAge: .milliseconds(120), latencyOffset: .microseconds(-1_500)))
+        return RoomStatus(
+            name: name, report: report, settings: .standard, age: .milliseconds(200),
+            history: history, hasPoints: true)
+    }
+
+    static func status(_ rooms: [RoomStatus]) -> GroupStatus {
+        GroupStatus(
+            leader: "kitchen", phase: .playing, title: "Song", index: 0, count: 1,
+            positionSeconds: 30, durationSeconds: 120, rate: 1, rooms: rooms)
+    }
+
+    @Test func `everything the room says of its lockstep is shown`() {
+        let text = SyncView(status: Self.status([Self.room("bath")]), width: 200).lines
+            .joined(separator: "\n")
+        for part in [
+            "bath · playing · clock locked · target 500 µs", "−2.0 µs at the DAC",
+            "± 53.0 µs", "error 2.0 + clock 10.0 + path 30.0 + card 11.0", "not measured",
+            "± 5.4 µs", "+120.01 ppm", "−119.87 ppm", "+35.125 ± 0.050 ppm",
+            "stamps here kernel, at the leader kernel receive",
+            "812 sent, 810 answered, 2 rejected",
+            "1 restarts; 0.1 s old", "fine; 4 xruns, 3 gaps", "−1500 µs", "last 60 s", "max 6.0",
+        ] {
+            #expect(text.contains(part), "\(part) is missing in:\n\(text)")
+        }
+        #expect(!text.contains("ALARM"))
+    }
+
+    /// The interval of two rooms is the sum of theirs.
+    @Test func `two rooms are promised within the sum of the two widest bounds`() {
+        let two = SyncView(status: Self.status([Self.room("a"), Self.room("b")]), width: 200)
+        #expect(two.lines.contains { $0.contains("within 106.0 µs (promised)") })
+        var blind = Self.room("b")
+        blind.sync?.boundMicroseconds = nil
+        let none = SyncView(status: Self.status([Self.room("a"), blind]), width: 200)
+        #expect(none.lines.contains { $0.contains("no promise about all rooms") })
+        #expect(none.lines.contains { $0.contains("promised  nothing") })
+    }
+
+    @Test func `an alarm is seen in every view`() {
+        let status = Self.status([Self.room("bath", alarm: true)])
+        #expect(
+            SyncView(status: status, width: 200).lines
+                .contains { $0.contains("ALARM: bound above target 500 µs") })
+        #expect(SyncView.plainLine(status).hasSuffix("ALARM"))
+        #expect(
+            StatusView(status: status, width: 200).lines.last?.contains("ALARM") == true)
+    }
+
+    @Test(arguments: [1, 8, 20, 40, 80, 200])
+    func `no line is wider than the terminal`(width: Int) {
+        var status = Self.status([Self.room("a"), Self.room("b", alarm: true)])
+        status.detail = String(repeating: "nothing is heard ", count: 30)
+        for colour in [true, false] {
+            let view = SyncView(status: status, width: width, showsColour: colour)
+            #expect(view.lines.allSatisfy { $0.columns <= width })
+        }
+    }
+
+    @Test func `what is wrong with the group stands under its headline`() {
+        var status = Self.status([])
+        status.detail = "nothing is heard\u{1B}[2J"
+        #expect(StatusView(status: status, width: 80).lines[2] == "nothing is heard[2J")
+        #expect(SyncView(status: status, width: 80).lines.contains("nothing is heard[2J"))
+    }
+
+    @Test func `a room that has not reported yet is shown all the same`() {
+        let fresh = RoomStatus(name: "bath", report: RoomReport(), settings: .standard)
+        let lines = SyncView(status: Self.status([fresh]), width: 80).lines
+        #expect(lines.last?.contains("no report yet") == true)
+    }
+
+    @Test func `a sparkline shows the largest of what falls to a column`() {
+        #expect(Sparkline.text([0, 1, 2, 4, 8], width: 9, top: 8) == "▁▁▂▄█")
+        #expect(Sparkline.text([0, 0, 0, -8], width: 2, top: 8) == "▁█")
+        #expect(Sparkline.text([99], width: 5, top: 8) == "█")
+        #expect(Sparkline.text([], width: 5, top: 8).isEmpty)
+        #expect(Sparkline.text([1], width: 0, top: 8).isEmpty)
+        #expect(Sparkline.text(Array(repeating: 1, count: 300), width: 30, top: 1).count == 30)
+    }
+
+    @Test(arguments: [
+        (["bedroom", "1500"], 1_500), (["bedroom", "-300"], -300), (["bedroom", "+7"], 7),
+        (["bedroom", "−8"], -8), (["bedroom", "-500000"], -500_000),
+    ])
+    func `an offset is a room and signed microseconds`(words: [String], microseconds: Int) throws {
+        let command = try Offset.parse(words + ["--leader", "10.0.0.1"])
+        #expect(try command.parsed().microseconds == microseconds)
+        #expect(try command.parsed().room.name == "bedroom")
+        #expect(command.options.leader.leader == "10.0.0.1")
+    }
+
+    @Test(arguments: [
+        [], ["bedroom"], ["1500"], ["bedroom", "1.5"], ["bedroom", "500001"],
+        ["bedroom", "-500001"], ["-300", "bedroom"], ["a", "b", "1"], ["bedroom", "--verbos"],
+    ])
+    func `what is no offset is refused`(words: [String]) {
+        #expect(throws: (any Error).self) { try Offset.parse(words) }
+    }
+}

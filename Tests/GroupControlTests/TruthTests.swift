@@ -1,0 +1,143 @@
+import Testing
+import Timing
+
+@testable import GroupControl
+
+@Suite struct `The leader tells what is` {
+    func detail(_ stage: Stage) -> String { stage.leader.status(at: stage.now).detail ?? "" }
+
+    func fail(_ stage: inout Stage, _ link: LinkID, _ reason: String) {
+        guard let id = stage.preparations(link).last?.id else { return }
+        stage.receive(.notReady(preparation: id, reason: reason), from: link)
+    }
+
+    @Test func `a line that no room can play is not just playing`() {
+        var stage = Stage(configuration(rooms: 0))
+        #expect(stage.leader.session.phase == .playing)
+        #expect(detail(stage) == "nothing is heard: no room with an output is here")
+        stage.hello(1, "bath")
+        #expect(detail(stage) == "nothing is heard yet: the rooms are preparing")
+        fail(&stage, 1, "no such codec")
+        #expect(stage.leader.session.phase == .playing)
+        #expect(detail(stage).contains("\"item 1\""))
+        #expect(detail(stage).contains("bath: no such codec"))
+    }
+
+    @Test func `play asks a room that failed again at once, and one that plays says nothing`() {
+        var stage = Stage(configuration(rooms: 0))
+        stage.hello(1, "bath")
+        fail(&stage, 1, "no such codec")
+        let asked = stage.preparations(1).count
+        stage.command(.play)
+        #expect(stage.preparations(1).count == asked + 1)
+        stage.ready(1)
+        #expect(stage.leader.status(at: stage.now).detail == nil)
+        let sent = stage.sent.count
+        stage.command(.play)
+        #expect(stage.sent.count == sent)
+    }
+
+    @Test func `a session that stopped by itself says why until somebody plays or stops`() {
+        var stage = Stage(configuration())
+        stage.hello(1, "bath")
+        for _ in 0..<LeaderMachine.mostAttempts {
+            fail(&stage, 1, "torn file")
+            stage.advance(by: .seconds(11), heard: [1])
+        }
+        #expect(stage.leader.session.phase == .stopped)
+        #expect(detail(stage) == "no room can play \"item 1\"; bath: torn file")
+        stage.command(.play)
+        #expect(detail(stage).isEmpty)
+    }
+
+    @Test func `the queue goes over a link once`() {
+        var stage = Stage.playing(configuration(queue: [asset(1), asset(2)]))
+        stage.advance(by: .seconds(2), heard: [1])
+        for command in [.pause, .play, .seek(seconds: 9), .next] as [GroupCommand] {
+            stage.command(command)
+            stage.ready(1)
+        }
+        let states = stage.sent.count { if case .state = $0.message { true } else { false } }
+        let progress = stage.sent.compactMap {
+            if case .progress(let progress) = $0.message { progress } else { nil }
+        }
+        #expect(states == 1)
+        #expect(progress.count >= 4)
+        #expect(progress.last == stage.leader.session.progress)
+    }
+
+    @Test func `progress of another queue or term changes nothing`() {
+        let state = SessionState(
+            term: 7, sequence: 1, queue: [asset(1)], index: 0, change: nil, phase: .waiting)
+        var progress = state.progress
+        #expect(state.with(progress) == state)
+        progress.index = 1
+        #expect(state.with(progress) == nil)
+        progress.index = -1
+        #expect(state.with(progress) == nil)
+        progress = state.progress
+        progress.term = 8
+        #expect(state.with(progress) == nil)
+    }
+}
+
+@Suite struct `The latency offset of a room` {
+    func offsets(_ stage: Stage, _ link: LinkID) -> [Nanoseconds] {
+        stage.sent.compactMap {
+            if case .latencyOffset(let value) = $0.message, $0.link == link { value } else { nil }
+        }
+    }
+
+    @Test(arguments: [-500_000, -1, 0, 1_500, 500_000])
+    func `it goes to the room that is meant and to no other`(microseconds: Int) {
+        var stage = Stage.playing(links: [1, 2])
+        let outcome = stage.command(
+            .latencyOffset(room: room("room 2"), microseconds: microseconds))
+        #expect(outcome == .accepted)
+        #expect(offsets(stage, 2) == [.microseconds(Int64(microseconds))])
+        #expect(offsets(stage, 1).isEmpty)
+    }
+
+    @Test func `what cannot be done is refused with the reason`() {
+        var stage = Stage.playing(links: [1])
+        stage.hello(2, "phone", hasOutput: false)
+        var fixed = RoomReport()
+        fixed.sync.isLatencyOffsetFixed = true
+        stage.hello(3, "fixed")
+        stage.receive(.report(fixed), from: 3)
+        for (name, microseconds, reason) in [
+            ("room 1", 500_001, "500001"), ("room 1", Int.min, "-500000"),
+            ("nowhere", 1, "\"room 1\""), ("phone", 1, "no output"),
+            ("fixed", 1, "latency-offset-us"),
+        ] {
+            guard
+                case .refused(let said) = stage.command(
+                    .latencyOffset(room: room(name), microseconds: microseconds))
+            else {
+                Issue.record("\(name) \(microseconds) was accepted")
+                continue
+            }
+            #expect(said.contains(reason), "\(said)")
+        }
+        for link in 1...3 { #expect(offsets(stage, link).isEmpty) }
+    }
+
+    @Test func `a room obeys it once it has joined, and not before`() {
+        let start = LocalInstant(nanoseconds: 0)
+        var room = RoomMachine(
+            RoomConfiguration(
+                room: GroupControlTests.room("a"), instance: 1, outputLatency: .zero,
+                hasOutput: true), at: start)
+        let order = RoomInput.received(.latencyOffset(.microseconds(7)))
+        _ = room.advance(to: start)
+        _ = room.receive(.connected, at: start)
+        #expect(room.receive(order, at: start).isEmpty)
+        _ = room.receive(
+            .received(
+                .welcome(
+                    Welcome(
+                        leaderName: "a", timePort: 1, mediaPort: 2, term: 1, groupClockEpoch: 1))),
+            at: start)
+        #expect(room.receive(order, at: start) == [.latencyOffset(.microseconds(7))])
+    }
+}
