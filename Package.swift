@@ -18,8 +18,6 @@ let package = Package(
     products: [
         .executable(name: "tutti", targets: ["tutti"]),
         .library(name: "Tutti", targets: ["Timing", "Playout", "Playback", "Room"]),
-        // Without the adapters: what Tests/ResamplerComparison measures beside other libraries.
-        .library(name: "Playout", targets: ["Playout"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -103,8 +101,8 @@ let package = Package(
         .executableTarget(
             name: "tutti",
             dependencies: [
-                "Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout", "FFmpegMedia",
-                "DeviceOutput", "AvahiDiscovery", "LinuxHost", "Simulation", "Room",
+                "Timing", "ClockSync", "GroupControl", "Playout", "FFmpegMedia", "DeviceOutput",
+                "AvahiDiscovery", "LinuxHost", "Simulation", "Room",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -125,10 +123,8 @@ let package = Package(
             swiftSettings: everywhere),
         .testTarget(
             name: "RealTimeTests", dependencies: ["RealTime"], swiftSettings: everywhere),
-        // Counts what a thread takes from the heap; for tests only.
-        .target(name: "CAllocations", path: "Tests/CAllocations"),
         .testTarget(
-            name: "PlayoutTests", dependencies: ["Timing", "RealTime", "Playout", "CAllocations"],
+            name: "PlayoutTests", dependencies: ["Timing", "RealTime", "Playout"],
             swiftSettings: everywhere),
         .testTarget(
             name: "SimulationTests", dependencies: ["Timing", "ClockSync", "Simulation"],
