@@ -50,7 +50,8 @@ enum Probing {
             }
         case .alsa(let pcm):
             let (rate, buffer) = (settings.sampleRate, settings.bufferMilliseconds)
-            return await limited(.seconds(6)) {
+            // As the output thread has it, or the card would run dry for another reason.
+            return await limited(.seconds(6), priority: settings.realTimePriority) {
                 .card(
                     try CardProbe.examine(
                         pcm: pcm, preferredSampleRate: rate, bufferMilliseconds: buffer))
@@ -77,13 +78,13 @@ enum Probing {
 
     /// Runs `probe` on a thread of its own; whichever comes first counts, its end or the limit.
     static func limited<Value: Sendable>(
-        _ limit: Duration, _ probe: @escaping @Sendable () throws -> Value
+        _ limit: Duration, priority: Int = 0, _ probe: @escaping @Sendable () throws -> Value
     ) async -> DoctorFacts.Answer<Value> {
         let answer = Once<DoctorFacts.Answer<Value>>()
         return await withCheckedContinuation { continuation in
             answer.arm(continuation)
             do {
-                _ = try RealTimeThread.start(name: "tutti-probe", priority: 0) {
+                _ = try RealTimeThread.start(name: "tutti-probe", priority: priority) {
                     do {
                         answer.give(.found(try probe()))
                     } catch {
