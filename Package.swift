@@ -18,6 +18,8 @@ let package = Package(
     products: [
         .executable(name: "tutti", targets: ["tutti"]),
         .library(name: "Tutti", targets: ["Timing", "Playout", "Playback", "Room"]),
+        // Without the adapters: what Tests/ResamplerComparison measures beside other libraries.
+        .library(name: "Playout", targets: ["Playout"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -101,8 +103,8 @@ let package = Package(
         .executableTarget(
             name: "tutti",
             dependencies: [
-                "Timing", "ClockSync", "GroupControl", "Playout", "FFmpegMedia", "DeviceOutput",
-                "AvahiDiscovery", "LinuxHost", "Simulation", "Room",
+                "Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout", "FFmpegMedia",
+                "DeviceOutput", "AvahiDiscovery", "LinuxHost", "Simulation", "Room",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -123,8 +125,10 @@ let package = Package(
             swiftSettings: everywhere),
         .testTarget(
             name: "RealTimeTests", dependencies: ["RealTime"], swiftSettings: everywhere),
+        // Counts what a thread takes from the heap; for tests only.
+        .target(name: "CAllocations", path: "Tests/CAllocations"),
         .testTarget(
-            name: "PlayoutTests", dependencies: ["Timing", "RealTime", "Playout"],
+            name: "PlayoutTests", dependencies: ["Timing", "RealTime", "Playout", "CAllocations"],
             swiftSettings: everywhere),
         .testTarget(
             name: "SimulationTests", dependencies: ["Timing", "ClockSync", "Simulation"],

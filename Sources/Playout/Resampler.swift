@@ -78,43 +78,50 @@ enum Resampler {
         taps: Int, buffers: RenderBuffers, gains: UnsafePointer<Float>?
     ) {
         let vectors = taps / 8
-        let phaseCount = Double(phases)
         let left = unsafe UnsafeRawPointer(buffers.inputLeft)
         let right = unsafe UnsafeRawPointer(buffers.inputRight)
         var k = outputs.lowerBound
         while k < outputs.upperBound {
-            let x = path.offset(k) - Double(origin)
-            let index = max(0, Int(x))
-            let phase = (x - Double(index)) * phaseCount
-            let whole = max(0, min(phases - 1, Int(phase)))
-            let u = phase - Double(whole)
-            // Lagrange through the rows at −1, 0, 1, 2.
+            // Position in rows, not negative. Beside 1.5 · 2⁵² a double keeps whole numbers only: the
+            // sum's last bits are the row below the position, found without the traps of `Int(_:)`.
+            // A position on a row may get the row below, and u = 1.
+            let x = (path.offset(k) - Double(origin)) * Double(phases)
+            let shifted = (x - 0.5) + Self.wholeBits
+            let row = Int(truncatingIfNeeded: shifted.bitPattern &- Self.wholeBits.bitPattern)
+            let u = x - (shifted - Self.wholeBits)
+            // Lagrange through the rows at −1, 0, 1, 2. Factors in common are left to the optimiser:
+            // taken out here, it pairs the weights and shuffles vectors in the loop below.
             let w0 = SIMD8<Float>(repeating: Float(-u * (u - 1) * (u - 2) / 6))
             let w1 = SIMD8<Float>(repeating: Float((u + 1) * (u - 1) * (u - 2) / 2))
             let w2 = SIMD8<Float>(repeating: Float(-(u + 1) * u * (u - 2) / 2))
             let w3 = SIMD8<Float>(repeating: Float((u + 1) * u * (u - 1) / 6))
-            let row0 = unsafe rows + whole * vectors
+            let row0 = unsafe rows + (row & (phases - 1)) &* vectors
             let row1 = unsafe row0 + vectors
             let row2 = unsafe row1 + vectors
             let row3 = unsafe row2 + vectors
             var sumLeft = SIMD8<Float>(repeating: 0)
             var sumRight = SIMD8<Float>(repeating: 0)
             var v = 0
-            var byte = 4 * index
+            var byte = 4 &* (row / phases)
             while v < vectors {
                 let h = unsafe row0[v] * w0 + row1[v] * w1 + (row2[v] * w2 + row3[v] * w3)
                 sumLeft +=
                     unsafe left.loadUnaligned(fromByteOffset: byte, as: SIMD8<Float>.self) * h
                 sumRight +=
                     unsafe right.loadUnaligned(fromByteOffset: byte, as: SIMD8<Float>.self) * h
-                v += 1
-                byte += 32
+                v &+= 1
+                byte &+= 32
             }
             let gain = if let gains = unsafe gains { unsafe gains[k] } else { Float(1) }
             unsafe buffers.sumLeft[k] += total(sumLeft) * gain
             unsafe buffers.sumRight[k] += total(sumRight) * gain
-            k += 1
+            k &+= 1
         }
+    }
+
+    /// 1.5 · 2⁵²: doubles of this size are whole, and their last bits count.
+    private static var wholeBits: Double {
+        @_noLocks @_noAllocation @inline(__always) get { 6_755_399_441_055_744 }
     }
 
     @_noLocks @_noAllocation

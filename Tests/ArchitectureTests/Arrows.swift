@@ -47,9 +47,9 @@ enum Arrows {
         Target(
             name: "tutti",
             mayImport: [
-                "Timing", "ClockSync", "GroupControl", "Playout", "FFmpegMedia", "DeviceOutput",
-                "AvahiDiscovery", "LinuxHost", "Simulation", "Room", "ArgumentParser",
-                "Configuration", "Logging",
+                "Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout", "FFmpegMedia",
+                "DeviceOutput", "AvahiDiscovery", "LinuxHost", "Simulation", "Room",
+                "ArgumentParser", "Configuration", "Logging",
             ]),
     ]
 

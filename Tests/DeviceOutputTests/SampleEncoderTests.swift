@@ -1,5 +1,7 @@
 import Testing
 
+import func Glibc.sin
+
 @testable import DeviceOutput
 
 @Suite struct SampleEncoderTests {
@@ -77,6 +79,37 @@ import Testing
             .map { Double($0) - 0.3 }
         let product = zip(errors, errors.dropFirst()).reduce(0) { $0 + $1.0 * $1.1 }
         #expect(abs(product / Double(count) / 0.25) < 5 / Double(count).squareRoot())
+    }
+
+    /// Truncation would make a square of it, or nothing. With dither each sample's mean is the sample
+    /// itself: over n periods of the tone known to 0.5/√n steps; and so no harmonic is left.
+    @Test(arguments: [SampleFormat.signed16, .signed24, .signed24Packed])
+    func `a tone smaller than a step keeps its shape`(format: SampleFormat) {
+        let scale = format == .signed16 ? 32_768.0 : 8_388_608.0
+        let shape = (0..<24).map { 0.7 * sin(2 * .pi * (Double($0) + 0.5) / 24) }
+        let periods = 3_000
+        let samples = (0..<periods).flatMap { _ in shape.map { Float($0 / scale) } }
+        let encoded = Self.encode(samples, as: format, seed: 5)
+        var worst = 0.0
+        for (i, wanted) in shape.enumerated() {
+            let sum = (0..<periods).reduce(0) { $0 + encoded[$1 * shape.count + i] }
+            worst = max(worst, abs(Double(sum) / Double(periods) - wanted))
+        }
+        // Five standard errors; rounding alone is off by 0.3 at the tone's top.
+        #expect(worst < 5 * 0.5 / Double(periods).squareRoot())
+    }
+
+    @Test func `32 bits are the nearest whole number, without noise`() {
+        var word: UInt64 = 77
+        let samples = (0..<2_000).map { _ -> Float in
+            word = word &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            // Over 60 dB, where a Float has bits below the step.
+            return Float(Int64(bitPattern: word) >> 20) / Float(1 << 43) / Float(1 << (word & 15))
+        }
+        let encoded = Self.encode(samples, as: .signed32)
+        let errors = zip(samples, encoded).map { Double($0) * 2_147_483_648 - Double($1) }
+        #expect(errors.allSatisfy { abs($0) <= 0.5 })
+        #expect(errors.contains { $0 != 0 })
     }
 
     @Test(arguments: SampleFormat.allCases)
