@@ -33,8 +33,9 @@ public struct ClockEstimator: Sendable {
     static let contradictionsToRestart = 4
     /// Between solves. Every sample would do no better and cost four times as much.
     static let solveInterval = Nanoseconds.milliseconds(250)
-    /// In the first second every sample counts.
-    static let eagerSpan = Nanoseconds.seconds(1)
+    /// In the first second and a half nothing is old enough to wait for.
+    static let eagerSpan = Nanoseconds.milliseconds(1_500)
+    static let eagerInterval = Nanoseconds.milliseconds(10)
     /// Without an accepted sample for this long, the clock runs on its own.
     static let silence = Nanoseconds.seconds(3)
     /// Samples that a clock must have to be called locked.
@@ -316,9 +317,8 @@ public struct ClockEstimator: Sendable {
 
     private mutating func solveIfDue(at now: LocalInstant) {
         guard isDirty, let startedAt else { return }
-        if let solvedAt, now - startedAt > Self.eagerSpan, now - solvedAt < Self.solveInterval {
-            return
-        }
+        let interval = now - startedAt > Self.eagerSpan ? Self.solveInterval : Self.eagerInterval
+        if let solvedAt, now - solvedAt < interval { return }
         solve(at: now)
     }
 
@@ -347,14 +347,15 @@ public struct ClockEstimator: Sendable {
                 fit, forward: forward.points, backward: backward.points, at: time,
                 skew: filter.skew, variance: filter.variance)
         }
-        let averages = AveragingFit.fits(
-            offsets.samples, at: time, skew: filter.skew, variance: filter.variance)
+        let tracks = TrackingFit.fits(
+            offsets.samples, at: time, skew: filter.prior.skew, variance: filter.prior.variance)
         // The envelope has its way unless averaging is clearly better: what it says is unbiased.
-        if let average = averages.min(by: { $0.error < $1.error }), average.error < 0.8 * fit.error
-        {
-            fit = average
+        if let track = tracks.min(by: { $0.error < $1.error }), track.error < 0.8 * fit.error {
+            fit = track
+            filter.take(fit)
+        } else {
+            filter.update(with: fit, after: elapsed)
         }
-        filter.update(with: fit, after: elapsed)
         let estimate = Estimate(fit: fit, time: time)
         self.estimate = estimate
         solvedAt = now

@@ -2,10 +2,11 @@ public import Timing
 
 /// A room's side of the exchange: when to ask, and what to make of the answers.
 ///
-/// Schedule: when joining 16 requests 10 ms apart, then one a round trip (2.5 to 10 ms) until the
-/// line is good enough to play by, then 40 a second until 3 s, then 8 a second with ±20 % random
-/// spacing, so that no periodic disturbance stays hidden; 25 on a path that is seldom clean, 2 when
-/// idle. A burst of 16 on demand and after a silence; back-off to one a second while nobody answers.
+/// Schedule: when joining 16 requests 10 ms apart, then one a round trip (1 to 10 ms) for a second
+/// and a half or until the line is good, then 40 a second until 3 s, then 8 a second with ±20 %
+/// random spacing, so that no periodic disturbance stays hidden; 40 while the path is not clean
+/// enough for a tenth of a sample, 2 when idle. A burst of 16 on demand and after a silence;
+/// back-off to one a second while nobody answers.
 ///
 /// The kernel tells when a packet left only after it left: our own stamp arrives from the error
 /// queue, the leader's with its next reply. An exchange is held back until both are known or
@@ -20,13 +21,19 @@ public struct ClockFollower: Sendable {
 
     public static let burstLength = 16
     public static let burstSpacing = Nanoseconds.milliseconds(10)
-    static let closestSpacing = Nanoseconds.microseconds(2_500)
+    static let closestSpacing = Nanoseconds.milliseconds(1)
     static let joinSpacing = Nanoseconds.milliseconds(25)
     static let joinSpan = Nanoseconds.seconds(3)
+    /// The first of it, in which requests follow each other as closely as the path allows.
+    static let denseSpan = Nanoseconds.milliseconds(1_500)
     static let activeSpacing = Nanoseconds.milliseconds(125)
-    /// While the expected error is above ``OutputLine/goodError``: on a path that is seldom clean
-    /// only more packets help; 25 a second are 44 kbit/s.
-    static let anxiousSpacing = Nanoseconds.milliseconds(40)
+    /// While the expected error is above ``contentment``: on a path that is seldom clean only more
+    /// packets help; 40 a second are 70 kbit/s.
+    static let anxiousSpacing = Nanoseconds.milliseconds(25)
+    /// A tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a quarter.
+    static let contentment = Nanoseconds.microseconds(2)
+    /// The same for the skew: in a second it adds as much.
+    static let straightness = 2e-6
     static let idleSpacing = Nanoseconds.milliseconds(500)
     /// Nobody answers: at this pace, at first and after ``patience``.
     static let silentSpacing = Nanoseconds.milliseconds(250)
@@ -113,7 +120,7 @@ public struct ClockFollower: Sendable {
             exchanges.removeAll { $0.answer != nil }
             index = exchanges.firstIndex { $0.sequence == reply.sequence } ?? 0
             estimator.leaderChanged(epoch: reply.epoch, at: now)
-            if published != nil { burst(at: now) }
+            if published != nil { measureAnew(at: now) }
         }
         exchanges[index].answer = Answer(
             reply: reply, t4: t4, isKernelStamp: isKernelStamp, t3Kernel: nil, isFinal: false)
@@ -148,6 +155,12 @@ public struct ClockFollower: Sendable {
         nextSend = min(nextSend, now)
     }
 
+    /// As when joining: nothing that was measured counts any more.
+    private mutating func measureAnew(at now: LocalInstant) {
+        joinedAt = now
+        burst(at: now)
+    }
+
     /// Nothing plays: a lower rate will do.
     public mutating func setIdle(_ isIdle: Bool, at now: LocalInstant) {
         guard isIdle != self.isIdle else { return }
@@ -159,7 +172,7 @@ public struct ClockFollower: Sendable {
     public mutating func localClockJumped(at now: LocalInstant) -> [Effect] {
         exchanges.removeAll()
         estimator.localClockJumped(at: now)
-        burst(at: now)
+        measureAnew(at: now)
         return publication(at: now).map { [$0] } ?? []
     }
 
@@ -228,16 +241,15 @@ public struct ClockFollower: Sendable {
         let quiet = now - (lastAnswer ?? askedSince)
         if quiet > Self.patience { return jittered(Self.deafSpacing) }
         if quiet > Self.silence { return jittered(Self.silentSpacing) }
+        let isGood = estimator.expectedError.map { $0 <= Self.contentment } ?? false
         if let joinedAt, now - joinedAt > Self.joinSpan {
             if isIdle { return jittered(Self.idleSpacing) }
-            let isGood =
-                estimator.expectedError ?? .seconds(1)
-                <= Nanoseconds(
-                    seconds: OutputLine.goodError)
             return jittered(isGood ? Self.activeSpacing : Self.anxiousSpacing)
         }
-        // Until the line is good enough to play by, every packet brings it forward.
-        guard estimator.quality(at: now) == .acquiring else { return Self.joinSpacing }
+        // While the line is young every packet brings it forward.
+        let isYoung = joinedAt.map { now - $0 < Self.denseSpan } ?? true
+        let isStraight = estimator.storedSkew.deviation <= Self.straightness
+        if !isYoung || (isGood && isStraight) { return Self.joinSpacing }
         // Closer than a round trip, packets of a jittery path would queue behind each other.
         return min(Self.burstSpacing, max(Self.closestSpacing, counts.roundTrip))
     }
@@ -246,17 +258,17 @@ public struct ClockFollower: Sendable {
         Nanoseconds(spacing.count * 4 / 5 + Int64(random.next() % UInt64(spacing.count * 2 / 5)))
     }
 
-    /// What a reply says about the exchanges before it.
+    /// What a reply says about the replies that left before it: only the last of them can still
+    /// get its stamp, and by this reply alone.
     private mutating func settleEarlier(with reply: TimeReply) {
-        for index in exchanges.indices where exchanges[index].answer != nil {
-            let distance = Int32(bitPattern: reply.sequence &- exchanges[index].sequence)
-            guard distance > 0 else { continue }
+        for index in exchanges.indices {
+            guard let answer = exchanges[index].answer, answer.reply.t3 < reply.t3 else { continue }
             if let previous = reply.previous, previous.sequence == exchanges[index].sequence,
-                previous.t3 >= exchanges[index].answer!.reply.t3
+                previous.t3 >= answer.reply.t3
             {
-                exchanges[index].answer!.t3Kernel = previous.t3
+                exchanges[index].answer?.t3Kernel = previous.t3
             }
-            exchanges[index].answer!.isFinal = true
+            exchanges[index].answer?.isFinal = true
         }
     }
 
@@ -306,7 +318,7 @@ public struct ClockFollower: Sendable {
         case .restarted:
             counts.rejected += 1
             counts.lastAcceptedAt = now
-            burst(at: now)
+            measureAnew(at: now)
         }
     }
 

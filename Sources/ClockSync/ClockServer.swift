@@ -12,17 +12,37 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     /// of a millisecond.
     static var pendingLimit: Int { 256 }
 
-    /// So many sequence numbers back a request is a late copy; further back, the peer has
+    /// So many sequence numbers back a request may be late or a copy; further back, the peer has
     /// started anew.
-    static var copyWindow: Int32 { 64 }
+    static var window: Int32 { 64 }
 
     private struct LastReply {
         var peer: Peer
-        var sequence: UInt32
-        var epoch: UInt64
-        /// Whether the peer was answered at all.
-        var isUsed: Bool
+        /// Of the request answered last.
+        var sequence: UInt32 = 0
+        var epoch: UInt64 = 0
         var transmitted: LocalInstant?
+        /// The newest request answered, and in bit k whether the one k before it was (as in the
+        /// anti-replay window of RFC 4303).
+        var newest: UInt32 = 0
+        var answered: UInt64 = 0
+
+        /// Whether `sequence` is seen for the first time; remembers it.
+        mutating func admit(_ sequence: UInt32) -> Bool {
+            let progress = Int32(bitPattern: sequence &- newest)
+            if answered == 0 || progress <= -ClockServer.window {
+                (newest, answered) = (sequence, 1)
+                return true
+            }
+            if progress > 0 {
+                answered = progress < ClockServer.window ? answered << UInt64(progress) | 1 : 1
+                newest = sequence
+                return true
+            }
+            let bit: UInt64 = 1 << UInt64(-progress)
+            defer { answered |= bit }
+            return answered & bit == 0
+        }
     }
     private struct Pending {
         var packet: UInt32
@@ -50,25 +70,23 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     ///   - departure: local time now, just before the reply is sent.
     ///   - packet: the number by which ``transmitted(packet:at:)`` will name this reply.
     ///   - clock: the group clock.
-    /// - Returns: `nil` while the group clock is unknown here, and for a request that is not newer
-    ///   than the one before: a copy made by the network. Answering it would overwrite the
-    ///   transmit stamp that the first answer's owner waits for with a later one.
+    /// - Returns: `nil` while the group clock is unknown here, and for a request that was answered
+    ///   before: a copy made by the network. Answering it would overwrite the transmit stamp that
+    ///   the first answer's owner waits for with a later one.
     public mutating func reply(
         to request: TimeRequest, from peer: Peer, arrival: LocalInstant, isKernelStamp: Bool,
         departure: LocalInstant, packet: UInt32, clock: SharedClock
     ) -> TimeReply? {
         guard clock.quality != .none else { return nil }
         let slot = slot(of: peer)
-        let last = slots[slot]
-        let progress = Int32(bitPattern: request.sequence &- last.sequence)
-        if last.isUsed, progress <= 0, progress > -Self.copyWindow { return nil }
+        guard slots[slot].admit(request.sequence) else { return nil }
         var previous: TimeReply.Transmission?
-        if last.epoch == clock.epoch, let left = last.transmitted {
-            previous = .init(sequence: last.sequence, t3: clock.map(left))
+        if slots[slot].epoch == clock.epoch, let left = slots[slot].transmitted {
+            previous = .init(sequence: slots[slot].sequence, t3: clock.map(left))
         }
-        slots[slot] = LastReply(
-            peer: peer, sequence: request.sequence, epoch: clock.epoch, isUsed: true,
-            transmitted: nil)
+        slots[slot].sequence = request.sequence
+        slots[slot].epoch = clock.epoch
+        slots[slot].transmitted = nil
         expect(Pending(packet: packet, slot: slot, sequence: request.sequence))
         answered += 1
         return TimeReply(
@@ -94,8 +112,7 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
 
     private mutating func slot(of peer: Peer) -> Int {
         if let slot = slotOfPeer[peer] { return slot }
-        let fresh = LastReply(
-            peer: peer, sequence: 0, epoch: 0, isUsed: false, transmitted: nil)
+        let fresh = LastReply(peer: peer)
         let slot = nextSlot
         nextSlot = (nextSlot + 1) % Self.peerLimit
         if slot < slots.count {

@@ -66,7 +66,7 @@ struct OutputLine: Equatable, Sendable {
         let age = max(0, (now - startedAt).seconds)
         let edge = Self.edge(deviation, excess)
         // A young line has no steadiness to lose yet: its estimate gets better as fast as it ages.
-        let slow = min(1.5 * min(max(error / 3e-6, 0.5), 8), 1 + age / 2)
+        let slow = min(1.5 * min(max(error / 3e-6, 0.5), 8), 0.4 + age / 2)
         let inside = min(90, 1 + 2 * age)
         let limit = edge.magnitude > Self.farOff ? Self.farLimit : Self.limit
         let wanted = edge / slow + (deviation - edge) / max(inside, slow)

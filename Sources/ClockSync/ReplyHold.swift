@@ -9,8 +9,9 @@ public import Timing
 /// two-way exchange cannot see. So the leader lets the path fall silent again before it answers.
 ///
 /// The wait costs nothing in precision: t2 and t3 are stamped where they happen, and each
-/// direction is fitted for itself. It varies, evenly over 10 ms, so that replies do not fall into
-/// step with a burst whose requests are 10 ms apart, and neither direction trails the other.
+/// direction is fitted for itself. It swings, evenly over 10 ms, so that replies do not fall into
+/// step with a burst whose requests are 10 ms apart and neither direction trails the other. It
+/// swings slowly, so that replies leave in the order of their requests.
 public struct ReplyHold<Request: Sendable>: Sendable {
     /// Shortest wait. Processors and emulated switches were as slow as ever after it.
     public static var shortest: Nanoseconds { .milliseconds(10) }
@@ -28,10 +29,15 @@ public struct ReplyHold<Request: Sendable>: Sendable {
 
     public init() {}
 
-    /// How long the request `sequence` waits.
+    /// Requests from the shortest wait to the longest. Requests closer than a 32nd of the range
+    /// would overtake each other; nobody sends them.
+    private static var steps: Int64 { 32 }
+
+    /// How long the request `sequence` waits: a triangle of 64 requests.
     public static func wait(of sequence: UInt32) -> Nanoseconds {
-        var draw = SplitMix64(seed: UInt64(sequence))
-        return shortest + Nanoseconds(Int64(draw.next() % UInt64(range.count)))
+        let step = Int64(sequence) % (2 * steps)
+        let height = step < steps ? step : 2 * steps - step
+        return shortest + Nanoseconds(range.count * height / steps)
     }
 
     /// Keeps `request` until its time.

@@ -15,7 +15,7 @@ public struct StoredSkew: Equatable, Sendable {
 }
 
 /// A scalar Kalman filter of the skew; smooths what the windows say.
-struct SkewFilter: Equatable, Sendable {
+struct SkewFilter: Sendable {
     /// Random walk of a crystal, per √s.
     static let walk = 0.02e-6
     /// No crystal is further off; a virtual machine's clock may claim to be.
@@ -23,23 +23,35 @@ struct SkewFilter: Equatable, Sendable {
 
     private(set) var skew: Double
     private(set) var variance: Double
+    /// What was known before the samples at hand.
+    private(set) var prior: (skew: Double, variance: Double)
 
     init(_ stored: StoredSkew) {
         let isSound = stored.skew.magnitude <= Self.limit && stored.deviation > 0
         let known = isSound ? stored : .unknown
-        skew = known.skew
-        variance = min(known.deviation, StoredSkew.unknown.deviation)
-        variance *= variance
+        let deviation = min(known.deviation, StoredSkew.unknown.deviation)
+        (skew, variance) = (known.skew, deviation * deviation)
+        prior = (skew, variance)
     }
 
     /// The samples want to leave what was thought possible: believe in less.
     mutating func doubt() {
-        variance = min(
-            9 * variance + 1e-12, StoredSkew.unknown.deviation * StoredSkew.unknown.deviation)
+        let most = StoredSkew.unknown.deviation * StoredSkew.unknown.deviation
+        variance = min(9 * variance + 1e-12, most)
+        prior.variance = min(9 * prior.variance + 1e-12, most)
+    }
+
+    /// A fit that began with ``prior`` and holds all samples says everything there is to know.
+    mutating func take(_ fit: EnvelopeFit) {
+        skew = min(max(fit.skew, -Self.limit), Self.limit)
+        variance = fit.skewSpread * fit.skewSpread
     }
 
     /// After a break the crystals are still the same ones.
-    mutating func loosen() { variance = max(variance, 4e-12) }
+    mutating func loosen() {
+        variance = max(variance, 4e-12)
+        prior = (skew, variance)
+    }
 
     mutating func advance(by seconds: Double) { variance += Self.walk * Self.walk * seconds }
 

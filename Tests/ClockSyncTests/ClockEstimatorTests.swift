@@ -129,8 +129,8 @@ import Timing
         // Received at one moment, so that both solve on the same knowledge.
         for sample in samples { _ = forward.receive(sample, at: end) }
         for sample in samples.shuffled(using: &random) { _ = shuffled.receive(sample, at: end) }
-        forward.advance(to: end + .seconds(1))
-        shuffled.advance(to: end + .seconds(1))
+        forward.advance(to: end + .milliseconds(20))
+        shuffled.advance(to: end + .milliseconds(20))
         let difference =
             forward.sharedClock(at: end)!.map(end)
             - shuffled.sharedClock(at: end)!.map(end)

@@ -49,11 +49,14 @@ import Timing
         var server = ClockServer<Int>()
         #expect(Self.ask(&server, 100) != nil)
         #expect(Self.ask(&server, 100) == nil)
-        #expect(Self.ask(&server, 99) == nil)
         #expect(Self.ask(&server, 101) != nil)
+        // Late, but for the first time; then its copy.
+        #expect(Self.ask(&server, 99) != nil)
+        #expect(Self.ask(&server, 99) == nil)
+        #expect(Self.ask(&server, 101) == nil)
         #expect(Self.ask(&server, 3_000_000) != nil)
         #expect(Self.ask(&server, 5) != nil)
-        #expect(server.answered == 4)
+        #expect(server.answered == 5)
     }
 
     @Test func `sequence numbers wrap`() {

@@ -22,6 +22,8 @@ struct ExchangeWorld {
     }
     private enum Content {
         case request(TimeRequest)
+        /// Its hold is over.
+        case held(TimeRequest, arrival: GroupInstant)
         case reply(TimeReply)
         case requestStamp(UInt32, LocalInstant)
         case replyStamp(UInt32, LocalInstant)
@@ -149,7 +151,10 @@ struct ExchangeWorld {
         }!
         let packet = packets.remove(at: index)
         switch packet.content {
-        case .request(let request): answer(request)
+        case .request(let request):
+            let hold = ReplyHold<TimeRequest>.wait(of: request.sequence).seconds
+            post(.held(request, arrival: group(now)), at: now + hold)
+        case .held(let request, let arrival): answer(request, arrival)
         case .reply(let reply):
             perform(
                 follower.receive(reply, t4: local(now), isKernelStamp: true, at: local(now)))
@@ -159,17 +164,16 @@ struct ExchangeWorld {
         }
     }
 
-    private mutating func answer(_ request: TimeRequest) {
-        let held = now + ReplyHold<TimeRequest>.wait(of: request.sequence).seconds
-        let departure = held + 20e-6 + random.exponential(15e-6)
+    private mutating func answer(_ request: TimeRequest, _ arrival: GroupInstant) {
+        let departure = now + 20e-6 + random.exponential(15e-6)
         let leader = { (group: GroupInstant) in LocalInstant(nanoseconds: group.nanoseconds) }
         let clock = SharedClock.own(at: leader(group(now)), epoch: epoch)
         let number = serverPackets
         serverPackets += 1
         guard
             let reply = server.reply(
-                to: request, from: 1, arrival: leader(group(now)), isKernelStamp: true,
-                departure: leader(group(held + 10e-6)), packet: number, clock: clock)
+                to: request, from: 1, arrival: leader(arrival), isKernelStamp: true,
+                departure: leader(group(now + 10e-6)), packet: number, clock: clock)
         else { return }
         if !random.chance(missingStamps) {
             post(.replyStamp(number, leader(group(departure))), at: departure + 5e-6)

@@ -25,17 +25,20 @@ import Timing
             count += 1
         }
         #expect(count == 500)
-        #expect(last < ReplyHold<UInt32>.shortest + ReplyHold<UInt32>.range)
+        #expect(last == ReplyHold<UInt32>.shortest + ReplyHold<UInt32>.range)
     }
 
-    @Test func `waits cover the period of a burst evenly`() {
-        // Ten bins of a tenth of the period; 4000 draws put 400 ± 5·√400 in each.
-        var bins = [Int](repeating: 0, count: 10)
-        for sequence: UInt32 in 0..<4_000 {
-            let wait = ReplyHold<UInt32>.wait(of: sequence) - ReplyHold<UInt32>.shortest
-            bins[Int(wait.count * 10 / ReplyHold<UInt32>.range.count)] += 1
+    @Test func `waits cover the period of a burst evenly, and replies keep the order of requests`()
+    {
+        let waits = (UInt32(0)..<640).map { ReplyHold<UInt32>.wait(of: $0) }
+        var bins = [Int](repeating: 0, count: 8)
+        for wait in waits {
+            let above = wait - ReplyHold<UInt32>.shortest
+            bins[min(7, Int(above.count * 8 / ReplyHold<UInt32>.range.count))] += 1
         }
-        #expect(bins.allSatisfy { (300...500).contains($0) }, "\(bins)")
+        #expect(bins.allSatisfy { (60...100).contains($0) }, "\(bins)")
+        // The closest spacing that is used is 1 ms.
+        for (a, b) in zip(waits, waits.dropFirst()) { #expect(b - a > -.milliseconds(1)) }
     }
 
     @Test func `a flood is held up to the limit and no further`() {

@@ -1,0 +1,35 @@
+/// One exchange as a measurement of the offset.
+struct OffsetSample: Equatable, Sendable {
+    /// Local time of the middle, seconds from the estimator's base.
+    var time: Double
+    /// Leader minus local by (f − b)/2, seconds from the base.
+    var offset: Double
+    /// f + b: the round trip without the leader's time to answer, seconds.
+    var delay: Double
+}
+
+/// The exchanges of the last seconds, for estimates that average.
+struct OffsetSamples: Sendable {
+    /// Bound of memory and of the cost of a solve; at 40 a second a minute.
+    static let limit = 2_400
+
+    /// Ascending by time, but for late packets.
+    private(set) var samples: [OffsetSample] = []
+
+    mutating func insert(_ sample: OffsetSample) {
+        samples.append(sample)
+        var place = samples.count - 1
+        while place > 0, samples[place - 1].time > samples[place].time {
+            samples.swapAt(place - 1, place)
+            place -= 1
+        }
+        let oldest = samples[samples.count - 1].time - EnvelopePoints.span
+        // Dropped in blocks: moving the rest once a second is cheaper than once a sample.
+        if samples.count > Self.limit + 64 || samples[0].time < oldest - 8 {
+            let expired = samples.prefix { $0.time < oldest }.count
+            samples.removeFirst(max(expired, samples.count - Self.limit))
+        }
+    }
+
+    mutating func removeAll() { samples.removeAll(keepingCapacity: true) }
+}
