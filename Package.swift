@@ -18,6 +18,8 @@ let package = Package(
     products: [
         .executable(name: "tutti", targets: ["tutti"]),
         .library(name: "Tutti", targets: ["Timing", "Playout", "Playback", "Room"]),
+        // For tests: ALSA loads it as a sound card.
+        .library(name: "VirtualALSACard", type: .dynamic, targets: ["VirtualALSACard"]),
         // Without the adapters: what Tests/ResamplerComparison measures beside other libraries.
         .library(name: "Playout", targets: ["Playout"]),
     ],
@@ -162,6 +164,14 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: everywhere),
+        // The program itself, on hosts and sound cards that the tests make.
+        .testTarget(
+            name: "EndToEndTests", dependencies: ["Timing", "DeviceOutput", "tutti"],
+            swiftSettings: everywhere),
+        // A sound card in software with a crystal of its own.
+        .target(
+            name: "VirtualALSACard", path: "Tests/VirtualALSACard",
+            linkerSettings: [.linkedLibrary("asound"), .linkedLibrary("m")]),
         .testTarget(name: "ArchitectureTests", swiftSettings: everywhere),
     ]
 )

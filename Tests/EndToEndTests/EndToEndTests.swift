@@ -1,0 +1,186 @@
+import DeviceOutput
+import Foundation
+import Testing
+
+@testable import tutti
+
+/// The program as users start it: processes on hosts of their own, playing on cards of their own.
+///
+/// Bounds are ratios of what would be wrong, not figures of a good day: the machine is shared.
+@Suite(.timeLimit(.minutes(3))) struct EndToEndTests {
+    /// ALSA's configuration: a card of each rate error, named so.
+    static func cards(_ partsPerMillion: [Double]) -> (String) -> String {
+        { folder in
+            var text = "pcm_type.tutti_card { lib \"\(House.cardLibrary)\" }\n"
+            for (number, ppm) in partsPerMillion.enumerated() {
+                text +=
+                    "pcm.card\(number) { type tutti_card ppm \(ppm) record \"\(folder)/card\(number)\" }\n"
+            }
+            return text
+        }
+    }
+
+    static let canHouse = House.obstacle == nil
+    static let obstacle = Comment(rawValue: House.obstacle ?? "")
+
+    // MARK: - Doctor
+
+    struct Report: Decodable {
+        struct Finding: Decodable {
+            var area: String
+            var level: String
+            var found: String
+            var advice: String?
+        }
+        var problems: Int
+        var findings: [Finding]
+
+        subscript(area: String) -> Finding? { findings.first { $0.area == area } }
+    }
+
+    @Test(.enabled(if: canHouse, obstacle), arguments: [80.0, -300])
+    func `doctor sees a card as it is, and that nobody leads`(ppm: Double) async throws {
+        let house = try await House(hosts: 1, cards: Self.cards([ppm]))
+        let result = try await house.tutti(
+            ["doctor", "--json", "--output", "alsa:card0", "--leader", house.hosts[0].address],
+            on: 0)
+        let report = try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
+        #expect((result.status == 1) == (report.problems > 0))
+        // Nobody leads there, and that is a problem for who names a leader.
+        #expect(report["leader"]?.level == "problem")
+        #expect(report["card's stamps"]?.found.contains("CLOCK_MONOTONIC_RAW") == true)
+        #expect(report["card's pointer"]?.found.contains("class fine") == true)
+        let found = report["card's crystal"]?.found ?? ""
+        let match = try #require(found.firstMatch(of: /at ([+−])(\d+) ppm/), "\(found)")
+        let size = try #require(Double(String(match.output.2)))
+        // Half a frame at either end of a second is 20 ppm.
+        #expect(abs((match.output.1 == "+" ? size : -size) - ppm) < 20)
+        #expect(report["interface eth0"]?.level == "ok")
+        #expect(
+            report.findings.allSatisfy {
+                $0.level == "ok" || $0.level == "note" || $0.advice != nil
+            })
+    }
+
+    // MARK: - Rooms
+
+    @Test(.enabled(if: canHouse, obstacle))
+    func `three hosts play, pause and are joined in lockstep`() async throws {
+        let house = try await House(hosts: 3, cards: Self.cards([80, -120, 20]))
+        let asset = NoiseAsset(seconds: 60)
+        let path = "\(house.folder.path)/noise.wav"
+        try asset.write(to: path)
+        do {
+            try await perform(house, asset: path)
+        } catch {
+            Issue.record("\(house.logs)")
+            throw error
+        }
+        let names = ["kitchen", "bedroom", "bath"]
+        let recordings = try names.indices.map {
+            try CardRecording.load(path: "\(house.folder.path)/card\($0)")
+        }
+        #expect(recordings.map(\.underruns) == [0, 0, 0])
+        let hearing = try #require(Hearing(recordings, names: names), "a room never sounded")
+        check(hearing, asset: asset)
+    }
+
+    /// Two rooms start, a third joins, all pause and go on, all end.
+    private func perform(_ house: House, asset: String) async throws {
+        let leader = "\(house.hosts[0].address):7430"
+        func room(_ name: String, _ number: Int) -> [String] {
+            ["--name", name, "--output", "alsa:card\(number)"]
+        }
+        try house.start(["follow", "--leader", leader] + room("bedroom", 1), on: 1)
+        try house.start(["lead", asset, "--wait-for", "2"] + room("kitchen", 0), on: 0)
+        try await playing(house, leader, rooms: 2)
+        try await Task.sleep(for: .seconds(4))
+        try house.start(["follow", "--leader", leader] + room("bath", 2), on: 2)
+        try await playing(house, leader, rooms: 3)
+        try await Task.sleep(for: .seconds(4))
+        try await command(house, "pause", leader)
+        try await Task.sleep(for: .seconds(1.5))
+        try await command(house, "play", leader)
+        try await playing(house, leader, rooms: 3)
+        try await Task.sleep(for: .seconds(4))
+        try await house.end()
+    }
+
+    private func command(_ house: House, _ word: String, _ leader: String) async throws {
+        let result = try await house.tutti([word, "--leader", leader], on: 1)
+        try #require(result.status == 0, "\(word): \(result.output)")
+    }
+
+    /// Waits until so many rooms say that they play.
+    private func playing(_ house: House, _ leader: String, rooms: Int) async throws {
+        struct Status: Decodable {
+            struct Room: Decodable { var state: String }
+            var rooms: [Room]
+        }
+        try await until("\(rooms) playing rooms", seconds: 30) {
+            let result = try await house.tutti(["status", "--json", "--leader", leader], on: 0)
+            guard result.status == 0 else { return false }
+            let status = try JSONDecoder().decode(Status.self, from: Data(result.output.utf8))
+            return status.rooms.count == rooms && status.rooms.allSatisfy { $0.state == "playing" }
+        }
+    }
+
+    // MARK: - Judgement
+
+    /// One frame of the cards, in µs.
+    static let frame = 1e6 / 48_000
+    /// A player that starts, pauses or joins at the edges of periods is off by up to one of these.
+    static let period = 10_000.0
+    /// Nanoseconds after a start or join, from which on windows of sound are full.
+    static let settled = 0.2e9
+
+    private func check(_ hearing: Hearing, asset: NoiseAsset) {
+        // The pause is the only silence: whatever else is missing would be another.
+        #expect(hearing.gaps.map(\.count) == [1, 1, 1], "silences: \(hearing.gaps)")
+        guard hearing.gaps.allSatisfy({ $0.count == 1 }) else { return }
+        let pauses = hearing.gaps.map { $0[0] }
+        for pause in pauses {
+            #expect(abs(pause.lowerBound - pauses[0].lowerBound) / 1e3 < Self.period / 10)
+            #expect(abs(pause.upperBound - pauses[0].upperBound) / 1e3 < Self.period / 10)
+        }
+        // The leader started the two that were there at one instant; the third came seconds later.
+        let starts = hearing.audible.map(\.lowerBound)
+        #expect(abs(starts[1] - starts[0]) / 1e3 < Self.period / 10)
+        #expect(starts[2] - starts[0] > 2e9)
+
+        let end = hearing.audible.map(\.upperBound).min() ?? 0
+        let pause = pauses[0]
+        var skews: [Double] = []
+        for (first, second) in [(0, 1), (0, 2), (1, 2)] {
+            var values: [Double] = []
+            let begin = max(starts[first], starts[second])
+            for (from, to) in [(begin, pause.lowerBound), (pause.upperBound, end)] {
+                for time in stride(from: from + Self.settled, to: to - Self.settled, by: 0.8e9) {
+                    // Nothing is left out: a window that does not match is a failure.
+                    let skew = hearing.skew(first, second, at: time)
+                    #expect(
+                        skew != nil, "\(first)→\(second) differ at \((time - starts[0]) / 1e9) s")
+                    values.append(skew ?? .infinity)
+                }
+            }
+            #expect(values.count >= 5)
+            let sizes = values.map(abs).sorted()
+            // Crystals that nobody corrects part by a frame in a third of a second to two seconds.
+            #expect(sizes[sizes.count / 2] < Self.frame, "\(first)→\(second): \(values) µs")
+            skews += sizes
+        }
+        #expect((skews.max() ?? 0) < Self.period / 20, "worst of \(skews) µs")
+        // Rooms that are wrong together are wrong too: the item runs at the pace of true time,
+        // though no card does, and goes on after the pause where it stopped.
+        let lags = stride(
+            from: starts[0] + Self.settled, to: pause.lowerBound - Self.settled, by: 2e9
+        )
+        .map { hearing.skew(0, against: asset, from: starts[0], at: $0) ?? .infinity }
+        #expect(lags.count >= 3)
+        #expect((lags.map { abs($0 - lags[0]) }.max() ?? 0) < Self.frame, "\(lags) µs")
+        let shift = pause.upperBound - pause.lowerBound
+        let later = hearing.skew(
+            0, against: asset, from: starts[0] + shift, at: pause.upperBound + Self.settled)
+        #expect(abs((later ?? .infinity) - lags[0]) < Self.period / 10, "\(later ?? .nan) µs")
+    }
+}

@@ -1,0 +1,82 @@
+import DeviceOutput
+import Timing
+
+@testable import tutti
+
+/// What left the cards of a house, against true time.
+struct Hearing {
+    /// A stretch without sound between the first sound and the last, in nanoseconds of true time.
+    typealias Gap = ClosedRange<Double>
+
+    let takes: [Take]
+    /// First and last sound of each room.
+    let audible: [ClosedRange<Double>]
+    let gaps: [[Gap]]
+
+    /// Noise is never this quiet for so long: a millisecond.
+    private static let gapFrames = 48
+
+    /// - Returns: `nil` when a room never sounded.
+    init?(_ recordings: [CardRecording], names: [String]) {
+        guard let base = recordings.compactMap(\.firstInstant).min() else { return nil }
+        let takes = zip(recordings, names).map { Take($0, name: $1, base: base) }
+        let audible = takes.compactMap(\.audibleRange)
+        guard audible.count == takes.count else { return nil }
+        self.takes = takes
+        self.audible = audible
+        gaps = takes.map(Self.gaps)
+    }
+
+    private static func gaps(_ take: Take) -> [Gap] {
+        var gaps: [Gap] = []
+        var lastSound: Double?
+        for segment in take.segments {
+            var lastFrame: Int?
+            for (frame, sample) in segment.samples.enumerated() where abs(sample) > Take.audible {
+                if let last = lastFrame, frame - last > gapFrames {
+                    gaps.append(
+                        segment.time(ofFrame: Double(last))...segment.time(ofFrame: Double(frame)))
+                } else if lastFrame == nil, let lastSound {
+                    // Between two runs of the card.
+                    gaps.append(lastSound...segment.time(ofFrame: Double(frame)))
+                }
+                lastFrame = frame
+            }
+            if let lastFrame { lastSound = segment.time(ofFrame: Double(lastFrame)) }
+        }
+        return gaps
+    }
+
+    /// By how much `second` plays later than `first`, in µs, in a window of 0.2 s around an instant.
+    ///
+    /// - Returns: `nil` when what they play is not the same.
+    func skew(_ first: Int, _ second: Int, at time: Double) -> Double? {
+        Self.skew(takes[first], takes[second], at: time)
+    }
+
+    /// The same against the item itself, placed so that it begins at `start`.
+    func skew(_ room: Int, against asset: NoiseAsset, from start: Double, at time: Double)
+        -> Double?
+    {
+        let reference = Reference(
+            sampleRate: Double(NoiseAsset.sampleRate), samples: asset.samples)
+        return reference.take(begin: start).flatMap { Self.skew($0, takes[room], at: time) }
+    }
+
+    private static let window = 0.2
+
+    private static func skew(_ first: Take, _ second: Take, at time: Double) -> Double? {
+        // A grid of its own for each window: rendering whole takes would last minutes here.
+        let margin = SkewMeter.reach * 1.2
+        let rate = first.sampleRate
+        let grid = TimeGrid(
+            start: time - (window / 2 + margin) * 1e9, sampleRate: rate,
+            count: Int((window + 2 * margin) * rate))
+        let meter = SkewMeter(
+            .init(first, grid: grid), .init(second, grid: grid))
+        let found = meter.window(
+            from: Int(margin * rate), count: Int(window * rate))
+        guard case .matched(let skew) = found else { return nil }
+        return skew * 1e6
+    }
+}

@@ -1,0 +1,178 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import tutti
+
+/// Hosts on one machine: a network namespace each, joined by a bridge in another.
+///
+/// The namespaces have no names. Each lives as long as a process in it that waits for the end of
+/// its standard input, which the kernel closes when this process ends, whatever it dies of; then
+/// the wires between them go too. There is nothing that could be left behind.
+final class House {
+    /// One host of the house.
+    struct Host {
+        var address: String
+        fileprivate var holder: ChildProcess
+    }
+
+    let folder: TemporaryFolder
+    let hosts: [Host]
+    private let hub: ChildProcess
+    private var rooms: [ChildProcess] = []
+    private var commands = 0
+
+    /// Of the block for documentation (RFC 5737): no real network has it.
+    private static let network = "198.51.100"
+
+    /// Why there can be no house here, in one sentence; `nil` where there can.
+    static let obstacle: String? = {
+        guard geteuid() == 0 else { return "network namespaces need root" }
+        let script = """
+            ip link add br0 type bridge && ip link add v0 type veth peer name v1
+            """
+        guard let folder = try? TemporaryFolder(),
+            let trial = try? ChildProcess(
+                ["unshare", "--net", "sh", "-c", script], log: "\(folder.path)/trial")
+        else { return "unshare (util-linux) is missing" }
+        for _ in 0..<500 where trial.isRunning { usleep(10_000) }
+        guard trial.status == 0 else {
+            let reason = lastLine(ofFile: "\(folder.path)/trial") ?? "unknown reason"
+            return "network namespaces with a bridge cannot be made here: \(reason)"
+        }
+        return nil
+    }()
+
+    /// - Parameters:
+    ///   - count: hosts; host k has the address …`.1k`.
+    ///   - cards: ALSA's configuration for all of them.
+    init(hosts count: Int, cards: (_ folder: String) -> String) async throws {
+        folder = try TemporaryFolder()
+        let path = folder.path
+        try writeFile(Array(cards(path).utf8), to: "\(path)/asound.conf")
+        try writeFile([], to: "\(path)/tutti.yaml")
+        hub = try await Self.namespace(log: "\(path)/hub.log")
+        var hosts: [Host] = []
+        for number in 0..<count {
+            hosts.append(
+                Host(
+                    address: "\(Self.network).1\(number)",
+                    holder: try await Self.namespace(log: "\(path)/host-\(number).log")))
+        }
+        self.hosts = hosts
+        var script = "ip link add br0 type bridge mcast_snooping 0 && ip link set br0 up"
+        for (number, host) in hosts.enumerated() {
+            script +=
+                " && ip link add v\(number) type veth peer name eth0 netns \(host.holder.pid)"
+                + " && ip link set v\(number) master br0 up"
+        }
+        try await shell(script, in: hub)
+        for host in hosts {
+            try await shell(
+                // IPv4 only, as many a home is: and no waiting for addresses that are still tentative.
+                "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6 && ip link set lo up"
+                    + " && ip addr add \(host.address)/24 dev eth0 && ip link set eth0 up",
+                in: host.holder)
+        }
+    }
+
+    /// A process in a network namespace of its own that waits for our end.
+    private static func namespace(log: String) async throws -> ChildProcess {
+        let holder = try ChildProcess(
+            ["unshare", "--net", "sh", "-c", "echo ready && exec cat"], log: log)
+        try await until("a namespace", seconds: 10) {
+            lastLine(ofFile: log) == "ready" || !holder.isRunning
+        }
+        try #require(holder.isRunning, "\(lastLine(ofFile: log) ?? "")")
+        return holder
+    }
+
+    private func shell(_ script: String, in holder: ChildProcess) async throws {
+        let result = try await run(["sh", "-c", script], in: holder)
+        try #require(result.status == 0, "\(script): \(result.output)")
+    }
+
+    // MARK: - Programs
+
+    /// The program under test: built next to the tests.
+    static var program: String {
+        let own = ownProgram()
+        return own.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" } + "/tutti"
+    }
+
+    /// Where the build puts the card that ALSA loads.
+    static var cardLibrary: String {
+        program.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
+            + "/libVirtualALSACard.so"
+    }
+
+    /// The words that start the program on a host, with nothing of this machine's settings.
+    private func words(_ arguments: [String], in holder: ChildProcess) -> [String] {
+        [
+            "nsenter", "--net=/proc/\(holder.pid)/ns/net", "env", "HOME=\(folder.path)",
+            "XDG_CONFIG_HOME=\(folder.path)", "XDG_CACHE_HOME=\(folder.path)",
+            "XDG_STATE_HOME=\(folder.path)", "ALSA_CONFIG_PATH=\(folder.path)/asound.conf",
+            // A long queue: other tests load this machine, and a card that runs dry says nothing.
+            "TUTTI_BUFFER_MS=200",
+        ] + arguments
+    }
+
+    /// Starts a room that runs until ``end()``.
+    func start(_ arguments: [String], on host: Int) throws {
+        rooms.append(
+            try ChildProcess(
+                words(
+                    [Self.program] + arguments + [
+                        "--config", "\(folder.path)/tutti.yaml", "--die-with-parent", "--no-avahi",
+                    ], in: hosts[host].holder), log: "\(folder.path)/room-\(rooms.count).log"))
+    }
+
+    /// Runs the program on a host to its end.
+    func tutti(
+        _ arguments: [String], on host: Int
+    ) async throws -> (status: Int32, output: String) {
+        try await run([Self.program] + arguments, in: hosts[host].holder)
+    }
+
+    private func run(
+        _ arguments: [String], in holder: ChildProcess
+    ) async throws -> (status: Int32, output: String) {
+        commands += 1
+        let log = "\(folder.path)/command-\(commands).log"
+        let child = try ChildProcess(words(arguments, in: holder), log: log)
+        try await until("the end of \(arguments)", seconds: 30) { !child.isRunning }
+        return (child.status.map { $0 >> 8 & 0xFF } ?? -1, (try? readFile(log)) ?? "")
+    }
+
+    /// Ends the rooms in order, the last first, so that they close their cards.
+    ///
+    /// - Throws: when one had ended before, with what it said.
+    func end() async throws {
+        let early = rooms.enumerated().filter { !$0.element.isRunning }.map {
+            "room \($0.offset): " + (lastLine(ofFile: "\(folder.path)/room-\($0.offset).log") ?? "")
+        }
+        for room in rooms.reversed() { room.terminate() }
+        await ChildProcess.reap(rooms, limit: .seconds(10))
+        try #require(early.isEmpty, "ended early: \(early)")
+        let ends = rooms.map { $0.status ?? -1 }
+        #expect(ends.allSatisfy { $0 == 0 }, "wait statuses \(ends)")
+    }
+
+    /// What the rooms have said, for a failure.
+    var logs: String {
+        rooms.indices.map {
+            "room \($0): " + ((try? readFile("\(folder.path)/room-\($0).log")) ?? "")
+        }.joined(separator: "\n")
+    }
+}
+
+/// Looks again and again until something is so.
+func until(
+    _ what: String, seconds: Int, _ condition: () async throws -> Bool
+) async throws {
+    let deadline = ContinuousClock.now + .seconds(seconds)
+    while try await !condition() {
+        try #require(ContinuousClock.now < deadline, "\(what) took longer than \(seconds) s")
+        try await Task.sleep(for: .milliseconds(20))
+    }
+}
