@@ -11,13 +11,7 @@ import Timing
 /// again from frame 0: the caller hears of it as `.restarted` and the next writes fill the card.
 ///
 /// Positions come from one `snd_pcm_status` call: frames queued *and* the instant at which that
-/// was true. The card counts whole frames; a count that is asked for at an arbitrary moment is half
-/// a frame old on average, hence the half that is added. For the moments to be arbitrary, waits
-/// end at a point of the frame that differs each time (a golden-ratio sequence): otherwise every
-/// reading would be taken just after the count has moved, and the error would be a constant
-/// of this machine's scheduler instead of noise that the card model averages out. A card whose
-/// count moves in larger jumps is read at once when it wakes us; ``PointerProbe`` tells which it is,
-/// on the first 120 ms of silence, during which there is no reading.
+/// was true. When it is asked is the engine's affair (``WaitPlan``).
 ///
 /// One thread at a time; no allocation after opening; no call waits longer than a second or so.
 /// `@safe`: the library's handles are opened and freed here and never leave.
@@ -33,15 +27,12 @@ public final class ALSADevice: AudioOutput {
     private let encoded: UnsafeMutableRawPointer
     private let status: OpaquePointer
     private var stamps: PositionStamps
-    private var probe = PointerProbe()
     private var isOpen = true
 
     /// Frames written since the last (re)start, and whether that start has happened.
     private var framesWritten: Int64 = 0
     private var isRunning = false
     private var startedAt = LocalInstant(nanoseconds: 0)
-    private var lastReading: CardReading?
-    private var phase = 0.0
     private var fruitlessRestarts = 0
 
     /// No room for one period within this: the card stands still and is restarted.
@@ -107,10 +98,10 @@ public final class ALSADevice: AudioOutput {
 
     // MARK: - The output thread's three calls
 
-    public func wait() throws(OutputError) -> OutputEvent {
+    public func wait(_ plan: WaitPlan) throws(OutputError) -> OutputEvent {
         // Filling: there is room until the card is started.
         if !isRunning { return .writable }
-        hold()
+        hold(plan)
         let needed = cardFrames - format.bufferFrames + format.periodFrames
         let giveUp = HostClock.now() + Self.stallLimit
         while true {
@@ -120,7 +111,13 @@ public final class ALSADevice: AudioOutput {
                 return .writable
             }
             if room < 0 { return try restart("snd_pcm_avail", Int32(room)) }
-            if HostClock.now() > giveUp { return try restart("snd_pcm_wait", -ETIMEDOUT) }
+            let now = HostClock.now()
+            if now > giveUp { return try restart("snd_pcm_wait", -ETIMEDOUT) }
+            if let glance = plan.glance {
+                // Not by a poll's time-out, which counts whole milliseconds.
+                HostClock.sleep(until: glance)
+                return .glance
+            }
             let code = unsafe snd_pcm_wait(pcm, 100)
             if code < 0 { return try restart("snd_pcm_wait", code) }
             // Some plug-ins wake us a little early, again and again.
@@ -134,21 +131,8 @@ public final class ALSADevice: AudioOutput {
         guard isRunning, let (delay, instant) = unsafe stamps.read(pcm, into: status) else {
             return nil
         }
-        let reading = CardReading(
-            framesHeard: Double(framesWritten - Int64(delay)) + 0.5, instant: instant)
-        lastReading = reading
-        if probe.verdict == .probing {
-            lookAgain(delay, instant)
-            return nil
-        }
-        return reading
-    }
-
-    private func lookAgain(_ delay: Int, _ instant: LocalInstant) {
-        HostClock.sleep(until: HostClock.now() + PointerProbe.pause)
-        guard let (later, then) = unsafe stamps.read(pcm, into: status) else { return }
-        probe.observe(
-            framesMoved: delay - later, in: then - instant, sampleRate: format.sampleRate)
+        return CardReading(
+            framesHeard: Double(framesWritten - Int64(delay)), instant: instant, resolution: 1)
     }
 
     public func write(_ frames: UnsafePointer<Float>) throws(OutputError) -> OutputEvent {
@@ -182,22 +166,17 @@ public final class ALSADevice: AudioOutput {
 
     // MARK: -
 
-    /// Sleeps until a fine card should have room for a period, at a varying point of a frame.
+    /// Sleeps until the engine believes that there is room.
     ///
-    /// Cheaper than a poll and it decides at which phase the position is read. A card that is not
-    /// paced at all (`null`) is held to a card's pace here, or the thread would spin.
-    private func hold() {
+    /// A card that is not paced at all (`null`) is held to a card's pace here, or the thread would
+    /// spin; its position says nothing, so what the engine believes is bounded by the buffer's length.
+    private func hold(_ plan: WaitPlan) {
         let rate = Double(format.sampleRate)
-        let needed = framesWritten - Int64(format.bufferFrames - format.periodFrames)
-        if probe.verdict != .coarse, let last = lastReading {
-            phase += 0.618_033_988_749_895
-            if phase >= 1 { phase -= 1 }
-            let frames = Double(needed) - last.framesHeard + 0.5 + phase
-            // Beyond two buffers the reading is nonsense; then the poll decides.
-            if frames > 0, frames < Double(2 * format.bufferFrames) {
-                HostClock.sleep(until: last.instant + Nanoseconds(seconds: frames / rate))
-            }
+        if let due = plan.due {
+            let longest = Nanoseconds(seconds: Double(format.bufferFrames) / rate)
+            HostClock.sleep(until: min(due, HostClock.now() + longest))
         }
+        let needed = framesWritten - Int64(format.bufferFrames - format.periodFrames)
         let slack = Double(format.bufferFrames)
         let earliest = (Double(needed) - slack) / (rate * Self.fastestRate)
         HostClock.sleep(until: startedAt + Nanoseconds(seconds: earliest))
@@ -222,7 +201,6 @@ public final class ALSADevice: AudioOutput {
         }
         framesWritten = 0
         isRunning = false
-        lastReading = nil
         stamps.forget()
         unsafe snd_pcm_drop(pcm)
         try ALSAFailure.check(unsafe snd_pcm_prepare(pcm), "snd_pcm_prepare", pcm: name)

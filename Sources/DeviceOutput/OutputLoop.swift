@@ -80,7 +80,8 @@ final class OutputLoop {
         // A card that was only just started has no position yet.
         var hasPosition = false
         while !shared.stopping.load() {
-            if try device.wait() == .restarted {
+            let event = try device.wait(engine.planWait(after: HostClock.now()))
+            if event == .restarted {
                 restarted()
                 hasPosition = false
                 continue
@@ -92,6 +93,7 @@ final class OutputLoop {
                 counts.lostReadings += 1
                 shared.counts.store(counts)
             }
+            if event == .glance { continue }
             unsafe engine.render(into: frames, now: HostClock.now())
             if try unsafe device.write(frames) == .restarted {
                 restarted()
@@ -123,7 +125,7 @@ final class OutputLoop {
                     device.close()
                     throw misfit(came)
                 }
-                engine.restarted()
+                engine.replaced()
                 counts.reopens += 1
                 shared.counts.store(counts)
                 shared.enter(.running)

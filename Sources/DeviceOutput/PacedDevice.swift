@@ -43,7 +43,7 @@ public class PacedDevice: AudioOutput {
 
     deinit { close() }
 
-    public func wait() -> OutputEvent {
+    public func wait(_ plan: WaitPlan) -> OutputEvent {
         let giveUp = HostClock.now() + Self.longestWait
         while true {
             if advance() == .restarted { return .restarted }
@@ -51,6 +51,10 @@ public class PacedDevice: AudioOutput {
             if !card.isRunning || missing <= 0 { return .writable }
             let frame = Double(framesWritten) - Double(card.queuedFrames - missing)
             let due = truth.instant(ofFrame: startTick + frame).instant
+            if let glance = plan.glance, glance < due {
+                HostClock.sleep(until: glance)
+                return advance() == .restarted ? .restarted : .glance
+            }
             HostClock.sleep(until: min(due + .microseconds(1), giveUp))
         }
     }
@@ -58,7 +62,7 @@ public class PacedDevice: AudioOutput {
     public func reading() -> CardReading? { card.reading(at: HostClock.now()) }
 
     public func write(_ frames: UnsafePointer<Float>) -> OutputEvent {
-        if wait() == .restarted { return .restarted }
+        if wait(WaitPlan()) == .restarted { return .restarted }
         let wasRunning = card.isRunning
         let now = HostClock.now()
         unsafe card.write(

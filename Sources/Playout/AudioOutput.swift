@@ -25,11 +25,14 @@ public struct CardReading: Equatable, Sendable, BitwiseCopyable {
     /// Frames written so far minus frames still queued; counts from the last (re)start of the card.
     public var framesHeard: Double
     public var instant: LocalInstant
+    /// What the card counts in: 1, whole frames, rounded down; 0, fractions, exactly.
+    public var resolution: Double
 
     @inlinable
-    public init(framesHeard: Double, instant: LocalInstant) {
+    public init(framesHeard: Double, instant: LocalInstant, resolution: Double = 0) {
         self.framesHeard = framesHeard
         self.instant = instant
+        self.resolution = resolution
     }
 }
 
@@ -37,18 +40,39 @@ public struct CardReading: Equatable, Sendable, BitwiseCopyable {
 public enum OutputEvent: Equatable, Sendable {
     /// At least one period of room.
     case writable
+    /// Between two periods, at the instant that was asked for: time for another look at the card.
+    case glance
     /// The card ran dry (or was suspended) and has been restarted: its frame count is 0 again.
     case restarted
 }
 
+/// When the engine wants the output thread to run next.
+@frozen
+public struct WaitPlan: Equatable, Sendable, BitwiseCopyable {
+    /// There is room for a period from here on, the engine believes: sleeping until then is cheaper
+    /// than being woken, and decides at which point of a frame the position is read. `nil`: let the
+    /// card say when.
+    public var due: LocalInstant?
+    /// Come back then even if there is no room yet, as ``OutputEvent/glance``.
+    public var glance: LocalInstant?
+
+    @_noLocks @_noAllocation
+    @inlinable
+    public init(due: LocalInstant? = nil, glance: LocalInstant? = nil) {
+        self.due = due
+        self.glance = glance
+    }
+}
+
 /// Port: a card, a virtual card or a file; driven by one output thread.
 ///
-/// The thread calls, again and again: `wait`, `reading`, then (having rendered) `write`.
+/// The thread calls, again and again: `wait`, `reading`, then (having rendered) `write`; after a wait
+/// that ended as a glance only `reading`.
 public protocol AudioOutput: AnyObject {
     var format: OutputFormat { get }
 
-    /// Blocks until a period can be written; at most about a second.
-    func wait() throws(OutputError) -> OutputEvent
+    /// Blocks until a period can be written, or until the glance of the plan; at most about a second.
+    func wait(_ plan: WaitPlan) throws(OutputError) -> OutputEvent
 
     /// The card's position now; `nil` while it cannot say.
     func reading() -> CardReading?

@@ -10,16 +10,22 @@ public import Timing
 /// readings is learnt from the innovations, and an innovation beyond three standard deviations
 /// counts as one of three (Huber), so that a late look does not tear the line.
 ///
-/// A pointer that moves in coarse steps (1 ms on USB, a period on others) is always late and never
-/// early, by half a step on average. Once the noise shows such a card, only the freshest reading of
-/// each 0.4 s is used: the one that is least late. The more often a period the card is looked at, at
-/// irregular moments, the closer that comes to the truth.
+/// **Which reading counts** depends on the pointer (``PointerProbe`` tells, on the first silence):
+/// - It counts frame by frame: each reading counts. A whole number of frames is on average half a
+///   frame behind the card, which is added.
+/// - It moves in steps (8 frames, 1 ms on USB, a period): it is always late and never early. Of each
+///   window of up to 0.4 s only the edge counts: the freshest reading, brought forward by how late
+///   the freshest is on average. Where readings are spread evenly near their edge, the mean distance
+///   between the freshest ones equals the mean distance of the freshest from the edge, so a third of
+///   the way from the fourth to the first is added. The result has no bias that depends on the step;
+///   rooms with different cards play together.
 ///
 /// Solving for `t` gives the instant of any frame: `t(n) = t₀ + (n/fs − z₀ − t₀) / (1 + r)`.
 public struct CardClock: Sendable, BitwiseCopyable {
-    /// Random walk of the rate, seconds per second per √s: 0.01 ppm/√s, a crystal in a room.
+    /// Random walk of the rate, seconds per second per √s: a crystal in a room has 0.01 ppm/√s, one
+    /// beside a warm processor more. Larger follows faster and is noisier.
     private static var rateNoise: Double {
-        @_noLocks @_noAllocation get { 1e-8 }
+        @_noLocks @_noAllocation get { 3e-8 }
     }
     /// Before the first reading, standard deviation of the rate: 200 ppm.
     private static var firstRateVariance: Double {
@@ -36,23 +42,65 @@ public struct CardClock: Sendable, BitwiseCopyable {
     private static var leastNoise: Double {
         @_noLocks @_noAllocation get { 1e-13 }
     }
+    /// What a dozen readings say of their noise is not worth more than this: 1 µs, and 2 ppm.
+    private static var probedNoise: Double {
+        @_noLocks @_noAllocation get { 1e-12 }
+    }
+    private static var leastSlopeVariance: Double {
+        @_noLocks @_noAllocation get { 4e-12 }
+    }
+    /// No edge is known better than to 1 µs: stamps are not.
+    private static var leastEdgeNoise: Double {
+        @_noLocks @_noAllocation get { 1e-12 }
+    }
     /// Readings in a row that lie far off on the same side before the line is taken up anew: the
     /// card has jumped.
     private static var outliersBeforeJump: Int {
         @_noLocks @_noAllocation get { 12 }
     }
-
-    /// Noise, as a standard deviation, from which on a pointer counts as coarse: 75 µs. Steps of 8
-    /// frames at 48 kHz have 48 µs and are better averaged.
+    /// Noise, as a variance, from which on a pointer that was taken for a fine one is not: 75 µs.
     private static var coarseNoise: Double {
         @_noLocks @_noAllocation get { 75e-6 * 75e-6 }
     }
-    /// How long the freshest reading of a coarse pointer is waited for, seconds.
-    private static var freshWindow: Double {
+    /// Longest window of which the edge is taken, seconds.
+    private static var longestWindow: Double {
         @_noLocks @_noAllocation get { 0.4 }
+    }
+    /// The shortest, and in steps: the card wakes us once a step at best, and a window without some
+    /// fresh looks has no edge.
+    private static var shortestSeconds: Double {
+        @_noLocks @_noAllocation get { 0.05 }
+    }
+    private static var shortestSteps: Double {
+        @_noLocks @_noAllocation get { 6 }
+    }
+    /// Of one innovation in their mean: a third of a second of readings, or three edges.
+    private static var trendWeight: Double {
+        @_noLocks @_noAllocation get { 1 / 32.0 }
+    }
+    private static var edgeTrendWeight: Double {
+        @_noLocks @_noAllocation get { 0.3 }
+    }
+    /// Square of the mean's standard deviations beyond which it is a trend: 4; chance has that once in
+    /// 16 000.
+    private static var trendLimit: Double {
+        @_noLocks @_noAllocation get { 16 }
+    }
+    /// By how much the rate may then have changed, at once.
+    private static var freedRate: Double {
+        @_noLocks @_noAllocation get { 1e-6 }
+    }
+    /// How long a voice waits for a card that is hard to read, seconds.
+    private static var patience: Double {
+        @_noLocks @_noAllocation get { 3 }
+    }
+    /// Readings that a window must have before its edge means anything.
+    private static var looksNeeded: Int {
+        @_noLocks @_noAllocation get { 5 }
     }
 
     private let sampleRate: Double
+    private let periodFrames: Double
     /// Local instant of the first reading since the restart; `time` counts seconds from it.
     private var epoch = LocalInstant(nanoseconds: 0)
     private var time = 0.0
@@ -63,73 +111,158 @@ public struct CardClock: Sendable, BitwiseCopyable {
     private var p11 = CardClock.firstRateVariance
     private var noise = CardClock.firstNoise
     private var outliers = 0
+    /// Mean of the last innovations, in their standard deviations: white, so about 0, while the
+    /// crystal keeps its rate.
+    private var trend = 0.0
     private var sinceRestart = 0
-    /// Whether the pointer moves in coarse steps.
-    private(set) var isCoarse = false
-    /// Of the current window of a coarse card: its end, and the freshest look so far.
-    private var windowEnd = 0.0
-    private var freshest = 0.0
-    private var freshestTime = 0.0
-    private var hasFreshest = false
+    private var probe = PointerProbe()
+    /// Frames by which the pointer moves at once; 1 or less: frame by frame; 0: not known.
+    private(set) var step = 0.0
+    private var edge = EdgeWindow()
+    /// Edges since the last restart.
+    private var edges = 0
     /// Readings since the card was opened.
     private(set) var readings: Int64 = 0
 
-    public init(sampleRate: Int) { self.sampleRate = Double(sampleRate) }
+    /// - Parameter periodFrames: a pointer that moves by that much is a ``CardClass/batch`` one.
+    public init(sampleRate: Int, periodFrames: Int = 480) {
+        self.sampleRate = Double(sampleRate)
+        self.periodFrames = Double(periodFrames)
+    }
 
     /// The card counts from 0 again: the rate is kept, the phase must be found again.
     @_noLocks @_noAllocation
     public mutating func restart() {
         sinceRestart = 0
         outliers = 0
+        trend = 0
+        edges = 0
         p01 = 0
         p11 = max(p11, Self.keptRateVariance)
+        probe = PointerProbe()
+        edge = EdgeWindow()
     }
+
+    /// Perhaps it is another card: its rate and the ways of its pointer are unknown again.
+    @_noLocks @_noAllocation
+    public mutating func replace() {
+        restart()
+        step = 0
+        noise = Self.firstNoise
+        p11 = Self.firstRateVariance
+    }
+
+    /// How the pointer moves.
+    public var cardClass: CardClass {
+        @_noLocks @_noAllocation get {
+            if step == 0 { return .probing }
+            if step < 16 { return .fine }
+            return step >= 0.75 * periodFrames ? .batch : .coarse
+        }
+    }
+
+    /// Whether only the edge of the readings counts.
+    var usesEdge: Bool {
+        @_noLocks @_noAllocation get { step >= 2 }
+    }
+
+    // MARK: Readings
 
     /// Takes in one look at the card.
     @_noLocks @_noAllocation
     public mutating func observe(_ reading: CardReading) {
         guard reading.framesHeard == reading.framesHeard else { return }
         readings += 1
+        let raw = reading.framesHeard / sampleRate
+        let half = usesEdge ? 0 : 0.5 * reading.resolution / sampleRate
         guard sinceRestart > 0 else {
             epoch = reading.instant
             time = 0
-            anchor(z: reading.framesHeard / sampleRate)
+            anchor(z: raw + half)
             return
         }
         let now = (reading.instant - epoch).seconds
         guard now > time else { return }
-        let innovation = reading.framesHeard / sampleRate - now - (z + r * (now - time))
         sinceRestart += 1
-        guard isCoarse else {
+        let innovation = raw + half - now - (z + r * (now - time))
+        if usesEdge {
+            edge.add(innovation, at: now)
+            if now >= edge.end, edge.looks >= Self.looksNeeded { takeEdge(now) }
+        } else {
             update(innovation, at: now)
-            if sinceRestart > 50, noise > Self.coarseNoise { becomeCoarse() }
-            return
-        }
-        if !hasFreshest || innovation > freshest {
-            freshest = innovation
-            freshestTime = now
-            hasFreshest = true
-        }
-        if now >= windowEnd {
-            windowEnd = now + Self.freshWindow
-            hasFreshest = false
-            update(freshest, at: freshestTime)
+            if step == 0 {
+                let verdict = probe.observe(
+                    frames: reading.framesHeard, z: raw - now, at: now, rate: sampleRate)
+                if let verdict { conclude(verdict, resolution: reading.resolution) }
+            } else if sinceRestart > 50, noise > Self.coarseNoise {
+                useEdge(step: 3.464 * squareRoot(of: noise) * sampleRate)
+                z += 1.732 * squareRoot(of: noise)
+            }
         }
     }
 
-    /// From the mean of the readings to their edge: lateness that is uniform with deviation σ has its
-    /// freshest end √3 σ before its mean.
+    /// The pointer's steps are known, and with them what the readings so far say.
     @_noLocks @_noAllocation
-    private mutating func becomeCoarse() {
-        isCoarse = true
-        z += 1.732 * squareRoot(of: noise)
-        // What was learnt while the noise was underrated is not worth its stated deviation.
-        p00 = noise
+    private mutating func conclude(_ verdict: PointerProbe.Verdict, resolution: Double) {
+        noise = max(Self.probedNoise, verdict.noise)
+        if verdict.step >= 2 {
+            useEdge(step: verdict.step)
+            // From the mean of the readings to their edge is half a step.
+            z = verdict.z + 0.5 * verdict.step / sampleRate
+        } else {
+            step = 1
+            z = verdict.z + 0.5 * resolution / sampleRate
+        }
+        // Few readings, and hardly independent ones: twice the deviation that they state.
+        p00 = 4 * max(verdict.phaseVariance, Self.leastNoise)
+        p01 = 0
+        let slopeVariance = 4 * max(verdict.slopeVariance, Self.leastSlopeVariance)
+        if slopeVariance < Self.firstRateVariance {
+            r = verdict.slope
+            p11 = slopeVariance
+        } else {
+            r = 0
+            p11 = Self.firstRateVariance
+        }
+    }
+
+    @_noLocks @_noAllocation
+    private mutating func useEdge(step: Double) {
+        self.step = step
         p01 = 0
         p11 = Self.firstRateVariance
-        noise = 4 * Self.firstNoise
-        windowEnd = time + Self.freshWindow
-        hasFreshest = false
+        p00 = max(p00, noise)
+        edges = 0
+        edge = EdgeWindow()
+        edge.end = time + shortestWindow
+    }
+
+    private var shortestWindow: Double {
+        @_noLocks @_noAllocation get {
+            max(Self.shortestSeconds, Self.shortestSteps * step / sampleRate)
+        }
+    }
+
+    /// The window is over: its edge is one observation.
+    @_noLocks @_noAllocation
+    private mutating func takeEdge(_ now: Double) {
+        // All looks of a window that lie more than a step off are no lateness: the card has jumped.
+        let reach = 1.5 * step / sampleRate + 3 * squareRoot(of: p00 + noise)
+        if edge.best.0 < -reach || edge.best.3 > reach {
+            anchor(z: z + r * (now - time) + edge.best.0, at: now)
+            return
+        }
+        // One that is early beyond reason is a fault of the pointer; the fourth is not.
+        let isFaulty = edge.best.0 > reach
+        let spacing = isFaulty ? 0 : edge.spacing
+        let innovation = isFaulty ? edge.best.3 : edge.best.0 + spacing
+        if edges == 0 { noise = max(Self.leastEdgeNoise, 1.4 * spacing * spacing) }
+        edges += 1
+        update(innovation, at: max(edge.bestTime, time))
+        // The rate's uncertainty must not decide which look is the freshest.
+        let length = 4e-6 / squareRoot(of: p11)
+        edge = EdgeWindow()
+        edge.end = now + max(shortestWindow, min(Self.longestWindow, length))
     }
 
     /// One step of the filter: `innovation` is the measured less the predicted z at `now`.
@@ -146,13 +279,10 @@ public struct CardClock: Sendable, BitwiseCopyable {
         let squared = innovation * innovation
         var weighted = innovation
         if squared > 9 * variance {
-            // Fresher than expected is never wrong on a card that can only be late.
-            if !isCoarse || innovation < 0 {
-                weighted = (innovation < 0 ? -3 : 3) * squareRoot(of: variance)
-            }
+            weighted = (innovation < 0 ? -3 : 3) * squareRoot(of: variance)
             outliers = innovation < 0 ? min(outliers, 0) - 1 : max(outliers, 0) + 1
             if outliers.magnitude >= Self.outliersBeforeJump {
-                anchor(z: z + innovation)
+                anchor(z: z + innovation, at: now)
                 return
             }
         } else {
@@ -165,48 +295,78 @@ public struct CardClock: Sendable, BitwiseCopyable {
         p11 -= gain1 * p01
         p01 -= gain0 * p01
         p00 -= gain0 * p00
-        let learning = 1 / Double(min(sinceRestart + 20, 400))
-        noise = max(
-            Self.leastNoise, noise + (min(squared - p00, 9 * noise) - noise) * learning)
+        let least = usesEdge ? Self.leastEdgeNoise : Self.leastNoise
+        let count = usesEdge ? min(edges + 3, 50) : min(sinceRestart + 20, 400)
+        watch(weighted / squareRoot(of: variance))
+        noise = max(least, noise + (min(squared - p00, 9 * noise) - noise) / Double(count))
+    }
+
+    /// Frees the rate when the innovations have a trend: a heating comes on, a fan starts. Waiting for
+    /// the random walk to follow would take ten seconds and as many microseconds.
+    @_noLocks @_noAllocation
+    private mutating func watch(_ normalized: Double) {
+        let weight = usesEdge ? Self.edgeTrendWeight : Self.trendWeight
+        trend += weight * (normalized - trend)
+        guard trend * trend > Self.trendLimit * weight / (2 - weight) else { return }
+        trend = 0
+        p11 += Self.freedRate * Self.freedRate
     }
 
     /// Takes a card that cannot be looked at to play at the nominal rate from here on.
     @_noLocks @_noAllocation
     mutating func assume(framesHeard: Double, at instant: LocalInstant) {
         epoch = instant - .milliseconds(100)
-        time = 0.1
-        anchor(z: framesHeard / sampleRate - time)
+        anchor(z: framesHeard / sampleRate - 0.1, at: 0.1)
         sinceRestart = 4
+        if step == 0 { step = 1 }
+        p11 = min(p11, Self.keptRateVariance)
     }
 
     @_noLocks @_noAllocation
-    private mutating func anchor(z measured: Double) {
+    private mutating func anchor(z measured: Double, at now: Double = 0) {
         z = measured
-        // A single look at a coarse card may be late by a step.
-        p00 = isCoarse ? 300e-6 * 300e-6 : max(noise, Self.firstNoise)
+        time = now
+        // A single look at a pointer with steps may be late by one.
+        let late = step / sampleRate
+        p00 = usesEdge ? late * late + Self.firstNoise : max(noise, Self.firstNoise)
         p01 = 0
         outliers = 0
-        windowEnd = time + Self.freshWindow
-        hasFreshest = false
+        edge = EdgeWindow()
+        edge.end = time + shortestWindow
         sinceRestart = 1
     }
+
+    // MARK: What is known
 
     /// Whether any frame can be placed in time.
     public var isAnchored: Bool {
         @_noLocks @_noAllocation get { sinceRestart > 0 }
     }
 
-    /// Whether a voice may enter: a tenth of a second of readings and the phase known to 50 µs, or a
-    /// second of readings from a card whose pointer is too coarse for that.
+    /// Whether a voice may enter: it is known how the pointer moves, the phase to 25 µs and the rate
+    /// to 20 ppm; of a pointer with steps, whose deviations are rather guesses at first, half of that. A card that is worse than that
+    /// for seconds will not become better.
     var isUsable: Bool {
         @_noLocks @_noAllocation get {
-            sinceRestart >= 4 && (time >= 1 || (time >= 0.1 && p00 < 50e-6 * 50e-6))
+            guard step > 0, sinceRestart >= 4, time >= 0.1 else { return false }
+            if time >= Self.patience, p00 < 50e-6 * 50e-6 { return true }
+            return usesEdge
+                ? edges >= 5 && p00 < 12e-6 * 12e-6 && p11 < 8e-6 * 8e-6
+                : p00 < 25e-6 * 25e-6 && p11 < 20e-6 * 20e-6
         }
     }
 
     /// Whether phase and rate are known well enough for lockstep: 20 µs and 10 ppm (one sigma).
     public var isSettled: Bool {
         @_noLocks @_noAllocation get { isUsable && p00 < 20e-6 * 20e-6 && p11 < 10e-6 * 10e-6 }
+    }
+
+    /// Whether dense looks would still teach something: until then a pointer with steps, or one that
+    /// is not known yet, is looked at as often as can be.
+    var isWellKnown: Bool {
+        @_noLocks @_noAllocation get {
+            step > 0 && (!usesEdge || (p00 < 5e-6 * 5e-6 && p11 < 3e-6 * 3e-6))
+        }
     }
 
     /// Rate of the card against the local clock, minus one; positive: the card is fast.
@@ -231,15 +391,4 @@ public struct CardClock: Sendable, BitwiseCopyable {
         let t = (instant - epoch).seconds
         return (t + z + r * (t - time)) * sampleRate
     }
-}
-
-/// √x without a C function, for the output thread: a guess from half the exponent, then Newton.
-///
-/// - Parameter x: not negative; 0 gives a value below 1e-150.
-@_noLocks @_noAllocation
-func squareRoot(of x: Double) -> Double {
-    guard x > 0 else { return 0 }
-    var root = Double(bitPattern: (x.bitPattern >> 1) + 0x1FF8_0000_0000_0000)
-    for _ in 0..<4 { root = 0.5 * (root + x / root) }
-    return root
 }

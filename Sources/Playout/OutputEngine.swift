@@ -2,6 +2,7 @@ import RealTime
 public import Timing
 
 import func Glibc.cos
+import func Glibc.sin
 
 /// Renders the periods of one card: all voices, each at its place on its line, summed and mixed.
 ///
@@ -17,6 +18,15 @@ import func Glibc.cos
 
     /// Without any reading from the card this long, assume that it plays at the nominal rate.
     private let patienceSeconds = 0.3
+    /// Looks between two periods at a settled card.
+    private let glanceLimit = 4
+    /// Between two looks at a settled card with short periods, seconds: 4 a period would cost more than
+    /// the sound.
+    private let glanceSpacing = 2e-3
+    /// Between two looks at a card that is not known yet, seconds.
+    private let probingSpacing = 1e-3
+    /// A look so short before a period is due would only delay it.
+    private let glanceMargin = Nanoseconds.microseconds(200)
 
     public let format: OutputFormat
     public let port: OutputPort
@@ -32,6 +42,9 @@ import func Glibc.cos
     private var nextFrame: Int64 = 0
     private var framesBefore: Int64 = 0
     private var restarts = 0
+    private var glances = 0
+    private var scatter = 0.0
+    private var isWoken = false
 
     public init(format: OutputFormat, fidelity: Fidelity = .audio) {
         precondition(
@@ -41,15 +54,23 @@ import func Glibc.cos
         self.fidelity = fidelity
         port = OutputPort(format: format)
         link = PortLink(port)
-        card = CardClock(sampleRate: format.sampleRate)
+        card = CardClock(sampleRate: format.sampleRate, periodFrames: format.periodFrames)
         let fadeFrames = max(1, format.sampleRate / 200)
+        let crossFrames = max(1, format.sampleRate * 15 / 1000)
         unsafe buffers = RenderBuffers(
             inputLeft: .allocate(capacity: RenderBuffers.inputFrames),
             inputRight: .allocate(capacity: RenderBuffers.inputFrames),
             sumLeft: .allocate(capacity: format.periodFrames),
             sumRight: .allocate(capacity: format.periodFrames),
             gains: .allocate(capacity: format.periodFrames),
-            fade: .allocate(capacity: fadeFrames + 1), fadeFrames: fadeFrames)
+            ghostGains: .allocate(capacity: format.periodFrames),
+            fade: .allocate(capacity: fadeFrames + 1), fadeFrames: fadeFrames,
+            cross: .allocate(capacity: crossFrames + 1), crossFrames: crossFrames)
+        for i in 0...crossFrames {
+            // Equal power, with no corner at either end.
+            let x = 0.5 - 0.5 * cos(.pi * Double(i) / Double(crossFrames))
+            unsafe (buffers.cross + i).initialize(to: Float(sin(0.5 * .pi * x)))
+        }
         for i in 0...fadeFrames {
             let x = Double(i) / Double(fadeFrames)
             unsafe (buffers.fade + i).initialize(to: Float(0.5 - 0.5 * cos(.pi * x)))
@@ -64,7 +85,9 @@ import func Glibc.cos
         unsafe buffers.sumLeft.deallocate()
         unsafe buffers.sumRight.deallocate()
         unsafe buffers.gains.deallocate()
+        unsafe buffers.ghostGains.deallocate()
         unsafe buffers.fade.deallocate()
+        unsafe buffers.cross.deallocate()
         unsafe voices.deallocate()
         link.deallocate()
     }
@@ -74,6 +97,41 @@ import func Glibc.cos
     /// Takes in one look at the card. Several per period are welcome.
     @_noLocks @_noAllocation
     public func observe(_ reading: CardReading) { card.observe(reading) }
+
+    /// When the thread should run next: to render, or only to look at the card.
+    ///
+    /// A fine pointer is read once a period, at a point between two of its counts that differs each
+    /// time: otherwise each reading would be taken just after the count has moved, and its error would
+    /// be a constant of this machine's scheduler instead of noise that is averaged out. A pointer
+    /// that moves in large steps is right just after a step only. A step is met when the card itself
+    /// wakes the thread, and by looking at scattered moments: four a period. A card that is not known
+    /// yet is looked at every millisecond or so. The distances come from a golden-ratio sequence, which
+    /// never falls into the card's rhythm.
+    @_noLocks @_noAllocation
+    public func planWait(after now: LocalInstant) -> WaitPlan {
+        guard card.isAnchored else { return WaitPlan() }
+        scatter += 0.618_033_988_749_895
+        if scatter >= 1 { scatter -= 1 }
+        let needed = Double(nextFrame - Int64(format.bufferFrames - format.periodFrames))
+        var spacing = max(
+            glanceSpacing, Double(format.periodFrames) / Double(5 * format.sampleRate))
+        if !card.isWellKnown {
+            spacing = probingSpacing
+        } else if case .fine = card.cardClass {
+            // With steps, the card wakes us every other time, at a step as a rule; the other looks are
+            // spread over a whole step, for wake-ups that only follow the model could not correct it.
+            isWoken = !isWoken
+            if card.usesEdge, isWoken { return WaitPlan() }
+            let spread = max(1, card.step) * scatter
+            return WaitPlan(due: card.instant(ofFrame: needed + 0.5 + spread))
+        } else if glances >= glanceLimit {
+            return WaitPlan()
+        }
+        glances += 1
+        let next = now + Nanoseconds(seconds: spacing * (0.5 + scatter))
+        let due = card.instant(ofFrame: needed)
+        return WaitPlan(glance: next + glanceMargin < due ? next : nil)
+    }
 
     /// The card ran dry or was suspended: its frame count begins at 0 again. The rate is kept;
     /// voices come back on their lines, faded, once the card's phase is known (about 0.1 s).
@@ -86,6 +144,13 @@ import func Glibc.cos
         for i in 0..<voiceCount { unsafe voices[i].interrupt() }
     }
 
+    /// The card was closed and opened again, and may be another one.
+    @_noLocks @_noAllocation
+    public func replaced() {
+        restarted()
+        card.replace()
+    }
+
     // MARK: One period
 
     /// Renders the next period.
@@ -96,6 +161,7 @@ import func Glibc.cos
     ///   - now: the local clock.
     @_noLocks @_noAllocation
     public func render(into output: UnsafeMutablePointer<Float>, now: LocalInstant) {
+        glances = 0
         takeCommands()
         var newest = settings
         unsafe link.settings._withUnsafeGuaranteedRef { newest = $0.load() }
@@ -194,7 +260,8 @@ import func Glibc.cos
             error: Nanoseconds(Int64(saturating: worst?.errorNanoseconds ?? 0)),
             ratioPartsPerMillion: worst?.ratioPartsPerMillion ?? 0, restarts: restarts,
             starvedFrames: starved,
-            queuedFrames: card.isAnchored ? Int(max(-1e9, min(1e9, queued))) : 0, at: now)
+            queuedFrames: card.isAnchored ? Int(max(-1e9, min(1e9, queued))) : 0, at: now,
+            cardClass: card.cardClass, pointerStep: Int(card.step))
         unsafe link.report._withUnsafeGuaranteedRef { $0.store(report) }
     }
 

@@ -62,6 +62,10 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
     public var cardUncertainty: Nanoseconds
     /// Whether rate and phase of the card are known well enough to play in lockstep.
     public var cardSettled: Bool
+    /// How the card's pointer moves.
+    public var cardClass: CardClass
+    /// Frames by which it moves at once; 0: not known yet.
+    public var pointerStep: Int
     /// Of the playing voice that is worst; positive: we are late.
     public var error: Nanoseconds
     /// Of that voice: resampling ratio against nominal.
@@ -82,8 +86,11 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
         cardUncertainty: Nanoseconds = Nanoseconds(0), cardSettled: Bool = false,
         error: Nanoseconds = Nanoseconds(0), ratioPartsPerMillion: Double = 0, restarts: Int = 0,
         starvedFrames: Int64 = 0, queuedFrames: Int = 0,
-        at: LocalInstant = LocalInstant(nanoseconds: 0)
+        at: LocalInstant = LocalInstant(nanoseconds: 0), cardClass: CardClass = .probing,
+        pointerStep: Int = 0
     ) {
+        self.cardClass = cardClass
+        self.pointerStep = pointerStep
         self.framesWritten = framesWritten
         self.cardPartsPerMillion = cardPartsPerMillion
         self.cardUncertainty = cardUncertainty

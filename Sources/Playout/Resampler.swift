@@ -54,9 +54,15 @@ struct FramePath: BitwiseCopyable {
     let sumRight: UnsafeMutablePointer<Float>
     /// Fade of the voice in work, one period.
     let gains: UnsafeMutablePointer<Float>
+    /// The same of its ghost, while it jumps.
+    let ghostGains: UnsafeMutablePointer<Float>
     /// Raised cosine from 0 to 1, `fadeFrames + 1` values.
     let fade: UnsafeMutablePointer<Float>
     let fadeFrames: Int
+    /// Rise of a cross-fade, `crossFrames + 1` values; read backwards the fall, and the sum of the
+    /// squares of both is 1.
+    let cross: UnsafeMutablePointer<Float>
+    let crossFrames: Int
 }
 
 /// Reads `bank.taps` input frames around each position and adds the result to the sum.

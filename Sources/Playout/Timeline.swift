@@ -10,9 +10,14 @@ import Timing
 /// Servo: `rate = dM/dn + clip(e/τ)`, e = target − timeline (positive: we are late). The feed-forward
 /// term holds the rate, so a proportional term suffices: no integrator and no wind-up. No dead band.
 struct Timeline: BitwiseCopyable {
-    /// Up to here an error is slewed away; beyond it a voice dips and re-anchors.
+    /// Up to here an error is slewed away; beyond it a voice jumps: a cross-fade, or a dip.
     static var slewLimit: Double {
         @_noLocks @_noAllocation get { 5e-3 }
+    }
+    /// Up to here a jump is a cross-fade: beyond it is another place in the music, and the two do
+    /// not belong together.
+    static var crossLimit: Double {
+        @_noLocks @_noAllocation get { 1 }
     }
 
     /// Clock nanoseconds at the first frame of the next period; `fraction` is 0 to 1.

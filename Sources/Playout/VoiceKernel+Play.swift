@@ -2,7 +2,7 @@ import RealTime
 import Timing
 
 /// What a voice's ring can serve at this moment.
-private struct Supply: BitwiseCopyable {
+struct Supply: BitwiseCopyable {
     var first: Int64 = 0
     var held: Int64 = 0
     /// The end of the item; `.max` while it is not known.
@@ -69,7 +69,7 @@ extension VoiceKernel {
         let stopFall = stopFall(range, period, next: next, fadeFrames: fadeFrames)
         let fall = isDipping ? range.lowerBound : min(stopFall, dataFall)
 
-        let isPlain = level == fadeFrames && lowest == start && fall >= upper
+        let isPlain = level == fadeFrames && lowest == start && fall >= upper && ghost == nil
         var peak = level
         var stop = upper
         var k = isPlain ? upper : start
@@ -96,10 +96,14 @@ extension VoiceKernel {
             k += 1
         }
         if peak > 0, start < stop { hasSounded = true }
+        if peak > 0, start < stop {
+            mixGhost(start..<stop, period, source, buffers, rendersAudio)
+        }
         if rendersAudio, peak > 0, start < stop {
             let from = max(supply.first, zeros)
-            mix(
-                start..<stop, path: path, source, buffers, isPlain: isPlain,
+            unsafe mix(
+                start..<stop, path: path, source, buffers,
+                gains: isPlain ? nil : UnsafePointer(buffers.gains),
                 held: from..<max(from, min(supply.held, supply.end)))
         }
         let isStopped = stop < upper || (level == 0 && stopFall <= upper)
@@ -199,9 +203,9 @@ extension VoiceKernel {
 
     /// Resamples in pieces whose input fits the buffers.
     @_noLocks @_noAllocation
-    private func mix(
+    func mix(
         _ range: Range<Int>, path: FramePath, _ source: StartCommand, _ buffers: RenderBuffers,
-        isPlain: Bool, held: Range<Int64>
+        gains: UnsafePointer<Float>?, held: Range<Int64>
     ) {
         let taps = source.taps
         let fitting = Double(RenderBuffers.inputFrames - taps - 4) / (path.step * 1.001)
@@ -235,7 +239,7 @@ extension VoiceKernel {
             }
             unsafe Resampler.add(
                 outputs: k..<end, path: path, origin: lowest, rows: source.rows, taps: taps,
-                buffers: buffers, gains: isPlain ? nil : UnsafePointer(buffers.gains))
+                buffers: buffers, gains: gains)
             k = end
         }
     }

@@ -23,8 +23,12 @@ import Timing
     var stopInstant: GroupInstant?
     var stopsNow = false
     var isReleasing = false
-    /// The line jumped: fade out, anchor anew, fade in.
+    /// The line jumped, and the place it jumped to is not there yet: fade out, anchor anew, fade in.
     var isDipping = false
+    /// The line jumped: what was played until now, fading out under what is played from now on.
+    var ghost: Ghost?
+    /// Where the timeline should be at the period's first frame, clock nanoseconds.
+    var target: Int64 = 0
     var timeline = Timeline()
     /// The timeline is set on its target each period until the voice is heard.
     var needsAnchor = true
@@ -88,6 +92,7 @@ import Timing
             state = .armed
             isDipping = false
             jumps = false
+            ghost = nil
             needsAnchor = true
             level = 0
             position = command.line.itemFrame
@@ -122,6 +127,7 @@ import Timing
         state = .idle
         source = nil
         isReleasing = false
+        ghost = nil
         level = 0
     }
 
@@ -142,6 +148,7 @@ import Timing
         level = 0
         isDipping = false
         jumps = false
+        ghost = nil
         needsAnchor = true
         zeroBefore = 0
     }
@@ -155,21 +162,22 @@ import Timing
     mutating func follow(_ period: PeriodTimes, sibling: Timeline?) {
         canPlay = false
         error = 0
-        guard let source, isActive, period.isPlaceable else { return }
-        var target = period.heard.nanoseconds
-        known = 0
+        guard let source, isActive else { return }
+        // Nothing to steer by: a running voice keeps its rate.
+        known = timeline.skew
+        canPlay = !needsAnchor
+        guard period.isPlaceable else { return }
+        target = period.heard.nanoseconds
+        var next = 0.0
         if let clock = unsafe source.clock {
             var latest: SharedClock?
             unsafe clock._withUnsafeGuaranteedRef { latest = $0.load() }
-            guard let shared = latest, shared.quality.rawValue > 0 else {
-                // Nothing to steer by: a running voice keeps its rate.
-                known = timeline.skew
-                canPlay = !needsAnchor
-                return
-            }
+            guard let shared = latest, shared.quality.rawValue > 0 else { return }
+            if needsAnchor, Self.isTooVague(shared) { return }
             target = shared.map(period.heard).nanoseconds
-            known = (1 + shared.map.skew) * period.cardStretch - 1
+            next = (1 + shared.map.skew) * period.cardStretch - 1
         }
+        known = next
         canPlay = true
         if needsAnchor {
             if let sibling {
@@ -182,9 +190,16 @@ import Timing
         // The card's own clock is nobody else's: there is nothing to correct.
         guard source.clockAddress != 0 else { return }
         error = timeline.error(to: target)
-        if error > Timeline.slewLimit || error < -Timeline.slewLimit, !needsAnchor {
-            isDipping = true
-        }
+    }
+
+    /// Silence is better than sound that is out of step with the other rooms: a voice waits while the
+    /// clock is being found and may be wrong by more than a millisecond. That passes in a second or
+    /// two. A voice that sounds plays on whatever the bound (a leader that died, a path that is
+    /// congested: the line is still the best there is), and one that comes into a group without a
+    /// leader plays by the line that the others play by.
+    @_noLocks @_noAllocation
+    private static func isTooVague(_ clock: SharedClock) -> Bool {
+        if case .acquiring = clock.quality { clock.uncertainty.count > 1_000_000 } else { false }
     }
 
     /// Second half of a period: adds the voice to the sum and moves its timeline on.
@@ -204,6 +219,9 @@ import Timing
             }
             return false
         }
+        if error > Timeline.slewLimit || error < -Timeline.slewLimit, !needsAnchor {
+            resync(period, buffers, source)
+        }
         let next = timeline.servoed(error: error, known: known, duration: period.duration)
         let target = unsafe source.clock == nil ? 0 : next
         var begin = 0
@@ -214,7 +232,7 @@ import Timing
                 play(
                     0..<begin, path: path(period, next: target), period, next: target, source,
                     buffers, rendersAudio)
-                change(to: nextLine, at: begin, period, next: target)
+                change(to: nextLine, at: begin, period, buffers, source, next: target)
             } else {
                 begin = 0
             }
@@ -225,6 +243,7 @@ import Timing
         if isOnLine { position = Double(path.base) + path.offset(period.count) }
         positionAt = period.heardEnd
         timeline.advance(seconds: period.duration, to: target)
+        advanceGhost(period, buffers)
         if isReleasing, level == 0 {
             vacate()
             return true
@@ -245,10 +264,19 @@ import Timing
 
     /// Frames of the item at each output frame of the period.
     @_noLocks @_noAllocation
-    private func path(_ period: PeriodTimes, next: Double) -> FramePath {
+    func path(_ period: PeriodTimes, next: Double) -> FramePath {
         guard let source = source else {
             return FramePath(base: 0, offset: 0, step: 0, bend: 0)
         }
+        return Self.path(timeline, line, source, period, next: next)
+    }
+
+    /// The same on any timeline and line.
+    @_noLocks @_noAllocation
+    static func path(
+        _ timeline: Timeline, _ line: Line, _ source: StartCommand, _ period: PeriodTimes,
+        next: Double
+    ) -> FramePath {
         // Whole seconds and the rest apart: at rate 1 the first product is a whole number.
         let elapsed = timeline.nanoseconds.subtracting(saturating: line.instant.nanoseconds)
         let seconds = elapsed / 1_000_000_000
@@ -268,25 +296,30 @@ import Timing
             bend: step * (next - timeline.skew) / (2 * Double(period.count)))
     }
 
-    /// Puts `new` in force at output frame `k`, continuously when it nearly meets the old line; a
-    /// jump begins with a fade on the old line.
+    /// Puts `new` in force at output frame `k`: continuously when it nearly meets the old line, else
+    /// as a cross-fade or a dip.
     @_noLocks @_noAllocation
-    private mutating func change(to new: Line, at k: Int, _ period: PeriodTimes, next: Double) {
+    private mutating func change(
+        to new: Line, at k: Int, _ period: PeriodTimes, _ buffers: RenderBuffers,
+        _ source: StartCommand, next: Double
+    ) {
         let running = line
         let old = path(period, next: next)
         line = new
         let fresh = path(period, next: next)
-        let sampleRate = source?.sampleRate ?? 1
         let ahead =
             (Double(fresh.base - old.base) + fresh.offset(k) - old.offset(k))
-            / (sampleRate * new.rate)
-        if ahead > Timeline.slewLimit || ahead < -Timeline.slewLimit {
+            / (source.sampleRate * new.rate)
+        if ahead <= Timeline.slewLimit, ahead >= -Timeline.slewLimit {
+            nextLine = nil
+            timeline.shift(bySeconds: -ahead)
+        } else if canCross(from: old, to: fresh, by: ahead, at: k, period, buffers, source) {
+            nextLine = nil
+            ghost = Ghost(timeline: timeline, line: running, from: k)
+        } else {
             line = running
             isDipping = true
             jumps = true
-        } else {
-            nextLine = nil
-            timeline.shift(bySeconds: -ahead)
         }
     }
 

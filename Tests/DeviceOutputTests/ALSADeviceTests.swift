@@ -108,7 +108,7 @@ enum SilentCards {
         var wanted: [UInt8] = []
         for period in 0..<12 {
             let samples = (0..<count).map { Float(($0 * 7 + period * 31) % 200 - 100) / 101 }
-            #expect(try device.wait() == .writable)
+            #expect(try device.wait(WaitPlan()) == .writable)
             #expect(try device.write(samples) == .writable)
             var bytes = [UInt8](repeating: 0, count: count * format.bytesPerSample)
             unsafe bytes.withUnsafeMutableBytes {
@@ -135,7 +135,7 @@ enum SilentCards {
         // Then a dozen looks decide how its pointer moves.
         var readings: [CardReading] = []
         for _ in 0..<100 where readings.isEmpty {
-            _ = try device.wait()
+            _ = try device.wait(WaitPlan())
             if let reading = device.reading() { readings.append(reading) }
             _ = try device.write(silence)
         }
@@ -152,7 +152,7 @@ enum SilentCards {
         let silence = [Float](repeating: 0, count: device.format.periodFrames * 2)
         let begin = HostClock.now()
         for _ in 0..<30 {
-            _ = try device.wait()
+            _ = try device.wait(WaitPlan())
             _ = try device.write(silence)
         }
         let seconds = (HostClock.now() - begin).seconds

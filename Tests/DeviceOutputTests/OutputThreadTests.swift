@@ -32,7 +32,7 @@ final class ScriptedDevice: AudioOutput {
         failure = failsAt == .max ? nil : Self.unplugged
     }
 
-    func wait() throws(OutputError) -> OutputEvent {
+    func wait(_ plan: WaitPlan) throws(OutputError) -> OutputEvent {
         HostClock.sleep(until: HostClock.now() + .milliseconds(1))
         return .writable
     }

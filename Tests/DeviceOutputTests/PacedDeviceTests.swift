@@ -24,7 +24,7 @@ import Timing
         let channels = device.format.channelCount
         var frame = frame
         for _ in 0..<periods {
-            #expect(try device.wait() == .writable)
+            #expect(try device.wait(WaitPlan()) == .writable)
             if let reading = device.reading() { look(reading) }
             let samples = (0..<device.format.periodFrames * channels).map { i in
                 Float(frame + i / channels + 1) / 1_048_576 * Float(i % channels + 1)
@@ -102,7 +102,7 @@ import Timing
         let buffer = device.format.bufferFrames
         var frame = try Self.play(device, periods: buffer / device.format.periodFrames)
         HostClock.sleep(until: HostClock.now() + .milliseconds(250))
-        #expect(device.wait() == .restarted)
+        #expect(device.wait(WaitPlan()) == .restarted)
         #expect(device.reading() == nil)
         // All of the first buffer was heard before the card ran dry.
         var first: CardReading?

@@ -137,8 +137,17 @@ final class Rig {
             }
             // A thread wakes a period later, 0 to 0.4 ms late.
             random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            now += Nanoseconds(9_500_000 + Int64(random >> 44) % 400_000)
+            glance(until: now + Nanoseconds(9_500_000 + Int64(random >> 44) % 400_000))
         }
+    }
+
+    /// Sleeps until `wake`, but for the looks in between that the engine asks for.
+    private func glance(until wake: LocalInstant) {
+        while now >= stalledUntil, let glance = engine.planWait(after: now).glance, glance < wake {
+            now = glance
+            if let reading = card.reading(at: now) { engine.observe(reading) }
+        }
+        now = wake
     }
 
     /// The group instant at which the frame behind the last rendered one really leaves the card.

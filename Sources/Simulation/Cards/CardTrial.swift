@@ -1,0 +1,181 @@
+public import Playout
+import RealTime
+import Timing
+
+/// One card and the engine that serves it, for minutes, against a perfect clock: how far from its
+/// line is what leaves the card?
+///
+/// The code under test is the output thread's own: ``OutputEngine`` with its card clock and servo,
+/// called as the thread calls it. Only the card, the moments at which the thread wakes and the truth
+/// are simulated. The same model and seed give the same result.
+public struct CardTrial {
+    /// Everything at the card in microseconds; positive: late.
+    public struct Result: Sendable, Equatable {
+        /// Of the absolute error, from ``CardTrial/settling`` on.
+        public var median = 0.0
+        public var p99 = 0.0
+        public var worst = 0.0
+        /// Of the signed error: what distinguishes this card from another, for good.
+        public var mean = 0.0
+        public var p99AboutMean = 0.0
+        /// Of the resampling ratio about the one that the crystal asks for, ppm.
+        public var ratioNoise = 0.0
+        /// Largest change of the ratio from one period to the next, ppm.
+        public var largestStep = 0.0
+        /// From opening the card until the error stays below 20 µs for a second; `nil`: never.
+        public var secondsToTwenty: Double?
+        /// Looks at the card between two periods.
+        public var glances = 0
+        /// What the engine found out about the pointer.
+        public var cardClass = CardClass.probing
+        /// Errors of each period since the voice sounds.
+        public var errors: [Double] = []
+    }
+
+    /// Errors count from here on, seconds after the card was opened.
+    public static let settling = 10.0
+    private static let bufferPeriods = 4
+
+    private var card: SimulatedCard
+    private let engine: OutputEngine
+    private let voice: Voice
+    private let clock: ClockCell
+    private let line: Line
+    private var result = Result()
+    private var written = 0
+    private var ratios: [(noise: Double, ratio: Double)] = []
+    private var times: [Double] = []
+
+    /// Plays for `seconds` on a card of `model`.
+    public static func run(_ model: CardModel, seconds: Double, seed: UInt64) -> Result {
+        var trial = CardTrial(model, seed: seed)
+        trial.play(for: seconds)
+        trial.conclude()
+        return trial.result
+    }
+
+    private init(_ model: CardModel, seed: UInt64) {
+        card = SimulatedCard(model: model, seed: seed)
+        engine = OutputEngine(
+            format: OutputFormat(
+                sampleRate: model.sampleRate, channelCount: 2, periodFrames: model.periodFrames,
+                bufferFrames: model.periodFrames * Self.bufferPeriods),
+            fidelity: .positionsOnly)
+        let now = Self.instant(0)
+        clock = ClockCell(.own(at: now, epoch: 1))
+        guard let voice = engine.port.makeVoice(sampleRate: model.sampleRate) else {
+            preconditionFailure("a new port has no free voice")
+        }
+        self.voice = voice
+        line = Line(
+            itemFrame: 0,
+            instant: GroupInstant(nanoseconds: now.nanoseconds) + .milliseconds(200))
+        voice.start(line, clock: clock)
+    }
+
+    private static func instant(_ seconds: Double) -> LocalInstant {
+        LocalInstant(nanoseconds: 1_000_000_000) + Nanoseconds(seconds: seconds)
+    }
+
+    private static func seconds(_ instant: LocalInstant) -> Double {
+        (instant - LocalInstant(nanoseconds: 1_000_000_000)).seconds
+    }
+
+    // MARK: The thread
+
+    private mutating func play(for seconds: Double) {
+        let silence = [Float](repeating: 0, count: 9_600)
+        var now = 0.0
+        for _ in 0..<Self.bufferPeriods { render(at: now) }
+        card.start(at: 1e-3)
+        var room: Double?
+        while now < seconds {
+            let plan = engine.planWait(after: Self.instant(now))
+            if room == nil { room = roomAt(plan.due) }
+            let glance = plan.glance.map { card.wake(at: Self.seconds($0)) }
+            if let glance, glance < room! {
+                now = max(now, glance)
+                result.glances += 1
+                look(at: now)
+                continue
+            }
+            now = max(now + 1e-6, room!)
+            room = nil
+            look(at: now)
+            feed(silence)
+            render(at: now)
+            measure()
+        }
+    }
+
+    /// When the thread runs that waits for room: it sleeps until `due`, and is woken by the card when
+    /// that was too early.
+    private mutating func roomAt(_ due: LocalInstant?) -> Double {
+        let needed = written - (Self.bufferPeriods - 1) * card.model.periodFrames
+        let awake = due.map { card.wake(at: Self.seconds($0)) } ?? 0
+        return awake > card.roomAt(needed) ? awake : card.wake(at: card.roomAt(needed))
+    }
+
+    private mutating func look(at now: Double) {
+        let (frames, seconds) = card.look(at: now)
+        engine.observe(
+            CardReading(framesHeard: frames, instant: Self.instant(seconds), resolution: 1))
+    }
+    private mutating func render(at now: Double) {
+        var period = [Float](repeating: 0, count: card.model.periodFrames * 2)
+        unsafe period.withUnsafeMutableBufferPointer {
+            guard let base = $0.baseAddress else { return }
+            unsafe engine.render(into: base, now: Self.instant(now))
+        }
+        written += card.model.periodFrames
+    }
+
+    private func feed(_ silence: [Float]) {
+        let ring = voice.ring
+        while ring.writableFrames >= silence.count / 2 {
+            _ = unsafe silence.withUnsafeBufferPointer { unsafe ring.write($0) }
+        }
+    }
+
+    // MARK: The truth
+
+    private mutating func measure() {
+        guard let position = engine.position(of: voice) else { return }
+        let at = card.seconds(ofFrame: Double(written))
+        let start = (line.instant.nanoseconds - Self.instant(0).nanoseconds)
+        let wanted = (at - Double(start) * 1e-9) * Double(card.model.sampleRate)
+        result.errors.append((wanted - position) / Double(card.model.sampleRate) * 1e6)
+        times.append(at)
+        let ratio = voice.report.ratioPartsPerMillion
+        let ideal = (1 / (1 + card.skew(at: at)) - 1) * 1e6
+        ratios.append((ratio - ideal, ratio))
+    }
+
+    private mutating func conclude() {
+        result.cardClass = engine.port.report.cardClass
+        let steady = times.firstIndex { $0 >= Self.settling } ?? times.endIndex
+        let errors = result.errors[steady...]
+        guard !errors.isEmpty else { return }
+        let count = Double(errors.count)
+        let sorted = errors.map(\.magnitude).sorted()
+        result.median = sorted[sorted.count / 2]
+        result.p99 = sorted[sorted.count * 99 / 100]
+        result.worst = sorted[sorted.count - 1]
+        result.mean = errors.reduce(0, +) / count
+        let spread = errors.map { ($0 - result.mean).magnitude }.sorted()
+        result.p99AboutMean = spread[spread.count * 99 / 100]
+        let noise = ratios[steady...].map { $0.noise * $0.noise }
+        result.ratioNoise = (noise.reduce(0, +) / count).squareRoot()
+        for (a, b) in zip(ratios[steady...], ratios[steady...].dropFirst()) {
+            result.largestStep = max(result.largestStep, (b.ratio - a.ratio).magnitude)
+        }
+        var below = 0
+        for (time, error) in zip(times, result.errors) {
+            below = error.magnitude < 20 ? below + 1 : 0
+            if Double(below * card.model.periodFrames) >= Double(card.model.sampleRate) {
+                result.secondsToTwenty = time - 1
+                break
+            }
+        }
+    }
+}
