@@ -76,7 +76,8 @@
         unsafe output.update(repeating: 0, count: 2 * count)
         let buffers = unsafe RenderBuffers(
             inputLeft: samples + base, inputRight: samples + stride + base,
-            sumLeft: output, sumRight: output + count, gains: output, fade: output, fadeFrames: 0)
+            sumLeft: output, sumRight: output + count, gains: output, ghostGains: output,
+            fade: output, fadeFrames: 0, cross: output, crossFrames: 0)
         unsafe Resampler.add(
             outputs: 0..<count, path: path, origin: 0, rows: UnsafePointer(bank.rows),
             taps: taps, buffers: buffers, gains: nil)
