@@ -38,6 +38,7 @@ public class PacedDevice: AudioOutput {
         truthStart = HostClock.now()
         crystal.start(at: truthStart)
         truth = crystal
+        truth.reserve()
         card = VirtualCard(format: format, crystal: crystal)
     }
 

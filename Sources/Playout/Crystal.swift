@@ -10,7 +10,7 @@ import func Glibc.cos
 /// temperature moves a crystal about but not away. The wander is drawn on knots 100 ms apart from a
 /// generator of its own and held in between, so ticks are piecewise linear and exactly invertible.
 /// Deterministic per seed. Look-ups must not go back behind the knots that have been dropped
-/// (25 s of them are kept).
+/// (25 s of them are kept). After ``reserve()`` nothing here allocates.
 public struct Crystal: Sendable {
     private static let knotSeconds = 0.1
     private static let memoryKnots = 256
@@ -37,6 +37,9 @@ public struct Crystal: Sendable {
         random = seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678
         self.wander = spread == 0 ? 0 : spread * normal()
     }
+
+    /// Takes all the memory that this copy will ever need: before it goes to an output thread.
+    public mutating func reserve() { knots.reserveCapacity(2 * Self.memoryKnots) }
 
     /// Begins to count at `instant`; otherwise the first look does.
     public mutating func start(at instant: LocalInstant) { start = instant }
@@ -76,6 +79,10 @@ public struct Crystal: Sendable {
 
     private mutating func extend(to knot: Int) {
         while firstKnot + knots.count <= knot {
+            if knots.count == 2 * Self.memoryKnots {
+                firstKnot += Self.memoryKnots
+                knots.removeFirst(Self.memoryKnots)
+            }
             let ticks =
                 knots.last.map { $0.ticks + Self.knotSeconds * nominalRate * (1 + $0.skew) } ?? 0
             knots.append((constant + wander, ticks))
@@ -83,10 +90,6 @@ public struct Crystal: Sendable {
                 let keep = exp(-Self.knotSeconds / 60)
                 wander = wander * keep + spread * (1 - keep * keep).squareRoot() * normal()
             }
-        }
-        if knots.count > 2 * Self.memoryKnots {
-            firstKnot += knots.count - Self.memoryKnots
-            knots.removeFirst(knots.count - Self.memoryKnots)
         }
     }
 

@@ -50,6 +50,10 @@ struct PointerProbe: BitwiseCopyable {
     private static var movesNeeded: Int {
         @_noLocks @_noAllocation get { 8 }
     }
+    /// Share of a step that the strip must be wide.
+    private static var seenShare: Double {
+        @_noLocks @_noAllocation get { 0.25 }
+    }
     /// Width of the strip in frames from which on a pointer without a divisor is not fine. Stamps that
     /// jitter by ±100 µs still count as fine and are averaged.
     private static var irregularFrames: Double {
@@ -133,7 +137,10 @@ struct PointerProbe: BitwiseCopyable {
         let variance = max(1e-14, (spreadZ - slope * slope * spreadT) / (count - 2))
         let width = squareRoot(of: 12 * variance) * rate
         var step = width > Self.irregularFrames ? width : 1
-        if divisor > 1, moves >= Self.movesNeeded { step = Double(divisor) }
+        // Looks that always meet the step, and never the time between two, tell nothing of it.
+        if divisor > 1, moves >= Self.movesNeeded, width > Self.seenShare * Double(divisor) {
+            step = Double(divisor)
+        }
         let lead = t - meanT
         return Verdict(
             step: step, noise: variance, z: meanZ + slope * lead, slope: slope,

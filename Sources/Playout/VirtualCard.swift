@@ -36,6 +36,7 @@ public struct VirtualCard: Sendable {
         threshold =
             startThreshold ?? format.bufferFrames / format.periodFrames * format.periodFrames
         samples = [Float](repeating: 0, count: format.bufferFrames * format.channelCount)
+        self.crystal.reserve()
     }
 
     public var isRunning: Bool { startTick != nil }
