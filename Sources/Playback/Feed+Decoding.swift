@@ -10,8 +10,9 @@ extension Feed {
     /// A voice is full enough to start with half a second: a hundred times what one wake-up of a
     /// busy machine is late.
     static let fillSeconds = 0.5
-    /// Longest sleep while playing; two wake-ups a second.
-    static let longestNap = Nanoseconds.milliseconds(500)
+    /// Longest sleep while playing. Besides decoding, a turn costs some ten wake-ups of the timer,
+    /// the pool and the decoder's thread: 0.4 ms on our machine, hence one a second.
+    static let longestNap = Nanoseconds.seconds(1)
     static let shortestNap = Nanoseconds.milliseconds(10)
     /// While a command is on its way through the output thread, a few periods.
     static let commandNap = Nanoseconds.milliseconds(30)
@@ -225,10 +226,11 @@ extension Feed {
         case .ended: return isStopped ? Self.idleNap : Self.shortestNap
         case .starved: return Self.shortestNap
         case .armed, .playing:
-            // A quarter of the ring, or what is left to play.
-            let quarter = Double(ring.capacityFrames / 4) / framesPerSecond
-            let rest = isFinished ? Double(report.bufferedFrames) / framesPerSecond : quarter
-            let span = Nanoseconds(seconds: min(quarter, rest))
+            // Three eighths of the ring, or what is left to play: one is behind the playing
+            // position, and four are in hand when the next turn comes, 1.4 s at 48 kHz.
+            let portion = Double(ring.capacityFrames / 8 * 3) / framesPerSecond
+            let rest = isFinished ? Double(report.bufferedFrames) / framesPerSecond : portion
+            let span = Nanoseconds(seconds: min(portion, rest))
             let longest = isStopped ? Self.commandNap : Self.longestNap
             return max(Self.shortestNap, min(longest, span))
         }
