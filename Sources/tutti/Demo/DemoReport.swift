@@ -11,6 +11,7 @@ struct DemoReport: Encodable {
         /// Error of the crystal of its card.
         var partsPerMillion: Double
         var dropouts: Int
+        var cost: RoomCost?
     }
 
     struct Pair: Encodable {
@@ -46,6 +47,7 @@ struct DemoReport: Encodable {
     init(_ result: DemoResult) {
         let lockstep = result.lockstep
         func number(_ x: Double) -> Double? { x.isFinite ? (x * 1e4).rounded() / 1e4 : nil }
+        func hundredths(_ x: Double) -> Double { (x * 100).rounded() / 100 }
         skewMicroseconds = Skew(
             p50: number(lockstep.percentile(0.5)), p99: number(lockstep.percentile(0.99)),
             max: number(lockstep.maximum))
@@ -54,7 +56,13 @@ struct DemoReport: Encodable {
         rooms = result.rooms.enumerated().map { number, room in
             RoomReport(
                 name: room.name, partsPerMillion: room.partsPerMillion,
-                dropouts: lockstep.dropouts.count { $0.room == number })
+                dropouts: lockstep.dropouts.count { $0.room == number },
+                cost: result.costs.indices.contains(number)
+                    ? result.costs[number].map {
+                        RoomCost(
+                            processorPercent: hundredths($0.processorPercent),
+                            residentMegabytes: hundredths($0.residentMegabytes))
+                    } : nil)
         }
         pairs = lockstep.pairs.enumerated().map { index, pair in
             let points = lockstep.points.filter { $0.pair == index }
@@ -124,6 +132,7 @@ struct DemoReport: Encodable {
             "first 0.5 s \(text(startSkewMicroseconds)) µs (worst pair)",
             "dropouts    \(dropouts)",
         ]
+        if let cost = costText { lines.append("cost        \(cost)") }
         for event in events.prefix(10) {
             lines.append(
                 "  \(event.room): \(event.kind) of \(event.milliseconds.text(3)) ms at \(event.seconds.text(2)) s"
@@ -132,6 +141,16 @@ struct DemoReport: Encodable {
         if let folder { lines.append("saved in    \(folder)") }
         lines.append(colour ? "\(paint)\(verdict)\u{1B}[0m" : verdict)
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// Of the dearest room, so that nobody is left out.
+    private var costText: String? {
+        let costs = rooms.compactMap(\.cost)
+        guard let processor = costs.map(\.processorPercent).max(),
+            let memory = costs.map(\.residentMegabytes).max()
+        else { return nil }
+        return
+            "\(processor.text(2)) % of a core and \(memory.text(1)) MB in a room at most, its card included"
     }
 
     /// One line per window.

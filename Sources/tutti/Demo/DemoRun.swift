@@ -11,6 +11,8 @@ struct DemoResult: Sendable {
     var discovery: DiscoveryMode
     var title: String
     var folder: String?
+    /// One for each room; `nil` where it did not play for long enough.
+    var costs: [RoomCost?] = []
 }
 
 /// Starts the rooms, watches them play, ends them, and compares their recordings.
@@ -26,6 +28,7 @@ struct DemoRun {
     private let tag: String
     private var children: [ChildProcess] = []
     private var screen = LiveScreen(.error)
+    private var meter = CostMeter()
 
     init(_ options: Demo) {
         self.options = options
@@ -149,6 +152,7 @@ struct DemoRun {
             if let status = try? await status(leader) {
                 show(status, since: &noted)
                 if status.phase == .playing, playing == nil { playing = ContinuousClock.now }
+                if status.phase == .playing, let playing { measureCosts(since: playing) }
                 if status.phase == .ended { return }
                 if playing != nil, status.positionSeconds >= options.seconds {
                     return await pause(leader)
@@ -164,6 +168,15 @@ struct DemoRun {
                 )
             }
             try await Task.sleep(for: .milliseconds(200))
+        }
+    }
+
+    private mutating func measureCosts(since playing: ContinuousClock.Instant) {
+        guard playing.duration(to: .now) > CostMeter.settling else { return }
+        for (room, child) in children.enumerated() {
+            if let reading = CostMeter.Reading(process: child.pid) {
+                meter.note(reading, room: room)
+            }
         }
     }
 
@@ -255,7 +268,7 @@ struct DemoRun {
             ?? "built-in piece"
         let result = DemoResult(
             rooms: rooms, lockstep: lockstep, discovery: mode, title: title,
-            folder: options.record)
+            folder: options.record, costs: rooms.indices.map { meter.cost(ofRoom: $0) })
         if let record = options.record {
             try save(result, recordings: recordings, in: record, from: folder)
         }
