@@ -86,7 +86,7 @@ extension LeaderMachine {
                 let commit = Commit(
                     id: offer.id, index: session.index, hash: asset.hash, change: place,
                     following: false)
-                send(.commit(commit), to: members[member].link)
+                send(commit, to: members[member])
                 members[member].line = nil
             }
             withdraw(\.line, of: member)

@@ -31,7 +31,7 @@ extension LeaderMachine {
         let commit = Commit(
             id: offer.id, index: followUp.index, hash: session.queue[followUp.index].hash,
             change: followUp.change, following: true)
-        send(.commit(commit), to: members[place].link)
+        send(commit, to: members[place])
     }
 
     /// Takes the next item back because the end of this one moves; it is planned again later.

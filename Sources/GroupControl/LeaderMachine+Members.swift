@@ -122,12 +122,9 @@ extension LeaderMachine {
         guard let change = session.change, let asset = session.current,
             let line = members[place].line
         else { return }
-        send(
-            .commit(
-                Commit(
-                    id: line.id, index: session.index, hash: asset.hash, change: change,
-                    following: false)),
-            to: members[place].link)
+        let commit = Commit(
+            id: line.id, index: session.index, hash: asset.hash, change: change, following: false)
+        send(commit, to: members[place])
         if followUp != nil, pending == nil { offerFollowUp(to: place) }
     }
 

@@ -97,7 +97,7 @@ extension LeaderMachine {
             let commit = Commit(
                 id: offer.id, index: start.index, hash: session.queue[start.index].hash,
                 change: change, following: false)
-            send(.commit(commit), to: members[place].link)
+            send(commit, to: members[place])
         }
         let late = members.indices.filter { members[$0].pending != nil }
         update(index: start.index, change: change, phase: .playing)

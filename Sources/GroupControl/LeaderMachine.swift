@@ -170,6 +170,15 @@ extension LeaderMachine {
         outbox.append(.send(message, to: link))
     }
 
+    /// Commits; what has to be met soon goes as a datagram too.
+    mutating func send(_ commit: Commit, to member: Member) {
+        send(.commit(commit), to: member.link)
+        guard !commit.following, member.hello.noticePort != 0 else { return }
+        let notice = CommitNotice(
+            instance: member.hello.instance, term: session.term, commit: commit)
+        outbox.append(.notify(notice, port: member.hello.noticePort, of: member.link))
+    }
+
     /// Changes the session and tells every member; the queue they have had with the welcome.
     mutating func update(index: Int, change: RateChange?, phase: SessionPhase) {
         session.index = index

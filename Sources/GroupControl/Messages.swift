@@ -16,16 +16,19 @@ public struct Hello: Equatable, Sendable {
     public var outputLatency: Nanoseconds
     /// False for a node that only watches and controls.
     public var hasOutput: Bool
+    /// UDP port of the room that takes a ``CommitNotice``; 0 when it takes none.
+    public var noticePort: UInt16
 
     public init(
         version: UInt32 = protocolVersion, room: RoomID, instance: UInt64,
-        outputLatency: Nanoseconds, hasOutput: Bool
+        outputLatency: Nanoseconds, hasOutput: Bool, noticePort: UInt16 = 0
     ) {
         self.version = version
         self.room = room
         self.instance = instance
         self.outputLatency = outputLatency
         self.hasOutput = hasOutput
+        self.noticePort = noticePort
     }
 }
 
@@ -130,6 +133,25 @@ public struct Commit: Equatable, Sendable {
     }
 
     public var isPause: Bool { change.rate == 0 }
+}
+
+/// A commit once more, as a datagram: a segment that a stream loses comes 200 ms late, and with it
+/// whatever is behind; the instant of the commit is over by then.
+///
+/// The room applies whichever comes first. A notice that does not fit what the room has is no
+/// error: the stream tells the whole story.
+public struct CommitNotice: Equatable, Sendable {
+    /// Of the room's hello: what only the room and its leader know.
+    public var instance: UInt64
+    /// Of the leader's session.
+    public var term: UInt64
+    public var commit: Commit
+
+    public init(instance: UInt64, term: UInt64, commit: Commit) {
+        self.instance = instance
+        self.term = term
+        self.commit = commit
+    }
 }
 
 /// What a leader tells a room.

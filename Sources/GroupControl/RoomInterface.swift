@@ -7,12 +7,18 @@ public struct RoomConfiguration: Equatable, Sendable {
     public var instance: UInt64
     public var outputLatency: Nanoseconds
     public var hasOutput: Bool
+    /// Where the shell takes a ``CommitNotice``; 0 when it does not.
+    public var noticePort: UInt16
 
-    public init(room: RoomID, instance: UInt64, outputLatency: Nanoseconds, hasOutput: Bool) {
+    public init(
+        room: RoomID, instance: UInt64, outputLatency: Nanoseconds, hasOutput: Bool,
+        noticePort: UInt16 = 0
+    ) {
         self.room = room
         self.instance = instance
         self.outputLatency = outputLatency
         self.hasOutput = hasOutput
+        self.noticePort = noticePort
     }
 }
 
@@ -37,6 +43,8 @@ public enum RoomInput: Equatable, Sendable {
     /// The link could not be made, or broke; harmless when there was none.
     case closed(reason: String)
     case received(LeaderToRoom)
+    /// A datagram, from whoever it says.
+    case notified(CommitNotice)
     case fetched(ContentHash, FetchOutcome)
     case prepared(UInt64, PrepareOutcome)
     /// The shell's latest figures; the machine fills in the activity and sends them when due.

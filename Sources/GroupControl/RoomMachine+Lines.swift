@@ -156,10 +156,28 @@ extension RoomMachine {
         }
     }
 
+    /// A commit by datagram: applied when it fits what is here, else left to the stream.
+    mutating func notified(_ notice: CommitNotice) -> [RoomEffect] {
+        let commit = notice.commit
+        guard isJoined, notice.instance == configuration.instance,
+            notice.term == membership?.term, commit.change.isPlayable
+        else { return [] }
+        if commit.isPause {
+            return lines.contains { $0.id == commit.id } ? pause(commit) : []
+        }
+        let isAwaited = preparations.contains {
+            $0.order.id == commit.id && $0.standing == .ready
+                && $0.order.asset.hash == commit.hash
+        }
+        return isAwaited ? start(commit) : []
+    }
+
     mutating func pause(_ commit: Commit) -> [RoomEffect] {
+        if commit == lastPause { return [] }
         guard let place = lines.firstIndex(where: { $0.id == commit.id }) else {
             return [notReady(commit.id, "nothing of this preparation sounds here")]
         }
+        lastPause = commit
         var order = commit
         order.id = lines.remove(at: place).voice
         isPaused = true

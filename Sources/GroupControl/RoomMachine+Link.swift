@@ -15,7 +15,8 @@ extension RoomMachine {
                     Hello(
                         room: configuration.room, instance: configuration.instance,
                         outputLatency: configuration.outputLatency,
-                        hasOutput: configuration.hasOutput)))
+                        hasOutput: configuration.hasOutput,
+                        noticePort: configuration.noticePort)))
         ]
     }
 
@@ -129,6 +130,7 @@ extension RoomMachine {
     mutating func forgetVoices() {
         preparations = []
         lines = []
+        lastPause = nil
         isPaused = false
         failure = ""
     }

@@ -30,6 +30,8 @@ public struct RoomMachine: Sendable {
 
     var preparations: [RoomPreparation] = []
     var lines: [RoomLine] = []
+    /// The pause applied last; it may come again.
+    var lastPause: Commit?
     /// Assets in the cache, oldest first.
     var fetched: [ContentHash] = []
     var fetching: [ContentHash] = []
@@ -55,6 +57,7 @@ public struct RoomMachine: Sendable {
         case .connected: connected(at: now)
         case .closed(let reason): closed(reason, at: now)
         case .received(let message): received(message, at: now)
+        case .notified(let notice): notified(notice)
         case .fetched(let hash, let outcome): fetched(hash, outcome)
         case .prepared(let id, let outcome): prepared(id, outcome)
         case .report(let report): take(report)

@@ -45,11 +45,13 @@ public final class FollowerNode: Sendable {
         let session = configuration.usesAvahi || leader == nil ? try openSession() : nil
         let finder = LeaderFinder(
             fixed: leader, name: leaderName, session: session, logger: logger)
-        let options = configuration.memberOptions(name)
+        var options = configuration.memberOptions(name)
+        let output = try configuration.openOutput()
+        options.notices = await NoticeListener.open(logger: logger)
         let clock = RemoteClock(
             priority: configuration.realTimePriority, store: options.store, logger: logger)
         let member = Member(
-            name: name, output: try configuration.openOutput(), clock: clock, logger: logger,
+            name: name, output: output, clock: clock, logger: logger,
             options: options,
             fetch: { asset, welcome in
                 guard let welcome, let host = finder.currentHost else {

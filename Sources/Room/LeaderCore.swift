@@ -8,8 +8,12 @@ import Timing
 /// The leader's group clock is its own local clock, number for number; a room maps its own local
 /// clock to it.
 actor LeaderCore {
+    /// Sends a notice to this port of the room at the other end of a link.
+    typealias Notifier = @Sendable (CommitNotice, _ port: UInt16) -> Void
+
     private var machine: LeaderMachine
     private var outboxes: [LinkID: Outbox<LeaderToRoom>] = [:]
+    private var notifiers: [LinkID: Notifier] = [:]
     private var nextLink: LinkID = 1
     private var hasLeft = false
     private let alarm = Alarm()
@@ -48,10 +52,15 @@ actor LeaderCore {
     }
 
     /// A room's link is up; what it says comes through ``receive(_:from:)``.
-    func open(_ outbox: Outbox<LeaderToRoom>) -> LinkID {
+    func open(_ outbox: Outbox<LeaderToRoom>, notifier: Notifier? = nil) -> LinkID {
         let link = nextLink
         nextLink += 1
-        if hasLeft { outbox.finish() } else { outboxes[link] = outbox }
+        if hasLeft {
+            outbox.finish()
+        } else {
+            outboxes[link] = outbox
+            notifiers[link] = notifier
+        }
         return link
     }
 
@@ -61,6 +70,7 @@ actor LeaderCore {
 
     func closed(_ link: LinkID) {
         outboxes.removeValue(forKey: link)?.finish()
+        notifiers[link] = nil
         step { machine, now in machine.receive(.closed(link), at: now) }
     }
 
@@ -85,6 +95,7 @@ actor LeaderCore {
             case .send(let message, let link):
                 logger.trace("to room", metadata: ["link": "\(link)", "message": "\(message)"])
                 outboxes[link]?.send(message)
+            case .notify(let notice, let port, let link): notifiers[link]?(notice, port)
             case .close(let link): outboxes.removeValue(forKey: link)?.finish()
             case .ended: ended()
             }

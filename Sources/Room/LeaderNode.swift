@@ -58,6 +58,8 @@ public final class LeaderNode: Sendable {
         }
         // A leader that does not come to serve leaves no port taken.
         defer { control.channel.close(promise: nil) }
+        let notices = await NoticeSender.open(beside: control.channel, logger: logger)
+        defer { notices?.close() }
         let port = control.channel.localAddress?.port ?? configuration.port
         let media = try await MediaService.open(port: 0, logger: logger)
         defer { media.close() }
@@ -91,7 +93,7 @@ public final class LeaderNode: Sendable {
                 try await withThrowingTaskGroup { group in
                     group.addTask { try await media.run() }
                     group.addTask { await core.run() }
-                    group.addTask { try await self.serve(control, core) }
+                    group.addTask { try await self.serve(control, core, notices) }
                     if let output {
                         let member = self.localMember(name, output, core, library, epoch: epoch)
                         group.addTask { await member.run() }
@@ -145,18 +147,21 @@ public final class LeaderNode: Sendable {
     // MARK: Links
 
     private func serve(
-        _ control: NIOAsyncChannel<any Channel, Never>, _ core: LeaderCore
+        _ control: NIOAsyncChannel<any Channel, Never>, _ core: LeaderCore,
+        _ notices: NoticeSender?
     ) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             try await control.executeThenClose { clients in
                 for try await client in clients {
-                    group.addTask { await self.serve(client, core) }
+                    group.addTask { await self.serve(client, core, notices) }
                 }
             }
         }
     }
 
-    private func serve(_ channel: any Channel, _ core: LeaderCore) async {
+    private func serve(
+        _ channel: any Channel, _ core: LeaderCore, _ notices: NoticeSender?
+    ) async {
         let count = connections.add(1, ordering: .relaxed).newValue
         defer { connections.subtract(1, ordering: .relaxed) }
         guard count <= Self.connectionsMax else {
@@ -182,7 +187,8 @@ public final class LeaderNode: Sendable {
                         next = try await envelopes.next()
                     }
                 case .toLeader(let hello):
-                    try await Self.serveRoom(hello, client, inbound: &envelopes, outbound, core)
+                    try await Self.serveRoom(
+                        hello, client, inbound: &envelopes, outbound, core, notices)
                 case .toRoom, .reply:
                     break
                 }
@@ -205,11 +211,17 @@ public final class LeaderNode: Sendable {
     private static func serveRoom(
         _ hello: RoomToLeader, _ client: EnvelopeChannel,
         inbound: inout NIOAsyncChannelInboundStream<Envelope>.AsyncIterator,
-        _ outbound: NIOAsyncChannelOutboundWriter<Envelope>, _ core: LeaderCore
+        _ outbound: NIOAsyncChannelOutboundWriter<Envelope>, _ core: LeaderCore,
+        _ notices: NoticeSender?
     ) async throws {
         let outbox = Outbox<LeaderToRoom>()
         client.cut(after: outbox)
-        let link = await core.open(outbox)
+        let room = client.channel.remoteAddress
+        let link = await core.open(
+            outbox,
+            notifier: { notice, port in
+                if let room { notices?.send(notice, to: room, port: port) }
+            })
         await withThrowingTaskGroup { group in
             group.addTask { try await client.say(outbox, on: outbound) { .toRoom($0) } }
             await core.receive(hello, from: link)

@@ -72,6 +72,8 @@ actor Member {
         var outputName = ""
         var target = SyncAlarm.standardTarget
         var store: RoomStore?
+        /// Commits by datagram.
+        var notices: NoticeListener?
     }
 
     private var machine: RoomMachine
@@ -111,7 +113,8 @@ actor Member {
         machine = RoomMachine(
             RoomConfiguration(
                 room: name, instance: .random(in: .min ... .max),
-                outputLatency: stage?.latency ?? .zero, hasOutput: output != nil),
+                outputLatency: stage?.latency ?? .zero, hasOutput: output != nil,
+                noticePort: options.notices?.port ?? 0),
             at: HostClock.now())
         (jobs, jobContinuation) = AsyncStream.makeStream(
             bufferingPolicy: .bufferingOldest(Self.jobsMax))
@@ -122,6 +125,11 @@ actor Member {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.runAlarm() }
             group.addTask { await self.runReports() }
+            if let notices = options.notices?.notices {
+                group.addTask {
+                    for await notice in notices { await self.receive(notice) }
+                }
+            }
             group.addTask {
                 for await _ in self.clock.changes { await self.takeQuality() }
             }
@@ -156,7 +164,10 @@ actor Member {
         outbox?.finish()
     }
 
+    private func receive(_ notice: CommitNotice) { receiveInput(.notified(notice)) }
+
     private func shutDown() {
+        options.notices?.close()
         alarm.finish()
         stage?.withdrawAll()
         clock.stop()

@@ -45,6 +45,7 @@ extension World {
         for effect in turn(&leader.machine, groupNow) {
             switch effect {
             case .send(let message, let link): send(.toRoom(message), on: links[link])
+            case .notify(let notice, _, let link): notify(notice, on: links[link])
             case .close(let link): close(links[link], fromLeader: true)
             case .ended: break
             }

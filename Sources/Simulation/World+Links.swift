@@ -44,6 +44,28 @@ extension World {
         transmit(bytes, on: link, toLeader: isToLeader)
     }
 
+    /// How long after the first a notice is sent once more.
+    private static let noticeRepeat = Nanoseconds.milliseconds(15)
+
+    /// A datagram and its repetition: each late, doubled or lost like any other.
+    func notify(_ notice: CommitNotice, on link: ControlLink) {
+        let place = link.room.room
+        guard !link.isClosedByLeader, hosts[place].isOn, hosts[Self.leaderPlace].isOn else {
+            return
+        }
+        for departure in [now, now + Self.noticeRepeat] {
+            for arrival in hosts[place].toRoom.arrivals(of: departure) {
+                queue.schedule(
+                    .notice(link.room, MessageCodec.encode(notice)), at: arrival)
+            }
+        }
+    }
+
+    func noticeArrived(_ room: SimulatedRoom, _ bytes: [UInt8]) {
+        guard let notice = try? MessageCodec.decodeNotice(bytes) else { return }
+        step(room) { $0.receive(.notified(notice), at: $1) }
+    }
+
     private func transmit(_ bytes: [UInt8], on link: ControlLink, toLeader: Bool) {
         guard let arrival = arrival(on: link, toLeader: toLeader) else { return }
         queue.schedule(.segment(link: link.id, toLeader: toLeader, bytes), at: arrival)

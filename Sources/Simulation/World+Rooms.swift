@@ -30,7 +30,7 @@ extension World {
         let machine = RoomMachine(
             RoomConfiguration(
                 room: id, instance: draw.next(), outputLatency: SimulatedOutput.latency,
-                hasOutput: true),
+                hasOutput: true, noticePort: 7_432),
             at: local(place))
         let room = SimulatedRoom(
             life: life, machine: machine,

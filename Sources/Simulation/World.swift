@@ -30,6 +30,7 @@ final class World {
         /// A connection is made, at the room's end.
         case linkUp(RoomLife, link: Int)
         case segment(link: Int, toLeader: Bool, [UInt8])
+        case notice(RoomLife, [UInt8])
         case linkDown(link: Int, atLeader: Bool)
         case request(RoomLife, [UInt8])
         case requestRead(RoomLife, [UInt8], arrival: LocalInstant)
@@ -113,6 +114,7 @@ final class World {
         case .segment(let link, let toLeader, let bytes):
             trace.add(UInt64(bytes.count))
             arrive(bytes, on: link, toLeader: toLeader)
+        case .notice(let life, let bytes): with(life) { noticeArrived($0, bytes) }
         case .linkDown(let link, let atLeader): linkDown(link, atLeader: atLeader)
         case .request(let life, let bytes): requestArrived(life, bytes)
         case .requestRead(let life, let bytes, let arrival): answer(life, bytes, arrival)

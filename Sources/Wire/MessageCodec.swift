@@ -52,6 +52,32 @@ public enum MessageCodec {
         return try checked(raw)
     }
 
+    /// Longest datagram of a notice; a few numbers and a hash are far below.
+    public static let longestNotice = 256
+
+    /// The bytes of a datagram.
+    public static func encode(_ notice: CommitNotice) -> [UInt8] {
+        do {
+            return try PBCommitNotice(notice).serializedBytes()
+        } catch {
+            preconditionFailure("a notice of our own cannot be written: \(error)")
+        }
+    }
+
+    /// Reads a datagram.
+    public static func decodeNotice(_ bytes: [UInt8]) throws(WireError) -> CommitNotice {
+        guard bytes.count <= longestNotice else {
+            throw WireError(.tooLong, "notice", "\(bytes.count) bytes")
+        }
+        let raw: PBCommitNotice
+        do {
+            raw = try PBCommitNotice(serializedBytes: bytes)
+        } catch {
+            throw WireError(.malformed, "notice", "\(bytes.count) bytes cannot be read")
+        }
+        return try raw.checked()
+    }
+
     static func checked(_ raw: PBEnvelope) throws(WireError) -> Envelope {
         guard raw.format == format else {
             throw WireError(.otherVersion, "format", "\(raw.format), this node speaks \(format)")

@@ -44,6 +44,7 @@ extension PBHello {
         instance = hello.instance
         outputLatency = hello.outputLatency.count
         hasOutput_p = hello.hasOutput
+        noticePort = UInt32(hello.noticePort)
     }
 
     func checked() throws(WireError) -> Hello {
@@ -51,7 +52,7 @@ extension PBHello {
             version: version,
             room: try valid("hello.room") { () throws(InvalidValue) in try RoomID(room) },
             instance: instance, outputLatency: try span(outputLatency, "hello.output latency"),
-            hasOutput: hasOutput_p)
+            hasOutput: hasOutput_p, noticePort: try port(noticePort, "hello.notice port"))
     }
 }
 
@@ -170,5 +171,24 @@ extension PBCommit {
             hash: try present(hasHash ? hash : nil, "commit.hash").checked,
             change: try present(hasChange ? change : nil, "commit.change")
                 .checked("commit.change"), following: following)
+    }
+}
+
+extension PBCommitNotice {
+    init(_ notice: CommitNotice) {
+        self.init()
+        format = MessageCodec.format
+        instance = notice.instance
+        term = notice.term
+        commit = PBCommit(notice.commit)
+    }
+
+    func checked() throws(WireError) -> CommitNotice {
+        guard format == MessageCodec.format else {
+            throw WireError(.otherVersion, "notice.format", "\(format)")
+        }
+        return CommitNotice(
+            instance: instance, term: term,
+            commit: try present(hasCommit ? commit : nil, "notice.commit").checked())
     }
 }

@@ -596,6 +596,9 @@ nonisolated struct PBHello: Sendable {
 
   var hasOutput_p: Bool = false
 
+  /// UDP; 0: none
+  var noticePort: UInt32 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -815,6 +818,35 @@ nonisolated struct PBCommit: Sendable {
 
   fileprivate var _hash: PBHash? = nil
   fileprivate var _change: PBRateChange? = nil
+}
+
+/// A datagram of its own, without a length in front.
+nonisolated struct PBCommitNotice: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// as in Envelope
+  var format: UInt32 = 0
+
+  var instance: UInt64 = 0
+
+  var term: UInt64 = 0
+
+  var commit: PBCommit {
+    get {_commit ?? PBCommit()}
+    set {_commit = newValue}
+  }
+  /// Returns true if `commit` has been explicitly set.
+  var hasCommit: Bool {self._commit != nil}
+  /// Clears the value of `commit`. Subsequent reads from it will return its default value.
+  mutating func clearCommit() {self._commit = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _commit: PBCommit? = nil
 }
 
 nonisolated struct PBWithdraw: Sendable {
@@ -2197,7 +2229,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension PBHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Hello"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}room\0\u{1}instance\0\u{3}output_latency\0\u{3}has_output\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}room\0\u{1}instance\0\u{3}output_latency\0\u{3}has_output\0\u{3}notice_port\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2210,6 +2242,7 @@ nonisolated extension PBHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
       case 3: try { try decoder.decodeSingularFixed64Field(value: &self.instance) }()
       case 4: try { try decoder.decodeSingularSInt64Field(value: &self.outputLatency) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.hasOutput_p) }()
+      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.noticePort) }()
       default: break
       }
     }
@@ -2231,6 +2264,9 @@ nonisolated extension PBHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
     if self.hasOutput_p != false {
       try visitor.visitSingularBoolField(value: self.hasOutput_p, fieldNumber: 5)
     }
+    if self.noticePort != 0 {
+      try visitor.visitSingularUInt32Field(value: self.noticePort, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2240,6 +2276,7 @@ nonisolated extension PBHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
     if lhs.instance != rhs.instance {return false}
     if lhs.outputLatency != rhs.outputLatency {return false}
     if lhs.hasOutput_p != rhs.hasOutput_p {return false}
+    if lhs.noticePort != rhs.noticePort {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2650,6 +2687,55 @@ nonisolated extension PBCommit: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     if lhs._hash != rhs._hash {return false}
     if lhs._change != rhs._change {return false}
     if lhs.following != rhs.following {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBCommitNotice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".CommitNotice"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}format\0\u{1}instance\0\u{1}term\0\u{1}commit\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.format) }()
+      case 2: try { try decoder.decodeSingularFixed64Field(value: &self.instance) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.term) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._commit) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.format != 0 {
+      try visitor.visitSingularUInt32Field(value: self.format, fieldNumber: 1)
+    }
+    if self.instance != 0 {
+      try visitor.visitSingularFixed64Field(value: self.instance, fieldNumber: 2)
+    }
+    if self.term != 0 {
+      try visitor.visitSingularUInt64Field(value: self.term, fieldNumber: 3)
+    }
+    try { if let v = self._commit {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBCommitNotice, rhs: PBCommitNotice) -> Bool {
+    if lhs.format != rhs.format {return false}
+    if lhs.instance != rhs.instance {return false}
+    if lhs.term != rhs.term {return false}
+    if lhs._commit != rhs._commit {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -62,13 +62,13 @@ struct Stage {
 
     mutating func hello(
         _ link: LinkID, _ name: String, latency: Nanoseconds = .milliseconds(20),
-        instance: UInt64? = nil, hasOutput: Bool = true
+        instance: UInt64? = nil, hasOutput: Bool = true, noticePort: UInt16 = 0
     ) {
         receive(
             .hello(
                 Hello(
                     room: room(name), instance: instance ?? UInt64(link), outputLatency: latency,
-                    hasOutput: hasOutput)),
+                    hasOutput: hasOutput, noticePort: noticePort)),
             from: link)
     }
 

@@ -37,7 +37,7 @@ final class World {
                 RoomMachine(
                     RoomConfiguration(
                         room: room("room \(number)"), instance: UInt64(number),
-                        outputLatency: reach, hasOutput: true),
+                        outputLatency: reach, hasOutput: true, noticePort: 9),
                     at: LocalInstant(nanoseconds: now)))
             links.append(nil)
         }
@@ -101,6 +101,16 @@ final class World {
                 guard self.links[number] == link else { return }
                 self.perform(
                     self.rooms[number].receive(.received(message), at: self.local), of: number)
+            }
+        }
+        // Lost, doubled, overtaking the stream or long overdue.
+        for case .notify(let notice, _, let link) in effects {
+            guard let number = links.firstIndex(of: link) else { continue }
+            for _ in 0..<Int.random(in: 0...3, using: &random) {
+                after(some(0...400)) {
+                    self.perform(
+                        self.rooms[number].receive(.notified(notice), at: self.local), of: number)
+                }
             }
         }
         for case .close(let link) in effects {

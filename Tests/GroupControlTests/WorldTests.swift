@@ -93,6 +93,7 @@ import Timing
                 .received(.state(state)), .received(.stop), .received(.alive),
                 .received(.progress(state.progress)),
                 .received(.latencyOffset(Nanoseconds(wild.itemFrame))),
+                .notified(CommitNotice(instance: id % 3, term: 7, commit: commit)),
                 .received(.goodbye), .fetched(queue[link % 2].hash, .done),
                 .fetched(queue[link % 2].hash, .failed(reason: "")),
                 .prepared(id, .ready(latency: .zero)), .prepared(id, .failed(reason: "")),

@@ -27,6 +27,34 @@ import Timing
         #expect(MessageCodec.encode(.state(state)).count <= FrameDecoder.roomLimit)
     }
 
+    @Test(arguments: 1...4 as ClosedRange<UInt64>)
+    func `notices come back as they were, and damaged ones are refused or read`(seed: UInt64) throws
+    {
+        var random = SampleRandom(seed: seed)
+        for _ in 0..<500 {
+            let notice = CommitNotice(
+                instance: random.next(), term: random.next(),
+                commit: Commit(
+                    id: random.next(), index: Int.random(in: 0...9, using: &random),
+                    hash: random.hash(), change: random.change(),
+                    following: Bool.random(using: &random)))
+            var bytes = MessageCodec.encode(notice)
+            #expect(bytes.count <= MessageCodec.longestNotice)
+            #expect(try MessageCodec.decodeNotice(bytes) == notice)
+            for _ in 0..<3 {
+                bytes[Int.random(in: bytes.indices, using: &random)] = UInt8.random(
+                    in: 0...255, using: &random)
+            }
+            _ = try? MessageCodec.decodeNotice(bytes)
+            _ = try? MessageCodec.decodeNotice(
+                Array(bytes.prefix(Int.random(in: 0...40, using: &random))))
+        }
+        #expect(throws: WireError.self) { try MessageCodec.decodeNotice([]) }
+        #expect(throws: WireError.self) {
+            try MessageCodec.decodeNotice([UInt8](repeating: 0, count: 300))
+        }
+    }
+
     /// A person with 256 rooms gets their status too.
     @Test func `the longest status with every history fits into a frame of a client`() {
         let long = String(repeating: "x", count: RoomReport.longestText)

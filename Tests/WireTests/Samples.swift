@@ -129,7 +129,8 @@ extension SampleRandom {
                 Hello(
                     version: UInt32.random(in: 0...9, using: &self), room: room(),
                     instance: next(), outputLatency: span(),
-                    hasOutput: Bool.random(using: &self)))
+                    hasOutput: Bool.random(using: &self),
+                    noticePort: UInt16.random(in: 0 ... .max, using: &self)))
         case 1: .ready(preparation: next(), latency: span())
         case 2: .notReady(preparation: next(), reason: text())
         case 3: .report(report())

@@ -1,0 +1,118 @@
+import GroupControl
+import Logging
+import NIOCore
+import NIOPosix
+import Wire
+
+// Commits by datagram: what a stream loses comes 200 ms late, when its instant is over.
+
+/// Takes notices, on any free UDP port.
+final class NoticeListener: Sendable {
+    /// What may wait for the room; the oldest give way. A start is two of them.
+    static let waitingMax = 64
+
+    let port: UInt16
+    let notices: AsyncStream<CommitNotice>
+    private let channel: any Channel
+
+    /// - Returns: `nil` where no datagrams can be taken; the room lives by its stream alone.
+    static func open(logger: Logger) async -> NoticeListener? {
+        do {
+            return try await NoticeListener()
+        } catch {
+            logger.info("commits come by stream alone", metadata: ["reason": "\(error)"])
+            return nil
+        }
+    }
+
+    private init() async throws {
+        let (notices, continuation) = AsyncStream.makeStream(
+            of: CommitNotice.self, bufferingPolicy: .bufferingNewest(Self.waitingMax))
+        self.notices = notices
+        channel = try await bindDatagrams(family: nil) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandler(NoticeReader(continuation))
+            }
+        }
+        port = UInt16(channel.localAddress?.port ?? 0)
+    }
+
+    func close() { channel.close(promise: nil) }
+}
+
+/// Sends notices from a leader to its rooms.
+final class NoticeSender: Sendable {
+    /// A second copy, for when the first is lost: soon enough to be in time, late enough not to
+    /// fall to the same burst of noise.
+    static let repetition = TimeAmount.milliseconds(15)
+
+    private let channel: any Channel
+
+    /// - Parameter listener: the control service; its family reaches the addresses of its rooms.
+    static func open(beside listener: any Channel, logger: Logger) async -> NoticeSender? {
+        do {
+            return NoticeSender(
+                try await bindDatagrams(family: listener.localAddress?.protocol) { channel in
+                    channel.eventLoop.makeSucceededVoidFuture()
+                })
+        } catch {
+            logger.info("commits go by stream alone", metadata: ["reason": "\(error)"])
+            return nil
+        }
+    }
+
+    private init(_ channel: any Channel) { self.channel = channel }
+
+    /// Sends a notice, and once more a moment later; what is lost is lost.
+    func send(_ notice: CommitNotice, to room: SocketAddress, port: UInt16) {
+        var address = room
+        address.port = Int(port)
+        let bytes = channel.allocator.buffer(bytes: MessageCodec.encode(notice))
+        let datagram = AddressedEnvelope(remoteAddress: address, data: bytes)
+        let channel = channel
+        channel.writeAndFlush(datagram, promise: nil)
+        channel.eventLoop.scheduleTask(in: Self.repetition) {
+            channel.writeAndFlush(datagram, promise: nil)
+        }
+    }
+
+    func close() { channel.close(promise: nil) }
+}
+
+/// Binds a free UDP port on all addresses: of `family`, or IPv6 and with it IPv4, or IPv4.
+private func bindDatagrams(
+    family: NIOBSDSocket.ProtocolFamily?,
+    initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
+) async throws -> any Channel {
+    let bootstrap = DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .channelInitializer(initializer)
+    if family != .inet {
+        do {
+            return try await bootstrap.bind(to: SocketAddress(ipAddress: "::", port: 0)).get()
+        } catch let error as IOError {
+            if family == .inet6 { throw error }
+        }
+    }
+    return try await bootstrap.bind(to: SocketAddress(ipAddress: "0.0.0.0", port: 0)).get()
+}
+
+/// Datagrams to notices; what is none is dropped, since anybody may send one.
+private final class NoticeReader: ChannelInboundHandler {
+    typealias InboundIn = AddressedEnvelope<ByteBuffer>
+
+    private let continuation: AsyncStream<CommitNotice>.Continuation
+
+    init(_ continuation: AsyncStream<CommitNotice>.Continuation) {
+        self.continuation = continuation
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = Array(unwrapInboundIn(data).data.readableBytesView)
+        if let notice = try? MessageCodec.decodeNotice(bytes) { continuation.yield(notice) }
+    }
+
+    /// An earlier datagram of ours came back; there is nothing to end.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+
+    func channelInactive(context: ChannelHandlerContext) { continuation.finish() }
+}
