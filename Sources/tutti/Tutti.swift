@@ -32,7 +32,9 @@ struct Tutti: AsyncParsableCommand {
                 ]),
             CommandGroup(
                 name: "Seeing it work",
-                subcommands: [Doctor.self, Demo.self, Simulate.self, Version.self]),
+                subcommands: [
+                    Doctor.self, Demo.self, Simulate.self, Bench.self, Version.self,
+                ]),
         ]
     )
 }

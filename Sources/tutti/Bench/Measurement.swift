@@ -1,0 +1,85 @@
+/// What came of running one benchmark.
+struct Measurement: Encodable {
+    var name: String
+    var operation: String
+    /// What the figures are per.
+    var unit: String
+    /// Nanoseconds of processor time per unit, of the best run and of the run in the middle.
+    var bestNanoseconds: Double
+    var medianNanoseconds: Double
+    /// Steps of the reference loop that take as long, the median over runs: each run is divided by a
+    /// reference run beside it.
+    var medianReferenceSteps: Double
+    var runs: Int
+    var operationsPerRun: Int
+    var rateUnit: String?
+    /// By the best run.
+    var bestRate: Double?
+    /// Made from the results of the first operation: the same on every machine for the same code.
+    var checksum: String
+}
+
+/// Runs benchmarks: short runs, as many as fit the time, each with the reference beside it.
+struct BenchRunner {
+    /// A run must be long against the clock's resolution and short against a time slice.
+    static let runNanoseconds: Int64 = 4_000_000
+    static let fewestRuns = 5
+    static let mostRuns = 2_000
+
+    /// Processor time for each benchmark; seconds.
+    var seconds: Double
+    private(set) var bestReferenceNanoseconds = Double.infinity
+    private let referenceSteps: Int
+
+    init(seconds: Double) {
+        self.seconds = seconds
+        // A quarter of a run on any machine that is a few years old.
+        referenceSteps = 400_000
+    }
+
+    mutating func measure(_ benchmark: Benchmark) throws -> Measurement {
+        let batch = try benchmark.prepare()
+        let checksum = batch(1)
+        var operations = 1
+        var waste: UInt64 = 0
+        // The first runs warm caches and find how many operations make a run.
+        while true {
+            let spent = Stopwatch.time { waste &+= batch(operations) }
+            if spent >= Self.runNanoseconds / 2 || operations >= 1 << 30 { break }
+            let wanted = Double(Self.runNanoseconds) / Double(max(spent, 1_000))
+            operations = max(operations + 1, Int(Double(operations) * min(wanted, 16)))
+        }
+        let end = Stopwatch.nanoseconds + Int64(seconds * 1e9)
+        var spans: [Double] = []
+        var ratios: [Double] = []
+        while spans.count < Self.fewestRuns
+            || (Stopwatch.nanoseconds < end && spans.count < Self.mostRuns)
+        {
+            let before = Stopwatch.time { waste &+= ReferenceLoop.run(steps: referenceSteps) }
+            let spent = Stopwatch.time { waste &+= batch(operations) }
+            let reference = Double(before) / Double(referenceSteps)
+            bestReferenceNanoseconds = min(bestReferenceNanoseconds, reference)
+            let span = Double(spent) / Double(operations) / benchmark.unitsPerOperation
+            spans.append(span)
+            ratios.append(span / reference)
+        }
+        precondition(waste != 1)  // used, or the compiler may leave the work out
+        let best = spans.min() ?? 0
+        let rate = benchmark.rate.map {
+            $0.perOperationPerSecond * 1e9 / (best * benchmark.unitsPerOperation)
+        }
+        return Measurement(
+            name: benchmark.name, operation: benchmark.operation, unit: benchmark.unit,
+            bestNanoseconds: best, medianNanoseconds: Self.median(spans),
+            medianReferenceSteps: Self.median(ratios), runs: spans.count,
+            operationsPerRun: operations, rateUnit: benchmark.rate?.unit, bestRate: rate,
+            checksum: String(checksum, radix: 16))
+    }
+
+    static func median(_ values: [Double]) -> Double {
+        let sorted = values.sorted()
+        let middle = sorted.count / 2
+        guard !sorted.isEmpty else { return 0 }
+        return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+    }
+}
