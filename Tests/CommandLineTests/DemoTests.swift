@@ -66,7 +66,8 @@ import Testing
         func object() throws -> [String: Any] {
             let report = DemoReport(
                 DemoResult(
-                    rooms: rooms, lockstep: lockstep, discovery: .direct, title: "t", folder: nil))
+                    rooms: rooms, lockstep: lockstep, discovery: .direct, title: "t", folder: nil,
+                    costs: [RoomCost(processorPercent: 1.254, residentMegabytes: 22), nil]))
             let text = jsonText(report, pretty: false)
             #expect(!text.contains("\n"))
             return try #require(
@@ -82,7 +83,10 @@ import Testing
         #expect(skew["max"] as? Double == 3.25)
         #expect(json["startSkewMicroseconds"] as? Double == 4)
         #expect(json["dropouts"] as? Int == 0)
-        #expect((json["rooms"] as? [Any])?.count == 2)
+        let reported = try #require(json["rooms"] as? [[String: Any]])
+        #expect(reported.count == 2)
+        #expect((reported[0]["cost"] as? [String: Any])?["processorPercent"] as? Double == 1.25)
+        #expect(reported[1]["cost"] == nil)
         #expect(json["inLockstep"] as? Bool == true)
     }
 
