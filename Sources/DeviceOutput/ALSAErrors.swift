@@ -67,9 +67,12 @@ enum ALSAFailure {
                 + "for example alsa:default"
         case (EACCES, _), (EPERM, _):
             "this user may not open it: add the user to the group “audio” and log in again"
-        case (ENOENT, true): "there is no PCM of that name. \(known())"
+        case (ENOENT, true):
+            "there is no PCM of that name, or no card behind it. \(known())"
         case (ENODEV, true), (ENXIO, true): "there is no such card. \(known())"
-        case (EINVAL, true): "the PCM's definition is not valid. \(known())"
+        case (EINVAL, true):
+            "the PCM's definition is not valid: dmix and dshare, for example, must lie on a hw: "
+                + "card. \(known())"
         case (ENODEV, false), (ENXIO, false), (EBADFD, false), (EIO, false):
             "the card was unplugged or its driver failed: plug it in again"
         default: nil

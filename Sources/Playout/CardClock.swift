@@ -74,17 +74,17 @@ public struct CardClock: Sendable, BitwiseCopyable {
     private static var shortestSteps: Double {
         @_noLocks @_noAllocation get { 6 }
     }
-    /// Of one innovation in their mean: a third of a second of readings, or three edges.
+    /// Of one innovation in their mean: a third of a second of readings, or two edges.
     private static var trendWeight: Double {
         @_noLocks @_noAllocation get { 1 / 32.0 }
     }
     private static var edgeTrendWeight: Double {
-        @_noLocks @_noAllocation get { 0.3 }
+        @_noLocks @_noAllocation get { 0.4 }
     }
-    /// Square of the mean's standard deviations beyond which it is a trend: 4; chance has that once in
-    /// 16 000.
+    /// Square of the mean's standard deviations beyond which it is a trend: 3. Chance has that once in
+    /// 370, and a rate that is freed for nothing is found again in a second.
     private static var trendLimit: Double {
-        @_noLocks @_noAllocation get { 16 }
+        @_noLocks @_noAllocation get { 9 }
     }
     /// By how much the rate may then have changed, at once.
     private static var freedRate: Double {

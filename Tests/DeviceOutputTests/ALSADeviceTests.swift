@@ -17,6 +17,12 @@ enum SilentCards {
             pcm.tape16 { type file slave.pcm hole file "\(folder.path)/tape16.raw" format "raw" }
             pcm.float_only { type lfloat slave { pcm hole format S16_LE } }
             pcm.broken { type tape_recorder }
+            pcm.resampled { type rate slave { pcm hole rate 44100 } converter "linear" }
+            pcm.converted { type plug slave.pcm hole }
+            pcm.mixed { type dmix ipc_key 583921 slave { pcm hole rate 48000 } }
+            pcm.shared { type dshare ipc_key 583922 slave { pcm hole rate 48000 } bindings { 0 0 } }
+            pcm.mixed_by_plug { type plug slave.pcm mixed }
+            pcm.no_card { type hw card 9 }
             """
         let path = folder.appendingPathComponent("asound.conf")
         try! text.write(to: path, atomically: true, encoding: .utf8)
@@ -81,6 +87,32 @@ enum SilentCards {
 
     @Test func `a definition that is not valid is an error and nothing else`() {
         #expect(throws: OutputError.self) { try SilentCards.open("broken") }
+    }
+
+    /// Mixing needs a card of the kernel under it; here there is none. One error, and it says so.
+    @Test(arguments: [
+        ("mixed", "hw: card"), ("shared", "hw: card"), ("mixed_by_plug", "hw: card"),
+        ("no_card", "no card"),
+    ])
+    func `what cannot be played without a card is one clear error`(name: String, advice: String) {
+        let error = #expect(throws: OutputError.self) { try SilentCards.open(name) }
+        #expect(error?.operation == "snd_pcm_open")
+        #expect(error?.device == "alsa:\(name)")
+        #expect(error?.reason.contains(advice) == true, "\(error?.reason ?? "")")
+    }
+
+    /// Plug-ins between us and the card: each takes what is written, at a card's pace.
+    @Test(arguments: ["resampled", "converted", "float_only", "tape"])
+    func `the library's own plug-ins play`(name: String) throws {
+        let device = try SilentCards.open(name, milliseconds: 20)
+        defer { device.close() }
+        let silence = [Float](repeating: 0, count: device.format.periodFrames * 2)
+        for _ in 0..<20 {
+            let event = try device.wait(WaitPlan())
+            #expect(event == .writable)
+            if let reading = device.reading() { #expect(reading.resolution == 1) }
+            #expect(try device.write(silence) == .writable)
+        }
     }
 
     @Test func `a card without the wanted sample format says how to convert`() {

@@ -1,3 +1,4 @@
+import CAllocations
 import Playout
 import RealTime
 import Testing
@@ -180,5 +181,31 @@ private let start = LocalInstant(nanoseconds: 3_000_000_000)
         #expect((card.skew * 1e6 - 50).magnitude < 3)
         for reading in readings(50, count: 600, noise: 5e-6).suffix(10) { card.observe(reading) }
         #expect((card.skew * 1e6 - 50).magnitude < 5)
+    }
+}
+
+@Suite(.enabled(if: countsAllocations() == 1, "this build does not count allocations"))
+struct CardAllocationTests {
+    /// A virtual card runs on the output thread. Ten minutes, past every turn of its crystal's memory.
+    @Test func `a virtual card allocates nothing after it was made`() {
+        let format = OutputFormat(
+            sampleRate: 8_000, channelCount: 1, periodFrames: 800, bufferFrames: 3_200)
+        var card = VirtualCard(
+            format: format,
+            crystal: Crystal(nominalRate: 8_000, partsPerMillion: 90, wander: 1))
+        let period = [Float](repeating: 0.1, count: 800)
+        let before = allocationsOfThisThread() + releasesOfThisThread()
+        var now = start
+        period.withUnsafeBufferPointer { period in
+            for _ in 0..<6_000 {
+                _ = card.advance(to: now)
+                while card.writableFrames >= 800 { card.write(period, now: now) }
+                _ = card.reading(at: now)
+                _ = card.instant(ofFrame: 10)
+                now += .milliseconds(95)
+            }
+        }
+        #expect(allocationsOfThisThread() + releasesOfThisThread() - before == 0)
+        #expect(card.framesEmitted > 4_000_000)
     }
 }

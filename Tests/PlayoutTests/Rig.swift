@@ -21,6 +21,8 @@ final class Rig {
     private(set) var heard: [Float] = []
     private var sources: [Source] = []
     private var random: UInt64
+    /// What a faulty driver adds to its position, frames.
+    var pointerFault = 0.0
     /// The thread does not wake before this instant: a stall.
     private var stalledUntil = LocalInstant(nanoseconds: 0)
 
@@ -111,6 +113,16 @@ final class Rig {
         return frame > 0 ? Int64(frame) : 0
     }
 
+    /// The card is closed, and another one opened in its place.
+    func reopen(partsPerMillion: Double) {
+        card = VirtualCard(
+            format: engine.format,
+            crystal: Crystal(
+                nominalRate: engine.format.sampleRate, partsPerMillion: partsPerMillion))
+        engine.replaced()
+        rendered = 0
+    }
+
     func stall(_ span: Nanoseconds) { stalledUntil = now + span }
 
     /// Runs the output thread for a while; `each` is called after every period.
@@ -125,7 +137,7 @@ final class Rig {
                     rendered = 0
                 }
                 while card.writableFrames >= engine.format.periodFrames {
-                    if let reading = card.reading(at: now) { engine.observe(reading) }
+                    look()
                     feed()
                     period.withUnsafeMutableBufferPointer { buffer in
                         engine.render(into: buffer.baseAddress!, now: now)
@@ -145,9 +157,15 @@ final class Rig {
     private func glance(until wake: LocalInstant) {
         while now >= stalledUntil, let glance = engine.planWait(after: now).glance, glance < wake {
             now = glance
-            if let reading = card.reading(at: now) { engine.observe(reading) }
+            look()
         }
         now = wake
+    }
+
+    private func look() {
+        guard var reading = card.reading(at: now) else { return }
+        reading.framesHeard += pointerFault
+        engine.observe(reading)
     }
 
     /// The group instant at which the frame behind the last rendered one really leaves the card.

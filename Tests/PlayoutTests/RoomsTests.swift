@@ -96,7 +96,7 @@ import Timing
         let rig = Rig(
             partsPerMillion: -120, wander: 0.3, pointerGranularity: 8, fidelity: .positionsOnly)
         let voice = rig.voice()
-        rig.run(.seconds(1))
+        rig.run(.seconds(2))
         voice.start(Line(itemFrame: 0, instant: rig.groupNow + .milliseconds(60)), clock: rig.clock)
         rig.run(.milliseconds(200))
         var last = voice.report.ratioPartsPerMillion

@@ -1,10 +1,10 @@
 import ArgumentParser
 import Simulation
 
-/// `tutti simulate`: a whole group, or only its clocks, in one process and in no time.
+/// `tutti simulate`: a whole group, or only its clocks or cards, in one process and in no time.
 struct Simulate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Run a scenario, or compare clocks, in the deterministic simulation.",
+        abstract: "Run a scenario, or compare clocks or cards, in the deterministic simulation.",
         discussion: """
             The same decisions that run in a room, in a world of drifting clocks, a lossy network \
             and virtual cards. The same scenario and seed give the same trace, whatever the \
@@ -16,8 +16,9 @@ struct Simulate: AsyncParsableCommand {
             Examples:
               tutti simulate \(SimulationRun.scenarios.first?.name ?? "SCENARIO") --seed 7
               tutti simulate clocks --seeds 3 --paths wired,wifi
+              tutti simulate cards --seeds 2 --seconds 60
             """,
-        subcommands: [SimulateScenario.self, SimulateClocks.self],
+        subcommands: [SimulateScenario.self, SimulateClocks.self, SimulateCards.self],
         defaultSubcommand: SimulateScenario.self)
 }
 

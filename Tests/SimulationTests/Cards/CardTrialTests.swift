@@ -96,3 +96,17 @@ import Testing
         #expect(result.p99 < Self.limits[index].p99, "\(model.name): \(result.p99)")
     }
 }
+
+@Suite struct CardComparisonTests {
+    @Test
+    func `the table has a row for each kind of card, and the worst is not better than the mean`() {
+        let comparison = CardComparison(seconds: 16, seeds: 2)
+        #expect(comparison.rows.map(\.name) == CardModel.standard.map(\.name))
+        #expect(comparison.rows.map(\.cardClass) == ["fine", "fine", "batch", "coarse"])
+        for row in comparison.rows {
+            #expect(row.worstP99 >= row.p99 && row.p99 >= row.median)
+            #expect(row.secondsToTwenty != nil)
+        }
+        #expect(comparison.description.split(separator: "\n").count == 5)
+    }
+}
