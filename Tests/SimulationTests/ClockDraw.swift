@@ -42,6 +42,11 @@ enum ClockDraw {
     }
 }
 
+extension ClockParts {
+    /// What to look for when a seed fails.
+    var name: String { "seed \(seed), \(network.name), \(stamps) stamps" }
+}
+
 /// Watches a published line and says what is wrong with it.
 struct LineWatch {
     /// Two crystals at the ends of what exists, and the lean.
@@ -50,16 +55,22 @@ struct LineWatch {
     private var last: SharedClock?
     private var wasLocked = false
     private(set) var complaints: [String] = []
+    private(set) var readings = 0
+    /// Readings at which the bound did not contain the truth.
+    private(set) var misses: [String] = []
+    /// Places where a line that was said to be locked was set instead of leaned.
+    private(set) var steps: [String] = []
 
     /// - Parameters:
     ///   - clock: as it is at `local`.
     ///   - truth: of the leader's clock at `local`.
     mutating func look(_ clock: SharedClock, at local: LocalInstant, truth: GroupInstant) {
         let error = clock.map(local) - truth
+        readings += 1
         if error.magnitude > clock.uncertainty {
-            complaints.append(
+            misses.append(
                 "error \(error.microseconds) µs outside ±\(clock.uncertainty.microseconds) µs,"
-                    + " \(clock.quality)")
+                    + " \(clock.quality), at \(Exchange.seconds(of: local)) s")
         }
         if clock.map.skew.magnitude > Self.rateLimit {
             complaints.append("rate \(clock.map.skew * 1e6) ppm")
@@ -68,7 +79,7 @@ struct LineWatch {
             let handOver = clock.map.fromAnchor
             // To the nanosecond of the representation.
             if (clock.map(handOver) - last.map(handOver)).magnitude > Nanoseconds(1) {
-                complaints.append("a step of \(clock.map(handOver) - last.map(handOver))")
+                steps.append("a step of \(clock.map(handOver) - last.map(handOver))")
             }
             let before = last.map(last.estimatedAt)
             if local > last.estimatedAt, clock.map(local) <= before {

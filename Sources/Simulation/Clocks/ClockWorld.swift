@@ -6,7 +6,7 @@ import Timing
 struct ClockWorld {
     private enum Event {
         case timer
-        case request(TimeRequest, arrival: LocalInstant, isCopy: Bool)
+        case request(TimeRequest, arrival: LocalInstant)
         case reply(TimeReply, arrival: LocalInstant)
         case requestStamp(UInt32, LocalInstant)
         case replyStamp(UInt32, LocalInstant)
@@ -52,12 +52,20 @@ struct ClockWorld {
     /// Runs until `end`; seconds of true time.
     mutating func run(until end: Double) {
         let limit = TrueInstant(nanoseconds: Int64(end * 1e9))
-        while let next = queue.next(until: limit) {
-            now = max(now, next.instant)
-            handle(next.event)
-            arm()
-        }
+        while step(until: limit) {}
         now = max(now, limit)
+    }
+
+    /// Lets the next thing happen.
+    ///
+    /// - Returns: false when nothing happens until `limit`.
+    @discardableResult
+    mutating func step(until limit: TrueInstant = TrueInstant(nanoseconds: .max)) -> Bool {
+        guard let next = queue.next(until: limit) else { return false }
+        now = max(now, next.instant)
+        handle(next.event)
+        arm()
+        return true
     }
 
     /// Published line minus the leader's clock at this moment; seconds. `nil` before the first.
@@ -92,8 +100,7 @@ struct ClockWorld {
             guard local >= follower.nextDeadline else { return }
             alarm = nil
             perform(follower.advance(to: local))
-        case .request(let request, let arrival, let isCopy):
-            answer(request, arrival, isCopy: isCopy)
+        case .request(let request, let arrival): answer(request, arrival)
         case .reply(let reply, let arrival):
             perform(
                 follower.receive(
@@ -124,30 +131,33 @@ struct ClockWorld {
         }
         for arrival in toLeader.arrivals(of: departure) {
             let stamped = arrival + receiveLateness()
-            queue.schedule(
-                .request(request, arrival: leader(stamped), isCopy: false), at: stamped)
+            let read = held(request, stamped, stamping.exponential(mean: 15e-6))
+            queue.schedule(.request(request, arrival: leader(stamped)), at: read)
             if copies > 0, copying.chance(copies) {
-                // Within the server's memory of sequence numbers.
-                let again = stamped + Nanoseconds(seconds: copying.uniform(0, 0.1))
+                // After the first was read, and within the server's memory of 64 requests, which
+                // may be 1 ms apart.
+                let again = stamped + Nanoseconds(seconds: copying.uniform(0.5e-3, 0.02))
                 queue.schedule(
-                    .request(request, arrival: leader(again), isCopy: true), at: again)
+                    .request(request, arrival: leader(again)), at: held(request, again, 0))
             }
         }
     }
 
-    private mutating func answer(
-        _ request: TimeRequest, _ arrival: LocalInstant, isCopy: Bool
-    ) {
-        let wait = isCopy ? 0 : stamping.exponential(mean: 15e-6)
-        let read = now + Nanoseconds(seconds: wait)
+    /// When a request is read for its answer: the leader lets the path fall silent before.
+    private func held(
+        _ request: TimeRequest, _ stamped: TrueInstant, _ wait: Double
+    ) -> TrueInstant {
+        stamped + ReplyHold<TimeRequest>.wait(of: request.sequence) + Nanoseconds(seconds: wait)
+    }
+
+    private mutating func answer(_ request: TimeRequest, _ arrival: LocalInstant) {
         let number = packets
         let reply = server.reply(
             to: request, from: 1, arrival: arrival, isKernelStamp: stamps != .program,
-            departure: leader(read), packet: number,
-            clock: .own(at: leader(read), epoch: epoch))
+            departure: leader(now), packet: number, clock: .own(at: leader(now), epoch: epoch))
         guard let reply else { return }
         packets += 1
-        let departure = read + sendDuration()
+        let departure = now + sendDuration()
         if deliversTransmitStamp() {
             queue.schedule(
                 .replyStamp(number, leader(departure)), at: departure + .microseconds(3))

@@ -14,10 +14,15 @@ struct Exchange: Sendable {
 
     init(_ sample: ExchangeSample) {
         self.sample = sample
-        sent = Double(sample.t1.nanoseconds - ClockPair.localEpoch) * 1e-9
-        arrived = Double(sample.t4.nanoseconds - ClockPair.localEpoch) * 1e-9
+        sent = Self.seconds(of: sample.t1)
+        arrived = Self.seconds(of: sample.t4)
         forward = Self.offset(sample.t2, sample.t1)
         backward = -Self.offset(sample.t3, sample.t4)
+    }
+
+    /// Seconds of the room's clock from its epoch.
+    static func seconds(of local: LocalInstant) -> Double {
+        Double(local.nanoseconds - ClockPair.localEpoch) * 1e-9
     }
 
     /// Leader minus room without the difference of the epochs; seconds.
