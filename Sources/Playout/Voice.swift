@@ -26,7 +26,8 @@ public final class Voice: Sendable {
     ///
     /// With the instant ahead: silence up to the exact fraction of a device frame. With the instant
     /// past: joins where the line is now, with a 5 ms fade. A running voice changes to a line ahead
-    /// at its instant; up to 5 ms of difference are slewed, more is a dip of 10 ms.
+    /// at its instant; up to 5 ms of difference are slewed, up to a second is a cross-fade of 15 ms,
+    /// more (or a place that the ring does not hold) a dip of 10 ms.
     ///
     /// - Parameters:
     ///   - clock: where the line's instant is read; `nil`: the card's own clock, with the ratio
