@@ -168,8 +168,8 @@ import Timing
     // MARK: - Card
 
     @Test(arguments: [
-        (1.0, Finding.Level.ok, "fine"), (3, .ok, "fine"), (48, .note, "batch"),
-        (330, .note, "batch"), (340, .warning, "coarse"), (480, .warning, "coarse"),
+        (1.0, Finding.Level.ok, "fine"), (15.9, .ok, "fine"), (16, .note, "coarse"),
+        (359, .note, "coarse"), (360, .warning, "batch"), (480, .warning, "batch"),
     ])
     func `the class of a card is the size of its pointer's steps`(
         frames: Double, level: Finding.Level, word: String

@@ -1,5 +1,6 @@
 import DeviceOutput
 import LinuxHost
+import Playout
 import Timing
 
 extension Judgement {
@@ -114,8 +115,12 @@ extension Judgement {
 
     // MARK: - Card
 
-    /// A card whose pointer jumps by less than this is read like one that counts frame by frame.
-    static let fineFrames = 3.0
+    /// Readings of a card without steps scatter by this much.
+    static let singleFrames = 3.0
+    /// From these on the card model of Playout treats a pointer's steps as coarse, and as batch when
+    /// they are such a share of a period.
+    static let fineFrames = 16.0
+    static let periodShare = 0.75
     /// No crystal for audio is off by this much; something else paces the PCM.
     static let crystalMax = 1_000.0
 
@@ -201,20 +206,21 @@ extension Judgement {
         let frames = card.granularityFrames
         let rate = Double(max(1, card.sampleRate))
         let size = "\(max(1, frames).text(0)) frames (\((frames / rate * 1e6).text(0)) µs)"
-        if frames <= fineFrames {
-            return .ok(area, "the card counts frame by frame: class fine")
+        if frames <= singleFrames {
+            return .ok(area, "the card counts frame by frame: class \(CardClass.fine)")
         }
-        let isPeriod = frames > 0.7 * Double(card.periodFrames)
-        let word = isPeriod ? "coarse" : "batch"
-        let found = "the count of played frames moves in steps of about \(size): class \(word)"
-        guard isPeriod else {
+        let found = "the count of played frames moves in steps of about \(size): class "
+        if frames < fineFrames { return .ok(area, found + "\(CardClass.fine)") }
+        guard frames >= periodShare * Double(card.periodFrames) else {
             return .note(
-                area, found + (card.isBatch ? ", as the driver says itself" : ""),
+                area,
+                found + "\(CardClass.coarse)"
+                    + (card.isBatch ? ", as the driver says itself" : ""),
                 advice: isPlugin(card)
                     ? "the card itself may count finer: --output alsa:hw:CARD,DEVICE" : nil)
         }
         return .warning(
-            area, "\(found), and is known only once a period",
+            area, found + "\(CardClass.batch), known only once a period",
             advice: isPlugin(card)
                 ? "choose the card itself instead of a mixing plug-in: "
                     + "--output alsa:hw:CARD,DEVICE"
