@@ -49,6 +49,18 @@ public struct CardClock: Sendable, BitwiseCopyable {
     private static var leastSlopeVariance: Double {
         @_noLocks @_noAllocation get { 4e-12 }
     }
+    /// Between the freshest looks of the first window, at least, seconds: unless the steps are smaller.
+    private static var firstEdgeSpacing: Double {
+        @_noLocks @_noAllocation get { 10e-6 }
+    }
+    /// Edges in a row far off on the same side: then it is the line that is wrong.
+    private static var farEdgesMax: Int {
+        @_noLocks @_noAllocation get { 3 }
+    }
+    /// By how much its rate may then be wrong.
+    private static var wrongRate: Double {
+        @_noLocks @_noAllocation get { 50e-6 }
+    }
     /// No edge is known better than to 1 µs: stamps are not.
     private static var leastEdgeNoise: Double {
         @_noLocks @_noAllocation get { 1e-12 }
@@ -256,7 +268,11 @@ public struct CardClock: Sendable, BitwiseCopyable {
         let isFaulty = edge.best.0 > reach
         let spacing = isFaulty ? 0 : edge.spacing
         let innovation = isFaulty ? edge.best.3 : edge.best.0 + spacing
-        if edges == 0 { noise = max(Self.leastEdgeNoise, 1.4 * spacing * spacing) }
+        if edges == 0 {
+            // Four looks may lie close together by chance; what the number of looks promises may not.
+            let promised = min(Self.firstEdgeSpacing, step / (sampleRate * Double(edge.looks)))
+            noise = 1.4 * max(spacing * spacing, promised * promised)
+        }
         edges += 1
         update(innovation, at: max(edge.bestTime, time))
         // The rate's uncertainty must not decide which look is the freshest.
@@ -275,13 +291,21 @@ public struct CardClock: Sendable, BitwiseCopyable {
         p01 += dt * p11 + q * dt * dt / 2
         p11 += q * dt
         time = now
-        let variance = p00 + noise
+        var variance = p00 + noise
         let squared = innovation * innovation
         var weighted = innovation
         if squared > 9 * variance {
             weighted = (innovation < 0 ? -3 : 3) * squareRoot(of: variance)
             outliers = innovation < 0 ? min(outliers, 0) - 1 : max(outliers, 0) + 1
-            if outliers.magnitude >= Self.outliersBeforeJump {
+            if usesEdge, outliers.magnitude >= Self.farEdgesMax {
+                p00 += squared
+                p01 = 0
+                p11 += Self.wrongRate * Self.wrongRate
+                noise = max(noise, Self.firstEdgeSpacing * Self.firstEdgeSpacing)
+                variance = p00 + noise
+                weighted = innovation
+                outliers = 0
+            } else if outliers.magnitude >= Self.outliersBeforeJump {
                 anchor(z: z + innovation, at: now)
                 return
             }
@@ -383,6 +407,15 @@ public struct CardClock: Sendable, BitwiseCopyable {
     @_noLocks @_noAllocation
     public func instant(ofFrame n: Double) -> LocalInstant {
         epoch + Nanoseconds(seconds: time + (n / sampleRate - z - time) / (1 + r))
+    }
+
+    /// The first step of the pointer at which it says `n` or more.
+    @_noLocks @_noAllocation
+    func stepEdge(from n: Double) -> Double {
+        guard step >= 1, n > 0, n < 1e15 else { return n }
+        let steps = Int64(n / step)
+        let edge = Double(steps) * step
+        return edge < n - 0.001 ? edge + step : edge
     }
 
     /// Frames that have left the card at `instant`: the inverse of ``instant(ofFrame:)``.

@@ -184,7 +184,18 @@ private let start = LocalInstant(nanoseconds: 3_000_000_000)
     }
 }
 
-@Suite(.enabled(if: countsAllocations() == 1, "this build does not count allocations"))
+/// A debug build allocates for closures and tuples in generic code that an optimised one does not.
+private var isOptimised: Bool {
+    #if DEBUG
+    false
+    #else
+    true
+    #endif
+}
+
+@Suite(
+    .enabled(
+        if: countsAllocations() == 1 && isOptimised, "this build does not count allocations"))
 struct CardAllocationTests {
     /// A virtual card runs on the output thread. Ten minutes, past every turn of its crystal's memory.
     @Test func `a virtual card allocates nothing after it was made`() {

@@ -88,32 +88,27 @@ public struct CardTrial {
         var now = 0.0
         for _ in 0..<Self.bufferPeriods { render(at: now) }
         card.start(at: 1e-3)
-        var room: Double?
         while now < seconds {
             let plan = engine.planWait(after: Self.instant(now))
-            if room == nil { room = roomAt(plan.due) }
-            let glance = plan.glance.map { card.wake(at: Self.seconds($0)) }
-            if let glance, glance < room! {
-                now = max(now, glance)
-                result.glances += 1
-                look(at: now)
-                continue
+            let needed = written - (Self.bufferPeriods - 1) * card.model.periodFrames
+            let room = card.roomAt(needed)
+            if let glance = plan.glance {
+                let awake = card.wake(at: Self.seconds(glance))
+                if awake < room {
+                    now = max(now, awake)
+                    result.glances += 1
+                    look(at: now)
+                    continue
+                }
             }
-            now = max(now + 1e-6, room!)
-            room = nil
+            // The thread sleeps until it is due, and is woken by the card when that was too early.
+            let due = plan.due.map { card.wake(at: Self.seconds($0)) } ?? 0
+            now = max(now + 1e-6, due > room ? due : card.wake(at: room))
             look(at: now)
             feed(silence)
             render(at: now)
             measure()
         }
-    }
-
-    /// When the thread runs that waits for room: it sleeps until `due`, and is woken by the card when
-    /// that was too early.
-    private mutating func roomAt(_ due: LocalInstant?) -> Double {
-        let needed = written - (Self.bufferPeriods - 1) * card.model.periodFrames
-        let awake = due.map { card.wake(at: Self.seconds($0)) } ?? 0
-        return awake > card.roomAt(needed) ? awake : card.wake(at: card.roomAt(needed))
     }
 
     private mutating func look(at now: Double) {

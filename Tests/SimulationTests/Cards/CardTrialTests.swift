@@ -12,14 +12,14 @@ import Testing
         return model
     }
 
-    /// Limits in µs, and what the engine must take the card for. Half a frame is 10.4 µs.
+    /// Limits in µs, half a frame and a frame, and what the engine must take the card for.
     private static let limits: [(name: String, p99: Double, cardClass: CardClass)] = [
         ("fine", 10.4, .fine), ("hda", 10.4, .fine), ("batch", 20.8, .batch),
-        ("usb", 10.4, .coarse),
+        ("usb", 20.8, .coarse),
     ]
 
     @Test(arguments: limits.indices, 1...4 as ClosedRange<UInt64>)
-    func `every kind of card keeps its line to half a frame through a change of its rate`(
+    func `every kind of card keeps its line to a frame through a change of its rate`(
         index: Int, seed: UInt64
     ) {
         let (name, p99, cardClass) = Self.limits[index]
@@ -29,7 +29,7 @@ import Testing
         model.stepSeconds = 30
         let result = CardTrial.run(model, seconds: 60, seed: seed)
         #expect(result.cardClass == cardClass)
-        #expect(result.errors.count > 5_800)
+        #expect(result.errors.count > 5_700)
         #expect(result.p99 < p99, "\(name): \(result.p99)")
         #expect(result.median < p99 / 2, "\(name): \(result.median)")
         #expect((result.secondsToTwenty ?? .infinity) < 3, "\(name)")
@@ -77,6 +77,15 @@ import Testing
             // Up to 10 a period in the first seconds, until the card is known.
             #expect(perPeriod < (name == "fine" || name == "hda" ? 1.5 : 5.5), "\(perPeriod)")
         }
+    }
+
+    /// Seeds at which the first edges lay so close together by chance that a wrong rate was believed.
+    @Test(arguments: [("usb", 32), ("batch", 4)] as [(String, UInt64)])
+    func `a lucky beginning does not nail down a wrong rate`(name: String, seed: UInt64) {
+        var model = Self.model(name, seed)
+        model.partsPerMillion = 120
+        let result = CardTrial.run(model, seconds: 30, seed: seed)
+        #expect(result.worst < 20.8, "\(result.worst)")
     }
 
     @Test func `the same seed is the same trial and another is not`() {
