@@ -1,0 +1,65 @@
+import GroupControl
+import Logging
+import NIOCore
+import NIOPosix
+import Testing
+import Timing
+import Wire
+
+@testable import Room
+
+extension IntegrationTests {
+    /// Datagrams between a leader and a room on loopback, which loses none.
+    @Suite struct Notices {
+        static let notice = CommitNotice(
+            instance: 77, term: 7,
+            commit: Commit(
+                id: 3, index: 1, hash: ContentHash(words: (1, 2, 3, 4)),
+                change: RateChange(
+                    itemFrame: 5, instant: GroupInstant(nanoseconds: 6), rate: 1),
+                following: false))
+
+        /// A leader's control service, of which only the family counts.
+        func control(_ host: String) async throws -> any Channel {
+            try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .bind(to: SocketAddress(ipAddress: host, port: 0)).get()
+        }
+
+        @Test(.timeLimit(.minutes(1)), arguments: ["::", "0.0.0.0"])
+        func `a notice arrives twice, and bytes that are none do not end the listener`(
+            wildcard: String
+        ) async throws {
+            let logger = Logger(label: "notices", factory: { _ in SwiftLogNoOpLogHandler() })
+            let service: any Channel
+            do {
+                service = try await control(wildcard)
+            } catch is IOError where wildcard == "::" {
+                return  // a machine without IPv6: its leader listens on IPv4
+            }
+            let listener = try #require(await NoticeListener.open(logger: logger))
+            let sender = try #require(await NoticeSender.open(beside: service, logger: logger))
+            // As a TCP connection to this service would show the room's address.
+            let room = try SocketAddress(
+                ipAddress: wildcard == "::" ? "::ffff:127.0.0.1" : "127.0.0.1", port: 1)
+            let stranger = try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .bind(to: SocketAddress(ipAddress: "127.0.0.1", port: 0)).get()
+            let nonsense = stranger.allocator.buffer(bytes: [UInt8](repeating: 0xFF, count: 99))
+            try await stranger.writeAndFlush(
+                AddressedEnvelope(
+                    remoteAddress: SocketAddress(
+                        ipAddress: "127.0.0.1", port: Int(listener.port)), data: nonsense))
+
+            sender.send(Self.notice, to: room, port: listener.port)
+            var arrived: [CommitNotice] = []
+            for await notice in listener.notices {
+                arrived.append(notice)
+                if arrived.count == 2 { break }
+            }
+            #expect(arrived == [Self.notice, Self.notice])
+            listener.close()
+            sender.close()
+            try await stranger.close()
+            try await service.close()
+        }
+    }
+}
