@@ -49,6 +49,10 @@ public struct CardClock: Sendable, BitwiseCopyable {
     private static var leastSlopeVariance: Double {
         @_noLocks @_noAllocation get { 4e-12 }
     }
+    /// Until the phase is known so well, windows are short; seconds.
+    private static var foundPhase: Double {
+        @_noLocks @_noAllocation get { 10e-6 }
+    }
     /// Between the freshest looks of the first window, at least, seconds: unless the steps are smaller.
     private static var firstEdgeSpacing: Double {
         @_noLocks @_noAllocation get { 10e-6 }
@@ -275,10 +279,12 @@ public struct CardClock: Sendable, BitwiseCopyable {
         }
         edges += 1
         update(innovation, at: max(edge.bestTime, time))
-        // The rate's uncertainty must not decide which look is the freshest.
+        // The rate's uncertainty must not decide which look is the freshest; and as long as the phase is
+        // not found, after a restart too, there is no time to lose.
         let length = 4e-6 / squareRoot(of: p11)
         edge = EdgeWindow()
-        edge.end = now + max(shortestWindow, min(Self.longestWindow, length))
+        let isFound = p00 < Self.foundPhase * Self.foundPhase
+        edge.end = now + max(shortestWindow, isFound ? min(Self.longestWindow, length) : 0)
     }
 
     /// One step of the filter: `innovation` is the measured less the predicted z at `now`.
@@ -375,7 +381,7 @@ public struct CardClock: Sendable, BitwiseCopyable {
             guard step > 0, sinceRestart >= 4, time >= 0.1 else { return false }
             if time >= Self.patience, p00 < 50e-6 * 50e-6 { return true }
             return usesEdge
-                ? edges >= 5 && p00 < 12e-6 * 12e-6 && p11 < 8e-6 * 8e-6
+                ? edges >= 3 && p00 < 12e-6 * 12e-6 && p11 < 8e-6 * 8e-6
                 : p00 < 25e-6 * 25e-6 && p11 < 20e-6 * 20e-6
         }
     }
