@@ -133,7 +133,7 @@ import func Glibc.pow
     }
 
     @Test(arguments: ClockDraw.blocks(200, of: 50))
-    func `the order in which exchanges arrive does not matter`(seeds: Range<UInt64>) {
+    func `the order does not matter in which exchanges arrive that agree`(seeds: Range<UInt64>) {
         for seed in seeds {
             var parts = ClockDraw.parts(seed: seed)
             parts.crystal = OscillatorShape(constant: parts.crystal.constant)
@@ -152,7 +152,10 @@ import func Glibc.pow
                 // others before the next one.
                 for (index, exchange) in exchanges.enumerated() {
                     let now = index < 2 ? end : end + .seconds(2)
-                    _ = estimator.receive(exchange.sample, at: now)
+                    // Which of several contradictions comes first may decide; that is not meant.
+                    guard estimator.receive(exchange.sample, at: now) == .accepted else {
+                        return nil
+                    }
                 }
                 estimator.advance(to: end + .seconds(3))
                 return estimator.sharedClock(at: end + .seconds(3))
