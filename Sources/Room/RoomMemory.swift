@@ -34,11 +34,13 @@ struct RoomMemory: Equatable, Sendable {
     static let agingPerDay = 2e-6
     /// A kernel may calibrate its clock at each boot, some to a few ppm, some to 20.
     static let bootDeviation = 20e-6
-    /// No memory is believed more than this. A room warms up after switching on; and a memory may
-    /// be of another crystal altogether (a disk moved to another machine): 100 ppm off and believed
-    /// to 2 ppm, the first second after a join is 17 µs off instead of 11 (p99, model of a wire).
-    /// Right, it makes the first ten seconds 7 µs instead of 11.
+    /// No memory is believed more than this: a room warms up after switching on. Right, it makes the
+    /// first second after a join 1.9 µs instead of 3.4 (p99, model of a wire); 100 ppm off, 25.
     static let leastDeviation = 2e-6
+    /// Nor one that no second session has confirmed, since it may be of another crystal altogether,
+    /// as when a disk is moved to another machine. Believed to 20 ppm, even 100 ppm off does no
+    /// harm (3.0 µs).
+    static let unconfirmedDeviation = 10e-6
     /// A session that knows its leader's rate better than this has something to remember.
     static let settledDeviation = 1e-6
 
@@ -86,8 +88,8 @@ struct RoomMemory: Equatable, Sendable {
 
     /// Keeps what a session has learnt.
     ///
-    /// A memory that proved wrong is trusted less the next time: its deviation is at least the
-    /// surprise, and at least half of what it was before. So a room whose leaders' crystals cannot
+    /// Each session that confirms a memory halves its deviation; one that proves it wrong makes it
+    /// at least the surprise. So a room whose leaders' crystals cannot
     /// be told apart learns to expect nothing of them.
     ///
     /// - Parameter before: the entry as it was when the session began; `nil` when there was none.
@@ -99,6 +101,8 @@ struct RoomMemory: Equatable, Sendable {
         if let before {
             new.deviation = max(
                 new.deviation, (new.skew - before.skew).magnitude, before.deviation / 2)
+        } else {
+            new.deviation = max(new.deviation, Self.unconfirmedDeviation)
         }
         skews.removeAll { $0.crystal.node == new.crystal.node && $0.leader == new.leader }
         skews.append(new)

@@ -20,6 +20,16 @@ import Timing
             deviation: deviation * 1e-6, at: at)
     }
 
+    /// Believed as much as a memory ever is: 10, 5, 2.5, 2 ppm.
+    static func confirmed(_ partsPerMillion: Double) -> RoomMemory {
+        var memory = RoomMemory()
+        for _ in 0..<4 {
+            memory.remember(
+                skew(partsPerMillion), before: memory.entry(of: crystal, leader: "kitchen"))
+        }
+        return memory
+    }
+
     @Test func `everything comes back as it was written`() throws {
         var memory = RoomMemory()
         memory.setOffset(.microseconds(-1_500), of: "alsa:hw:1,0")
@@ -96,8 +106,7 @@ import Timing
     // MARK: How much it is worth
 
     @Test func `a memory ages by 2 ppm a day, and more than a year is worth nothing new`() {
-        var memory = RoomMemory()
-        memory.remember(Self.skew(35), before: nil)
+        let memory = Self.confirmed(35)
         func deviation(after seconds: Int64) -> Double {
             memory.storedSkew(
                 of: Self.crystal, leader: "kitchen", ownBoot: 7, at: 1_000 + seconds
@@ -112,8 +121,7 @@ import Timing
     }
 
     @Test func `another boot of either machine is trusted to 20 ppm, another leader not at all`() {
-        var memory = RoomMemory()
-        memory.remember(Self.skew(35), before: nil)
+        let memory = Self.confirmed(35)
         func stored(
             _ crystal: CrystalID, _ leader: String = "kitchen", ownBoot: UInt64 = 7
         ) -> StoredSkew {
@@ -127,17 +135,21 @@ import Timing
         #expect(stored(.unknown) == .unknown)
     }
 
-    @Test func `a memory that was wrong is believed less, and slowly believed again`() {
+    @Test func `a memory is believed once it is confirmed, and less when it was wrong`() {
         var memory = RoomMemory()
         var seen: [Double] = []
-        for skew in [10.0, 90, 90, 90, 90, 90, 90, 90, 90, 90] {
+        for skew in [10.0, 10, 10, 10, 90, 90, 90, 90, 90, 90, 90, 90] {
             memory.remember(
                 Self.skew(skew), before: memory.entry(of: Self.crystal, leader: "kitchen"))
             seen.append((memory.skews.last?.deviation ?? 0) * 1e6)
         }
-        #expect(abs(seen[1] - 80) < 1e-6)
-        #expect(abs(seen[2] - 40) < 1e-6)
-        #expect(abs((seen.last ?? 0) - 2) < 1e-9)
+        let expected = [10, 5, 2.5, 2, 80, 40, 20, 10, 5, 2.5, 2, 2]
+        #expect(zip(seen, expected).allSatisfy { abs($0 - $1) < 1e-6 }, "\(seen)")
+        // 80 ppm are more than two unknown crystals: nothing is expected of it.
+        memory.remember(Self.skew(10), before: memory.entry(of: Self.crystal, leader: "kitchen"))
+        #expect(
+            memory.storedSkew(of: Self.crystal, leader: "kitchen", ownBoot: 7, at: 1_000)
+                == .unknown)
     }
 
     @Test func `a leader without a number is not remembered`() {
