@@ -19,8 +19,8 @@ import func Glibc.sin
     /// Without any reading from the card this long, assume that it plays at the nominal rate.
     private let patienceSeconds = 0.3
     /// Looks between two periods at a settled card.
-    private let glanceLimit = 4
-    /// Between two looks at a settled card with short periods, seconds: 4 a period would cost more than
+    private let glanceLimit = 2
+    /// Between two looks at a settled card with short periods, seconds: 2 a period would cost more than
     /// the sound.
     private let glanceSpacing = 2e-3
     /// Between two looks at a card that is not known yet, seconds.
@@ -104,7 +104,7 @@ import func Glibc.sin
     /// time: otherwise each reading would be taken just after the count has moved, and its error would
     /// be a constant of this machine's scheduler instead of noise that is averaged out. A pointer
     /// that moves in large steps is right just after a step only. A step is met when the card itself
-    /// wakes the thread, and by looking at scattered moments: four a period. A card that is not known
+    /// wakes the thread, and by looking at scattered moments: two a period. A card that is not known
     /// yet is looked at every millisecond or so. The distances come from a golden-ratio sequence, which
     /// never falls into the card's rhythm.
     @_noLocks @_noAllocation
@@ -114,7 +114,7 @@ import func Glibc.sin
         if scatter >= 1 { scatter -= 1 }
         let needed = Double(nextFrame - Int64(format.bufferFrames - format.periodFrames))
         var spacing = max(
-            glanceSpacing, Double(format.periodFrames) / Double(5 * format.sampleRate))
+            glanceSpacing, Double(format.periodFrames) / Double(3 * format.sampleRate))
         if !card.isWellKnown {
             spacing = probingSpacing
         } else if case .fine = card.cardClass {

@@ -69,13 +69,13 @@ import Testing
         }
     }
 
-    @Test func `a fine card is looked at once a period, others at most four times more`() {
+    @Test func `a fine card is looked at once a period, others at most two times more`() {
         for (name, _, _) in Self.limits {
             let seconds = 20.0
             let result = CardTrial.run(Self.model(name, 3), seconds: seconds, seed: 3)
             let perPeriod = Double(result.glances) / (seconds * 100)
             // Up to 10 a period in the first seconds, until the card is known.
-            #expect(perPeriod < (name == "fine" || name == "hda" ? 1.5 : 5.5), "\(perPeriod)")
+            #expect(perPeriod < (name == "fine" || name == "hda" ? 1.5 : 3.5), "\(perPeriod)")
         }
     }
 
