@@ -1,6 +1,5 @@
 import Foundation
 import Glibc
-import Testing
 
 @testable import tutti
 
@@ -46,18 +45,18 @@ final class House {
     /// - Parameters:
     ///   - count: hosts; host k has the address …`.1k`.
     ///   - cards: ALSA's configuration for all of them.
-    init(hosts count: Int, cards: (_ folder: String) -> String) async throws {
+    init(hosts count: Int, cards: (_ folder: String) -> String) throws {
         folder = try TemporaryFolder()
         let path = folder.path
         try writeFile(Array(cards(path).utf8), to: "\(path)/asound.conf")
         try writeFile([], to: "\(path)/tutti.yaml")
-        hub = try await Self.namespace(log: "\(path)/hub.log")
+        hub = try Self.namespace(log: "\(path)/hub.log")
         var hosts: [Host] = []
         for number in 0..<count {
             hosts.append(
                 Host(
                     address: "\(Self.network).1\(number)",
-                    holder: try await Self.namespace(log: "\(path)/host-\(number).log")))
+                    holder: try Self.namespace(log: "\(path)/host-\(number).log")))
         }
         self.hosts = hosts
         var script = "ip link add br0 type bridge mcast_snooping 0 && ip link set br0 up"
@@ -66,9 +65,9 @@ final class House {
                 " && ip link add v\(number) type veth peer name eth0 netns \(host.holder.pid)"
                 + " && ip link set v\(number) master br0 up"
         }
-        try await shell(script, in: hub)
+        try shell(script, in: hub)
         for host in hosts {
-            try await shell(
+            try shell(
                 // IPv4 only, as many a home is: and no waiting for addresses that are still tentative.
                 "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6 && ip link set lo up"
                     + " && ip addr add \(host.address)/24 dev eth0 && ip link set eth0 up",
@@ -77,19 +76,21 @@ final class House {
     }
 
     /// A process in a network namespace of its own that waits for our end.
-    private static func namespace(log: String) async throws -> ChildProcess {
+    private static func namespace(log: String) throws -> ChildProcess {
         let holder = try ChildProcess(
             ["unshare", "--net", "sh", "-c", "echo ready && exec cat"], log: log)
-        try await until("a namespace", seconds: 10) {
+        try until("a namespace", seconds: 10) {
             lastLine(ofFile: log) == "ready" || !holder.isRunning
         }
-        try #require(holder.isRunning, "\(lastLine(ofFile: log) ?? "")")
+        guard holder.isRunning else {
+            throw CommandError("no namespace: \(lastLine(ofFile: log) ?? "")")
+        }
         return holder
     }
 
-    private func shell(_ script: String, in holder: ChildProcess) async throws {
-        let result = try await run(["sh", "-c", script], in: holder)
-        try #require(result.status == 0, "\(script): \(result.output)")
+    private func shell(_ script: String, in holder: ChildProcess) throws {
+        let result = try run(["sh", "-c", script], in: holder)
+        guard result.status == 0 else { throw CommandError("\(script): \(result.output)") }
     }
 
     // MARK: - Programs
@@ -130,32 +131,33 @@ final class House {
     /// Runs the program on a host to its end.
     func tutti(
         _ arguments: [String], on host: Int
-    ) async throws -> (status: Int32, output: String) {
-        try await run([Self.program] + arguments, in: hosts[host].holder)
+    ) throws -> (status: Int32, output: String) {
+        try run([Self.program] + arguments, in: hosts[host].holder)
     }
 
     private func run(
         _ arguments: [String], in holder: ChildProcess
-    ) async throws -> (status: Int32, output: String) {
+    ) throws -> (status: Int32, output: String) {
         commands += 1
         let log = "\(folder.path)/command-\(commands).log"
         let child = try ChildProcess(words(arguments, in: holder), log: log)
-        try await until("the end of \(arguments)", seconds: 30) { !child.isRunning }
+        try until("the end of \(arguments)", seconds: 30) { !child.isRunning }
         return (child.status.map { $0 >> 8 & 0xFF } ?? -1, (try? readFile(log)) ?? "")
     }
 
     /// Ends the rooms in order, the last first, so that they close their cards.
     ///
     /// - Throws: when one had ended before, with what it said.
-    func end() async throws {
+    func end() throws {
         let early = rooms.enumerated().filter { !$0.element.isRunning }.map {
             "room \($0.offset): " + (lastLine(ofFile: "\(folder.path)/room-\($0.offset).log") ?? "")
         }
         for room in rooms.reversed() { room.terminate() }
-        await ChildProcess.reap(rooms, limit: .seconds(10))
-        try #require(early.isEmpty, "ended early: \(early)")
-        let ends = rooms.map { $0.status ?? -1 }
-        #expect(ends.allSatisfy { $0 == 0 }, "wait statuses \(ends)")
+        try until("the end of all rooms", seconds: 10) { !rooms.contains(where: \.isRunning) }
+        let endings = rooms.compactMap(\.ending)
+        guard early.isEmpty, endings.allSatisfy({ $0 == "exit status 0" }) else {
+            throw CommandError("rooms ended early: \(early); all ended with \(endings)")
+        }
     }
 
     /// What the rooms have said, for a failure.
@@ -166,13 +168,25 @@ final class House {
     }
 }
 
-/// Looks again and again until something is so.
-func until(
-    _ what: String, seconds: Int, _ condition: () async throws -> Bool
-) async throws {
+/// Looks again and again until something is so; blocks the thread.
+func until(_ what: String, seconds: Double, _ condition: () throws -> Bool) throws {
     let deadline = ContinuousClock.now + .seconds(seconds)
-    while try await !condition() {
-        try #require(ContinuousClock.now < deadline, "\(what) took longer than \(seconds) s")
-        try await Task.sleep(for: .milliseconds(20))
+    while try !condition() {
+        guard ContinuousClock.now < deadline else {
+            throw CommandError("\(what) took longer than \(seconds) s")
+        }
+        usleep(20_000)
+    }
+}
+
+/// Runs `body` on a thread of its own and waits for it without one.
+///
+/// Tests share as many threads as there are cores, and simulations keep them for minutes: what
+/// happens in a house must not wait for that.
+func onOwnThread<Value: Sendable>(
+    _ body: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread { continuation.resume(with: Result { try body() }) }.start()
     }
 }

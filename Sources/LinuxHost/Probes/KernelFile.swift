@@ -41,7 +41,7 @@ enum KernelFile {
         var names: [String] = []
         while let entry = unsafe readdir(handle) {
             let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                unsafe String(decoding: bytes.prefix { unsafe $0 != 0 }, as: UTF8.self)
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
             if name.hasPrefix(prefix) { names.append(name) }
         }
