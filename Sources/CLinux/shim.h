@@ -2,6 +2,7 @@
 #pragma once
 #include <link.h>
 #include <malloc.h>
+#include <poll.h>
 #include <time.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
@@ -42,3 +43,11 @@ struct tutti_loaded_object {
 int tutti_each_loaded_object(
     int (*body)(struct tutti_loaded_object *, size_t, void *), void *context)
     __asm__("dl_iterate_phdr");
+
+// poll.h declares it for _GNU_SOURCE only. Precise to the timer slack, where poll counts milliseconds.
+static inline int tutti_poll(
+    struct pollfd *descriptors, unsigned long count, const struct timespec *timeout) {
+    extern int ppoll(
+        struct pollfd *, nfds_t, const struct timespec *, const __sigset_t *);
+    return ppoll(descriptors, count, timeout, 0);
+}

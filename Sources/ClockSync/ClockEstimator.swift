@@ -196,6 +196,7 @@ public struct ClockEstimator: Sendable {
         let seconds =
             (offset - reading(of: line, at: now, base)).magnitude
             + estimate.fit.delay / 2 + estimate.fit.noise + 3 * estimate.fit.wander
+            + 2 * sqrt(filter.variance) * estimate.fit.support
         return Nanoseconds(seconds: seconds) + Self.growth(since: now - solvedAt, filter)
     }
 
@@ -316,6 +317,8 @@ public struct ClockEstimator: Sendable {
     }
 
     private mutating func solveIfDue(at now: LocalInstant) {
+        // What was called locked since the last packet stays so: somebody may have begun to play.
+        if let line, !isInUse, quality(at: now) == .locked { isInUse = true }
         guard isDirty, let startedAt else { return }
         let interval = now - startedAt > Self.eagerSpan ? Self.solveInterval : Self.eagerInterval
         if let solvedAt, now - solvedAt < interval { return }
@@ -335,6 +338,8 @@ public struct ClockEstimator: Sendable {
             // A floor that was measured along a wrong slope is not one.
             filter.doubt()
             floor.removeAll()
+        } else {
+            filter.trust()
         }
         // A curved clock makes a long window's delay too small; twice its wander makes up for it.
         for fit in fits { floor.observe(fit.delay + 2 * fit.wander, at: time) }
@@ -351,7 +356,9 @@ public struct ClockEstimator: Sendable {
             offsets.samples, at: time, skew: filter.prior.skew, variance: filter.prior.variance)
         // The envelope has its way unless averaging is clearly better: what it says is unbiased.
         if let track = tracks.min(by: { $0.error < $1.error }), track.error < 0.8 * fit.error {
+            let support = fit.support
             fit = track
+            fit.support = support
             filter.take(fit)
         } else {
             filter.update(with: fit, after: elapsed)

@@ -6,7 +6,8 @@ public import Timing
 /// and a half or until the line is good, then 40 a second until 3 s, then 8 a second with ±20 %
 /// random spacing, so that no periodic disturbance stays hidden; 40 while the path is not clean
 /// enough for a tenth of a sample, 2 when idle. A burst of 16 on demand and after a silence;
-/// back-off to one a second while nobody answers.
+/// back-off to one a second while nobody answers. After a pause the first request of a burst only
+/// wakes a sleeping radio: the others follow 25 ms later.
 ///
 /// The kernel tells when a packet left only after it left: our own stamp arrives from the error
 /// queue, the leader's with its next reply. An exchange is held back until both are known or
@@ -35,6 +36,13 @@ public struct ClockFollower: Sendable {
     /// The same for the skew: in a second it adds as much.
     static let straightness = 2e-6
     static let idleSpacing = Nanoseconds.milliseconds(500)
+    /// Round trip of a path of wires, where cold caches are a part of the delay worth removing. On
+    /// a longer one a herald would only be one more packet to queue behind.
+    static let shortPath = Nanoseconds.microseconds(400)
+    /// A radio that was left alone for this long may sleep …
+    static let drowsiness = Nanoseconds.milliseconds(80)
+    /// … and takes this long to wake, at least: the first request of a burst does that.
+    static let wakePause = Nanoseconds.milliseconds(25)
     /// Nobody answers: at this pace, at first and after ``patience``.
     static let silentSpacing = Nanoseconds.milliseconds(250)
     static let deafSpacing = Nanoseconds.seconds(1)
@@ -69,6 +77,9 @@ public struct ClockFollower: Sendable {
     private var nextSequence: UInt32
     private var nextSend: LocalInstant
     private var burstLeft = Self.burstLength
+    private var lastSent: LocalInstant?
+    /// The next request wakes the radio for the burst behind it.
+    private var wakes = false
     private var joinedAt: LocalInstant?
     private var askedSince: LocalInstant
     private var lastAnswer: LocalInstant?
@@ -152,6 +163,7 @@ public struct ClockFollower: Sendable {
     /// 16 requests 10 ms apart from now on; before a scheduled start.
     public mutating func burst(at now: LocalInstant) {
         burstLeft = Self.burstLength
+        if let lastSent, now - lastSent > Self.drowsiness { wakes = true }
         nextSend = min(nextSend, now)
     }
 
@@ -226,13 +238,21 @@ public struct ClockFollower: Sendable {
         if exchanges.count >= Self.outstandingLimit { exchanges.removeFirst() }
         exchanges.append(Exchange(sequence: sequence, sentAt: now))
         counts.sent += 1
-        nextSend = now + spacing(at: now)
+        let pause = spacing(at: now)
+        nextSend = now + pause
+        let isShort = estimator.roundTripFloor.map { $0 <= Self.shortPath } ?? false
         return TimeRequest(
             sequence: sequence, t1: now,
-            stamps: StampClass(receive: kernelReceives, transmit: kernelTransmits))
+            stamps: StampClass(receive: kernelReceives, transmit: kernelTransmits), pause: pause,
+            hasHerald: isShort)
     }
 
     private mutating func spacing(at now: LocalInstant) -> Nanoseconds {
+        lastSent = now
+        if wakes {
+            wakes = false
+            return Self.wakePause
+        }
         if burstLeft > 1 {
             burstLeft -= 1
             return Self.burstSpacing

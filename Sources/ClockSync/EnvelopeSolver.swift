@@ -19,6 +19,8 @@ struct EnvelopeFit: Equatable, Sendable {
     var isPinned: Bool
     /// Scale of the error from the crystal not running straight.
     var wander: Double
+    /// Age of the samples that the fit rests on: an error of the skew shifts it by that; seconds.
+    var support = 0.0
     /// Half of the delay above the path's known floor: it may lie in one direction alone.
     var excess = 0.0
     /// Expected error of ``offset``.
@@ -43,7 +45,7 @@ struct EnvelopeSolver: Sendable {
     static let windows = [3.0, 6, 12, 24, 48, 96]
     /// How fast a crystal's skew may change under us, per second: a thermal ramp. Larger trusts
     /// short windows only, smaller lags behind a warming host.
-    static let ramp = 0.012e-6
+    static let ramp = 0.006e-6
     /// Random walk of the skew inside a window, per √s.
     static let windowWalk = 0.03e-6
     /// Floor of the noise estimate: the stamps' own granularity.
@@ -84,8 +86,8 @@ struct EnvelopeSolver: Sendable {
             let weight = queueing / (2 * Double(count) * prior)
             let reach = 5 * sqrt(prior) + 0.2e-6
             let s = bestSkew(around: skew, reach: reach, weight: weight)
-            let f = Self.lowest(forwardHull, slope: s).value
-            let b = Self.lowest(backwardHull, slope: -s).value
+            let (f, forwardTime) = Self.lowest(forwardHull, slope: s)
+            let (b, backwardTime) = Self.lowest(backwardHull, slope: -s)
             let spacingF = Self.spacing(forward, from: nextForward + 1, now, slope: s, above: f)
             let spacingB = Self.spacing(backward, from: nextBackward + 1, now, slope: -s, above: b)
             let scatter = sqrt(spacingF * spacingF + spacingB * spacingB)
@@ -97,7 +99,8 @@ struct EnvelopeSolver: Sendable {
                     window: window, span: span, offset: (f - b) / 2, skew: s, delay: f + b,
                     noise: 2 * scatter + Self.stampNoise, skewSpread: spread,
                     isPinned: (s - skew).magnitude > 0.8 * reach,
-                    wander: Self.ramp * span * span / 12))
+                    wander: Self.ramp * span * span / 12,
+                    support: -(forwardTime + backwardTime) / 2))
             if window > span { break }
         }
         return fits

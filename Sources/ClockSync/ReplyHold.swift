@@ -8,15 +8,16 @@ public import Timing
 /// through a software switch, always in the same direction, and half of it would be an error that
 /// two-way exchange cannot see. So the leader lets the path fall silent again before it answers.
 ///
-/// The wait costs nothing in precision: t2 and t3 are stamped where they happen, and each
-/// direction is fitted for itself. It swings, evenly over 10 ms, so that replies do not fall into
-/// step with a burst whose requests are 10 ms apart and neither direction trails the other. It
-/// swings slowly, so that replies leave in the order of their requests.
+/// Halfway to the next request, both directions come out of a silence of the same length. The wait
+/// costs nothing in precision: t2 and t3 are stamped where they happen, and each direction is
+/// fitted for itself.
 public struct ReplyHold<Request: Sendable>: Sendable {
-    /// Shortest wait. Processors and emulated switches were as slow as ever after it.
-    public static var shortest: Nanoseconds { .milliseconds(10) }
-    /// The longest is this much longer: one whole period of a burst.
-    public static var range: Nanoseconds { ClockFollower.burstSpacing }
+    /// Of a request that does not say when the next will follow. Processors and emulated switches
+    /// were as slow as ever after it.
+    public static var usual: Nanoseconds { .milliseconds(10) }
+    static var shortest: Nanoseconds { .microseconds(500) }
+    /// What the network may not make us hold: it bounds how long a flood stays with us.
+    static var longest: Nanoseconds { .milliseconds(100) }
     /// A thousand rooms that join at once fit; more are answered by their next request.
     public static var limit: Int { 2_048 }
 
@@ -29,26 +30,20 @@ public struct ReplyHold<Request: Sendable>: Sendable {
 
     public init() {}
 
-    /// Requests from the shortest wait to the longest. Requests closer than a 32nd of the range
-    /// would overtake each other; nobody sends them.
-    private static var steps: Int64 { 32 }
-
-    /// How long the request `sequence` waits: a triangle of 64 requests.
-    public static func wait(of sequence: UInt32) -> Nanoseconds {
-        let step = Int64(sequence) % (2 * steps)
-        let height = step < steps ? step : 2 * steps - step
-        return shortest + Nanoseconds(range.count * height / steps)
+    /// How long `request` waits.
+    public static func wait(of request: TimeRequest) -> Nanoseconds {
+        guard request.pause > .zero else { return usual }
+        return min(max(Nanoseconds(request.pause.count / 2), shortest), longest)
     }
 
-    /// Keeps `request` until its time.
+    /// Keeps `request` until `due`.
     ///
     /// - Returns: whether there was room.
     @discardableResult
     public mutating func insert(
-        _ request: Request, sequence: UInt32, arrivedAt arrival: LocalInstant
+        _ request: Request, until due: LocalInstant
     ) -> Bool {
         guard entries.count < Self.limit else { return false }
-        let due = arrival + Self.wait(of: sequence)
         var place = entries.count
         while place > 0, entries[place - 1].due < due { place -= 1 }
         entries.insert(Entry(due: due, request: request), at: place)

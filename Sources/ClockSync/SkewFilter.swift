@@ -20,11 +20,14 @@ struct SkewFilter: Sendable {
     static let walk = 0.02e-6
     /// No crystal is further off; a virtual machine's clock may claim to be.
     static let limit = 400e-6
+    /// Doubts in a row that overturn the prior: two seconds of solves, a tenth when joining.
+    static let doubtsToForget = 8
 
     private(set) var skew: Double
     private(set) var variance: Double
     /// What was known before the samples at hand.
     private(set) var prior: (skew: Double, variance: Double)
+    private var doubts = 0
 
     init(_ stored: StoredSkew) {
         let isSound = stored.skew.magnitude <= Self.limit && stored.deviation > 0
@@ -34,12 +37,17 @@ struct SkewFilter: Sendable {
         prior = (skew, variance)
     }
 
-    /// The samples want to leave what was thought possible: believe in less.
+    /// The samples want to leave what was thought possible: believe in less. When they insist, the
+    /// prior was wrong too.
     mutating func doubt() {
         let most = StoredSkew.unknown.deviation * StoredSkew.unknown.deviation
         variance = min(9 * variance + 1e-12, most)
-        prior.variance = min(9 * prior.variance + 1e-12, most)
+        doubts += 1
+        if doubts >= Self.doubtsToForget { prior.variance = most }
     }
+
+    /// The samples agree with what was thought possible.
+    mutating func trust() { doubts = 0 }
 
     /// A fit that began with ``prior`` and holds all samples says everything there is to know.
     mutating func take(_ fit: EnvelopeFit) {

@@ -80,8 +80,8 @@ public final class TimeService: Sendable {
             while let arrival = try? socket.receive() {
                 guard case .request(let request)? = arrival.packet else { continue }
                 hold.insert(
-                    Waiting(request: request, arrival: arrival), sequence: request.sequence,
-                    arrivedAt: arrival.at)
+                    Waiting(request: request, arrival: arrival),
+                    until: arrival.at + ReplyHold<Waiting>.wait(of: request))
             }
             while let waiting = hold.next(dueAt: HostClock.now()) {
                 answer(waiting, socket, &server, clock())
@@ -104,6 +104,9 @@ public final class TimeService: Sendable {
         _ clock: SharedClock
     ) {
         let arrival = waiting.arrival
+        if waiting.request.hasHerald {
+            try? socket.send(.herald, to: arrival.from, from: arrival.local)
+        }
         guard
             let reply = server.reply(
                 to: waiting.request, from: arrival.from, arrival: arrival.at,

@@ -23,19 +23,20 @@ final class WakeUp: Sendable {
     }
 
     /// Waits until this or `socket` has something, or `timeout` is over; `nil` waits for ever.
-    ///
-    /// Rounded up to whole milliseconds: what is scheduled by it is not that precise.
     func wait(or socket: Int32?, timeoutNanoseconds: Int64?) {
         var descriptors = (
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: socket ?? -1, events: Int16(POLLIN), revents: 0)
         )
-        let timeout = timeoutNanoseconds.map {
-            Int32(clamping: $0 <= 0 ? 0 : ($0 - 1) / 1_000_000 + 1)
-        }
         unsafe withUnsafeMutableBytes(of: &descriptors) {
             let first = unsafe $0.baseAddress!.assumingMemoryBound(to: pollfd.self)
-            _ = unsafe poll(first, 2, timeout ?? -1)
+            guard let nanoseconds = timeoutNanoseconds.map({ max(0, $0) }) else {
+                _ = unsafe tutti_poll(first, 2, nil)
+                return
+            }
+            var timeout = timespec(
+                tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+            _ = unsafe tutti_poll(first, 2, &timeout)
         }
     }
 }

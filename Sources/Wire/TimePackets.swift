@@ -4,24 +4,28 @@ import Timing
 /// Time requests and replies as 64 bytes of UDP payload, and back.
 ///
 /// Fixed layout, big-endian; both directions have the same length, so that a forged sender address
-/// amplifies nothing:
+/// amplifies nothing but the herald, another 64 bytes:
 ///
 ///     0  magic "TuTi"      16  sequence        40  t3
 ///     4  version 1         20  prev. sequence  48  prev. t3 (0 without flag)
-///     5  type 1, 2         24  t1              56  tag, zero while links are not authenticated
+///     5  type 1, 2, 3      24  t1              56  tag, zero while links are not authenticated
 ///     6  stamp class       32  t2
-///     7  flags: 1 = prev.   8  epoch
+///     7  flags              8  epoch
 ///
-/// A request carries sequence, t1 and the class; the rest is zero. Not protobuf: the packet is
-/// written between two clock reads on a real-time thread.
+/// A request carries sequence, t1, the class, flag 2 for a herald, and at 20 the pause until the
+/// next in µs; a reply has flag 1 when there is a previous one. A herald is a type and nothing
+/// else. Not protobuf: the packet is written between two clock reads on a real-time thread.
 public enum TimePacket: Equatable, Sendable {
     case request(TimeRequest)
     case reply(TimeReply)
+    /// Goes ahead of another packet to wake the path; says nothing.
+    case herald
 
     public static let byteCount = 64
     static let magic: UInt32 = 0x5475_5469
     static let version: UInt8 = 1
     private static let hasPrevious: UInt8 = 1
+    private static let hasHerald: UInt8 = 2
 
     /// The packet in `bytes`; `nil` for anything that is not one: another length, magic, version,
     /// type, class or flag.
@@ -35,8 +39,13 @@ public enum TimePacket: Equatable, Sendable {
         let sequence = bytes.bigEndian(at: 16, as: UInt32.self)
         let t1 = LocalInstant(nanoseconds: bytes.bigEndian(at: 24, as: Int64.self))
         switch (bytes.bigEndian(at: 5, as: UInt8.self), flags) {
-        case (1, 0):
-            self = .request(TimeRequest(sequence: sequence, t1: t1, stamps: stamps))
+        case (1, 0), (1, Self.hasHerald):
+            let pause = Int64(bytes.bigEndian(at: 20, as: UInt32.self))
+            self = .request(
+                TimeRequest(
+                    sequence: sequence, t1: t1, stamps: stamps, pause: .microseconds(pause),
+                    hasHerald: flags != 0))
+        case (3, 0) where sequence == 0 && t1.nanoseconds == 0: self = .herald
         case (2, 0), (2, Self.hasPrevious):
             let previous = TimeReply.Transmission(
                 sequence: bytes.bigEndian(at: 20, as: UInt32.self),
@@ -63,7 +72,10 @@ public enum TimePacket: Equatable, Sendable {
             bytes.store(UInt8(1), at: 5)
             bytes.store(request.stamps.rawValue, at: 6)
             bytes.store(request.sequence, at: 16)
+            bytes.store(UInt32(clamping: request.pause.count / 1_000), at: 20)
             bytes.store(request.t1.nanoseconds, at: 24)
+            if request.hasHerald { bytes.store(Self.hasHerald, at: 7) }
+        case .herald: bytes.store(UInt8(3), at: 5)
         case .reply(let reply):
             bytes.store(UInt8(2), at: 5)
             bytes.store(reply.stamps.rawValue, at: 6)

@@ -155,7 +155,8 @@ import Timing
         #expect(world.follower.statistics(at: world.local(world.now)).leaderEpoch == 43)
         let lean = world.published.filter { $0.map.fromAnchor > world.local(20) }
             .map { ($0.map.skew + world.partsPerMillion * 1e-6).magnitude }.max()
-        #expect((lean ?? 1) < 110e-6, "40 µs are leant away at no more than 100 ppm")
+        // The skew is known to 2 ppm again at first, and may be doubted threefold.
+        #expect((lean ?? 1) < 120e-6, "40 µs are leant away at no more than 100 ppm")
     }
 
     @Test func `a leader with another clock gives another line`() {

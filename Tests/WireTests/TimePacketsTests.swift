@@ -8,12 +8,17 @@ import Wire
     static let instants: [Int64] = [.min, -1, 0, 1, 0x0123_4567_89AB_CDEF, .max]
 
     static var packets: [TimePacket] {
-        var all: [TimePacket] = []
+        var all: [TimePacket] = [.herald]
         for (index, value) in instants.enumerated() {
             let stamps = StampClass(rawValue: UInt8(index % 3))!
             let sequence = UInt32(truncatingIfNeeded: value)
             let t1 = LocalInstant(nanoseconds: value)
-            all.append(.request(TimeRequest(sequence: sequence, t1: t1, stamps: stamps)))
+            all.append(
+                .request(
+                    TimeRequest(
+                        sequence: sequence, t1: t1, stamps: stamps,
+                        pause: .microseconds(Int64(index) * 858_993_459), hasHerald: index % 2 == 0)
+                ))
             for previous in [nil, TimeReply.Transmission(sequence: ~sequence, t3: group(value))] {
                 all.append(
                     .reply(
@@ -84,7 +89,7 @@ import Wire
     }
 
     @Test func `one changed byte of the header is refused`() {
-        let packet = Self.packets[0].encoded
+        let packet = Self.packets[1].encoded
         for position in 0..<5 {
             var bytes = packet
             bytes[position] ^= 1
