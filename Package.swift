@@ -133,7 +133,8 @@ let package = Package(
             name: "PlayoutTests", dependencies: ["Timing", "RealTime", "Playout", "CAllocations"],
             swiftSettings: everywhere),
         .testTarget(
-            name: "SimulationTests", dependencies: ["Timing", "ClockSync", "Playout", "Simulation"],
+            name: "SimulationTests",
+            dependencies: ["Timing", "ClockSync", "Playout", "Simulation"],
             resources: [.copy("GoldenTraces")], swiftSettings: everywhere),
         .testTarget(
             name: "FFmpegMediaTests", dependencies: ["Timing", "Playout", "FFmpegMedia"],

@@ -318,7 +318,7 @@ public struct ClockEstimator: Sendable {
 
     private mutating func solveIfDue(at now: LocalInstant) {
         // What was called locked since the last packet stays so: somebody may have begun to play.
-        if let line, !isInUse, quality(at: now) == .locked { isInUse = true }
+        if line != nil, !isInUse, quality(at: now) == .locked { isInUse = true }
         guard isDirty, let startedAt else { return }
         let interval = now - startedAt > Self.eagerSpan ? Self.solveInterval : Self.eagerInterval
         if let solvedAt, now - solvedAt < interval { return }
