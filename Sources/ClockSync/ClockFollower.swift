@@ -3,9 +3,9 @@ public import Timing
 /// A room's side of the exchange: when to ask, and what to make of the answers.
 ///
 /// Schedule: when joining 16 requests 10 ms apart, then one a round trip (1 to 10 ms) for a second
-/// and a half or until the line is good, then 40 a second until 3 s, then 8 a second with ±20 %
-/// random spacing, so that no periodic disturbance stays hidden; 40 while the path is not clean
-/// enough for a tenth of a sample, 2 when idle. A burst of 16 on demand and after a silence;
+/// and a half or until the line is good, then 40 a second until 3 s, then as many as keep the
+/// expected error below a tenth of a sample, 8 to 40 a second with ±20 % random spacing, so that no
+/// periodic disturbance stays hidden; 2 when idle. A burst of 16 on demand and after a silence;
 /// back-off to one a second while nobody answers. After a pause the first request of a burst only
 /// wakes a sleeping radio: the others follow 25 ms later.
 ///
@@ -28,11 +28,12 @@ public struct ClockFollower: Sendable {
     /// The first of it, in which requests follow each other as closely as the path allows.
     static let denseSpan = Nanoseconds.milliseconds(1_500)
     static let activeSpacing = Nanoseconds.milliseconds(125)
-    /// While the expected error is above ``contentment``: on a path that is seldom clean only more
-    /// packets help; 40 a second are 70 kbit/s.
+    /// While the expected error is far above ``contentment``: on a path that is seldom clean only
+    /// more packets help; 40 a second are 70 kbit/s.
     static let anxiousSpacing = Nanoseconds.milliseconds(25)
-    /// A tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a quarter.
-    static let contentment = Nanoseconds.microseconds(2)
+    /// Less than a tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a
+    /// quarter.
+    static let contentment = Nanoseconds(1_500)
     /// The same for the skew: in a second it adds as much.
     static let straightness = 2e-6
     static let idleSpacing = Nanoseconds.milliseconds(500)
@@ -264,7 +265,7 @@ public struct ClockFollower: Sendable {
         let isGood = estimator.expectedError.map { $0 <= Self.contentment } ?? false
         if let joinedAt, now - joinedAt > Self.joinSpan {
             if isIdle { return jittered(Self.idleSpacing) }
-            return jittered(isGood ? Self.activeSpacing : Self.anxiousSpacing)
+            return jittered(steadySpacing)
         }
         // While the line is young every packet brings it forward.
         let isYoung = joinedAt.map { now - $0 < Self.denseSpan } ?? true
@@ -272,6 +273,15 @@ public struct ClockFollower: Sendable {
         if !isYoung || (isGood && isStraight) { return Self.joinSpacing }
         // Closer than a round trip, packets of a jittery path would queue behind each other.
         return min(Self.burstSpacing, max(Self.closestSpacing, counts.roundTrip))
+    }
+
+    /// So many packets as ``contentment`` takes: the error falls with less than the root of their
+    /// number, so the square of what is missing is more than enough, and settles.
+    private var steadySpacing: Nanoseconds {
+        guard let error = estimator.expectedError, error > .zero else { return Self.anxiousSpacing }
+        let share = Self.contentment.seconds / error.seconds
+        let wanted = Nanoseconds(seconds: Self.activeSpacing.seconds * share * share)
+        return min(max(wanted, Self.anxiousSpacing), Self.activeSpacing)
     }
 
     private mutating func jittered(_ spacing: Nanoseconds) -> Nanoseconds {
@@ -333,8 +343,10 @@ public struct ClockFollower: Sendable {
         case .accepted:
             counts.accepted += 1
             counts.lastAcceptedAt = now
-        case .rejected:
+        case .rejected(let reason):
             counts.rejected += 1
+            // A jump is believed when others say so too: ask them now.
+            if reason == .contradiction { nextSend = min(nextSend, now + Self.burstSpacing) }
         case .restarted:
             counts.rejected += 1
             counts.lastAcceptedAt = now

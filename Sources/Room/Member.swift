@@ -49,7 +49,7 @@ actor Member {
     /// After the instant of a stop: what the card holds, and the fade, with room to spare.
     private static let silenceMargin = Nanoseconds.milliseconds(250)
     /// How often the figures for the status are taken.
-    private static let reportInterval = Duration.milliseconds(250)
+    private static let reportInterval = Duration.milliseconds(500)
     /// Reports between two times of keeping what was learnt: three minutes.
     private static let reportsToRemember = 720
     /// More jobs at once than a room ever has: fetch and prepare of a few items, and the link.
