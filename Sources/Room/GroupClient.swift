@@ -48,12 +48,19 @@ public struct GroupClient: Sendable {
             group.addTask {
                 let channel = try await Room.connect(
                     to: address, timeout: .nanoseconds(timeout.wholeNanoseconds))
-                return try await channel.executeThenClose { inbound, outbound in
-                    try await outbound.write(.request(request))
-                    for try await envelope in inbound {
-                        if case .reply(let reply) = envelope { return reply }
+                do {
+                    return try await channel.executeThenClose { inbound, outbound in
+                        try await outbound.write(.request(request))
+                        for try await envelope in inbound {
+                            if case .reply(let reply) = envelope { return reply }
+                        }
+                        return nil
                     }
-                    return nil
+                } catch let error as IOError {
+                    // It was taken, and broken off: the leader is on its way out.
+                    throw RoomError(
+                        .unreachable, "the leader at \(address) broke off the connection (\(error))"
+                    )
                 }
             }
             group.addTask {
