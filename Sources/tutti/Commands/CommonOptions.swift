@@ -116,7 +116,7 @@ struct RoomOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "SCHED_FIFO priority of output and clock threads, 0: none (default: 50).",
+            "SCHED_FIFO priority of output and clock threads, 0: none (default: 20).",
             valueName: "0…99"))
     var realtimePriority: String?
 

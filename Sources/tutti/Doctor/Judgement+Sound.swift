@@ -37,7 +37,7 @@ extension Judgement {
         case .ordinary:
             return .note(
                 area, "none was asked for: realtime-priority is 0 in the settings",
-                advice: "--realtime-priority 50, the default, keeps other programs from delaying "
+                advice: "--realtime-priority 20, the default, keeps other programs from delaying "
                     + "the sound")
         case .denied:
             return .warning(

@@ -22,7 +22,8 @@ struct Settings: Equatable, Sendable {
     var stateFolder: String
     var bufferMilliseconds = 40
     var sampleRate = 48_000
-    var realTimePriority = 50
+    /// Below the kernel's interrupt threads (50): what passes our packets on must not wait for us.
+    var realTimePriority = 20
     var logLevel = Logger.Level.notice
 
     /// - Parameter sources: the first that has a key wins; what it hides must be possible too.
