@@ -12,12 +12,6 @@ public import Timing
 /// costs nothing in precision: t2 and t3 are stamped where they happen, and each direction is
 /// fitted for itself.
 public struct ReplyHold<Request: Sendable>: Sendable {
-    /// Of a request that does not say when the next will follow. Processors and emulated switches
-    /// were as slow as ever after it.
-    public static var usual: Nanoseconds { .milliseconds(10) }
-    static var shortest: Nanoseconds { .microseconds(500) }
-    /// What the network may not make us hold: it bounds how long a flood stays with us.
-    static var longest: Nanoseconds { .milliseconds(100) }
     /// A thousand rooms that join at once fit; more are answered by their next request.
     public static var limit: Int { 2_048 }
 
@@ -29,12 +23,6 @@ public struct ReplyHold<Request: Sendable>: Sendable {
     private var entries: [Entry] = []
 
     public init() {}
-
-    /// How long `request` waits.
-    public static func wait(of request: TimeRequest) -> Nanoseconds {
-        guard request.pause > .zero else { return usual }
-        return min(max(Nanoseconds(request.pause.count / 2), shortest), longest)
-    }
 
     /// Keeps `request` until `due`.
     ///
@@ -59,4 +47,19 @@ public struct ReplyHold<Request: Sendable>: Sendable {
 
     /// When the next answer is due.
     public var nextDeadline: LocalInstant? { entries.last?.due }
+}
+
+extension TimeRequest {
+    /// Of a request that does not say when the next will follow. Processors and emulated switches
+    /// were as slow as ever after it.
+    private static let usualHold = Nanoseconds.milliseconds(10)
+    private static let shortestHold = Nanoseconds.microseconds(500)
+    /// What the network may not make us hold: it bounds how long a flood stays with us.
+    private static let longestHold = Nanoseconds.milliseconds(100)
+
+    /// How long its answer waits: half of the pause, 0.5 to 100 ms.
+    public var hold: Nanoseconds {
+        guard pause > .zero else { return Self.usualHold }
+        return min(max(Nanoseconds(pause.count / 2), Self.shortestHold), Self.longestHold)
+    }
 }

@@ -6,8 +6,9 @@ import func Glibc.sqrt
 /// gathers at the floor (several hops, a busy switch, emulated air), its error falls only with the
 /// logarithm of the number of samples, while that of a mean falls with the root. A mean, though, is
 /// wrong by half of the difference between the mean queueing of the two directions, which nobody
-/// can see. So each fit carries that doubt in its error: a fixed share of the queueing that its
-/// samples met. On a path whose floor is often met the envelope wins by far, on a noisy one the
+/// can see. So each fit carries that doubt in its error: a share of the queueing that its samples
+/// met, larger when the two directions do not scatter alike, and what whole seconds differ by more
+/// than their samples explain. On a path whose floor is often met the envelope wins by far, on a noisy one the
 /// mean does; in between, samples near the smallest round trip count more (as in chrony's and the
 /// minimum-delay filters of NTP), at three scales.
 ///
@@ -42,7 +43,7 @@ struct TrackingFit: Sendable {
         guard let oldest = samples.first, samples.count >= fewest, now - oldest.time > 0.05 else {
             return []
         }
-        let excess = Excess(samples, since: now - 24)
+        let excess = Excess(samples, since: now - blockSpan)
         var fits: [EnvelopeFit] = []
         for scale in scales {
             let scale = scale * excess.median
@@ -211,9 +212,8 @@ struct TrackingFit: Sendable {
             let a10 = v01 - k1 * v00
             let a11 = v11 - k1 * v01
             v00 = a00 - k0 * a00 + k0 * k0 * missed
-            let cross = a01 - k1 * a00 + k0 * k1 * missed
+            v01 = a01 - k1 * a00 + k0 * k1 * missed
             v11 = a11 - k1 * a10 + k1 * k1 * missed
-            v01 = cross
             p11 -= k1 * p01
             p01 -= k0 * p01
             p00 -= k0 * p00
@@ -229,7 +229,7 @@ struct TrackingFit: Sendable {
         let ahead = v00 + dt * (2 * v01 + dt * v11)
         let mean = lag / lagWeight
         let meanNoise = 2 * sqrt(scatter / lagWeight)
-        let behind = max(0, (mean < 0 ? -mean : mean) - meanNoise)
+        let behind = max(0, mean.magnitude - meanNoise)
         let doubt = noise.asymmetry * queueing / weights
         var fit = EnvelopeFit(
             window: span, span: span, offset: offset, skew: skew + s, delay: floor,

@@ -42,7 +42,7 @@ public final class ClockClient: Sendable {
     ///   - seed: of sequence numbers and spacing; should differ from start to start.
     ///   - stored: ``storedSkew`` of an earlier session with this leader.
     ///   - publish: takes every new snapshot and how it came about; called on the clock thread up
-    ///     to 400 times a second, so it must not wait.
+    ///     to 100 times a second, so it must not wait.
     /// - Throws: only when there can be no thread.
     public static func start(
         host: String, port: Int, priority: Int, seed: UInt64, stored: StoredSkew = .unknown,

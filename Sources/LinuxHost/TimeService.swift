@@ -81,7 +81,7 @@ public final class TimeService: Sendable {
                 guard case .request(let request)? = arrival.packet else { continue }
                 hold.insert(
                     Waiting(request: request, arrival: arrival),
-                    until: arrival.at + ReplyHold<Waiting>.wait(of: request))
+                    until: arrival.at + request.hold)
             }
             while let waiting = hold.next(dueAt: HostClock.now()) {
                 answer(waiting, socket, &server, clock())

@@ -116,7 +116,7 @@ extension World {
         guard case .request(let request)? = (unsafe TimePacket(bytes.span.bytes)) else { return }
         let place = Self.leaderPlace
         let stamped = now + hosts[place].receiveStampLateness()
-        let hold = ReplyHold<TimeRequest>.wait(of: request)
+        let hold = request.hold
         queue.schedule(
             .requestRead(life, bytes, arrival: local(place, stamped)),
             at: stamped + hold + hosts[place].readDuration())

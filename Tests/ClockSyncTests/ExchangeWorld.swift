@@ -152,7 +152,7 @@ struct ExchangeWorld {
         let packet = packets.remove(at: index)
         switch packet.content {
         case .request(let request):
-            let hold = ReplyHold<TimeRequest>.wait(of: request).seconds
+            let hold = request.hold.seconds
             post(.held(request, arrival: group(now)), at: now + hold)
         case .held(let request, let arrival): answer(request, arrival)
         case .reply(let reply):

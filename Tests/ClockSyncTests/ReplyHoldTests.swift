@@ -12,7 +12,7 @@ import Timing
 
     @Test func `an answer leaves halfway to the next request, within limits`() {
         func wait(_ pause: Nanoseconds) -> Nanoseconds {
-            ReplyHold<TimeRequest>.wait(of: Self.request(pause: pause))
+            Self.request(pause: pause).hold
         }
         #expect(wait(.milliseconds(125)) == .microseconds(62_500))
         #expect(wait(.milliseconds(10)) == .milliseconds(5))

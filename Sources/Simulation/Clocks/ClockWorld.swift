@@ -147,7 +147,7 @@ struct ClockWorld {
     private func held(
         _ request: TimeRequest, _ stamped: TrueInstant, _ wait: Double
     ) -> TrueInstant {
-        stamped + ReplyHold<TimeRequest>.wait(of: request) + Nanoseconds(seconds: wait)
+        stamped + request.hold + Nanoseconds(seconds: wait)
     }
 
     private mutating func answer(_ request: TimeRequest, _ arrival: LocalInstant) {
