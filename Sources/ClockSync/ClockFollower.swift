@@ -90,6 +90,7 @@ public struct ClockFollower: Sendable {
     private var leaderEpoch: UInt64?
     private var counts = ClockStatistics()
     private var published: SharedClock?
+    private var reference = ReferenceListener()
 
     /// - Parameters:
     ///   - start: local time now; the first request is due at once.
@@ -126,6 +127,9 @@ public struct ClockFollower: Sendable {
         counts.answered += 1
         kernelReceives = isKernelStamp
         noteAnswer(at: now)
+        reference.take(
+            reply.reference, sequence: reply.sequence, skew: estimator.storedSkew.skew,
+            error: estimator.expectedError, at: now)
         if reply.epoch != leaderEpoch {
             // Samples of two lines do not mix; those still held back belong to the old one.
             leaderEpoch = reply.epoch
@@ -150,6 +154,16 @@ public struct ClockFollower: Sendable {
         else { return [] }
         exchanges[index].t1Kernel = t1
         return exchanges[index].answer == nil ? [] : complete(at: now)
+    }
+
+    /// A reference broadcast of the leader that this room follows; `instant` is the kernel's stamp.
+    public mutating func receive(_ beacon: ReferenceBeacon, at instant: LocalInstant) {
+        reference.receive(beacon, at: instant)
+    }
+
+    /// Whether the room takes part in reference broadcasts (`nil`), or why not; `off` at first.
+    public mutating func setReferenceRefusal(_ reason: ReferenceState?) {
+        reference.setRefusal(reason)
     }
 
     /// Sends what is due, gives up waiting for stamps, keeps the line moving.
@@ -185,6 +199,7 @@ public struct ClockFollower: Sendable {
     public mutating func localClockJumped(at now: LocalInstant) -> [Effect] {
         exchanges.removeAll()
         estimator.localClockJumped(at: now)
+        reference.forget()
         measureAnew(at: now)
         return publication(at: now).map { [$0] } ?? []
     }
@@ -202,7 +217,7 @@ public struct ClockFollower: Sendable {
     // MARK: - Output
 
     public func sharedClock(at now: LocalInstant) -> SharedClock? {
-        estimator.sharedClock(at: now)
+        estimator.sharedClock(at: now).map { reference.corrected($0, at: now) }
     }
 
     public var storedSkew: StoredSkew { estimator.storedSkew }
@@ -215,7 +230,9 @@ public struct ClockFollower: Sendable {
         all.roundTripFloor = estimator.roundTripFloor ?? .zero
         all.skewPartsPerMillion = skew.skew * 1e6
         all.skewDeviationPartsPerMillion = skew.deviation * 1e6
-        all.bound = estimator.bound(at: now) ?? .zero
+        all.reference = reference.statistics(at: now)
+        all.bound =
+            estimator.bound(at: now).map { $0 + all.reference.correction.magnitude } ?? .zero
         all.expectedError = estimator.expectedError ?? .zero
         all.deviation = estimator.deviation
         all.age = counts.lastAcceptedAt.map { now - $0 } ?? .zero
@@ -245,7 +262,10 @@ public struct ClockFollower: Sendable {
         return TimeRequest(
             sequence: sequence, t1: now,
             stamps: StampClass(receive: kernelReceives, transmit: kernelTransmits), pause: pause,
-            hasHerald: isShort)
+            hasHerald: isShort,
+            reference: reference.report(
+                at: now, sequence: sequence, estimator.sharedClock(at: now),
+                skew: estimator.storedSkew.skew, error: estimator.expectedError))
     }
 
     private mutating func spacing(at now: LocalInstant) -> Nanoseconds {
@@ -350,13 +370,19 @@ public struct ClockFollower: Sendable {
         case .restarted:
             counts.rejected += 1
             counts.lastAcceptedAt = now
+            reference.forget()
             measureAnew(at: now)
         }
     }
 
     /// The clock, when it is not the one published last.
     private mutating func publication(at now: LocalInstant) -> Effect? {
-        guard let clock = estimator.sharedClock(at: now) else { return nil }
+        guard let twoWay = estimator.sharedClock(at: now) else { return nil }
+        reference.aim(
+            at: now, twoWay.map, skew: estimator.storedSkew.skew,
+            limit: (estimator.roundTripFloor ?? .zero) / 2,
+            maySet: twoWay.quality == .acquiring || twoWay.epoch != published?.epoch)
+        let clock = reference.corrected(twoWay, at: now)
         if let published, published.map == clock.map, published.quality == clock.quality,
             published.epoch == clock.epoch,
             clock.quality != .holdover
@@ -366,20 +392,5 @@ public struct ClockFollower: Sendable {
         }
         published = clock
         return .publish(clock)
-    }
-}
-
-/// Steele, Lea, Flood (OOPSLA 2014); enough for spacing packets.
-struct SplitMix64: Sendable {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -38,6 +38,9 @@ public struct ClockStatistics: Equatable, Sendable {
     /// The leader's own epoch.
     public var leaderEpoch: UInt64 = 0
 
+    /// The other source: what this room and its neighbours hear at once.
+    public var reference = ReferenceStatistics()
+
     /// When the latest exchange became a sample.
     public var lastAcceptedAt: LocalInstant?
 

@@ -14,16 +14,19 @@ public struct TimeRequest: Equatable, Sendable {
     /// follows on its heels finds warm caches on the whole way: between network namespaces the
     /// delay falls from 16 to 3 µs, and with it what the two directions can differ by.
     public var hasHerald: Bool
+    /// What the room heard of the leader's broadcasts; `nil`: it takes no part in them.
+    public var reference: ReferenceReport?
 
     public init(
         sequence: UInt32, t1: LocalInstant, stamps: StampClass, pause: Nanoseconds = .zero,
-        hasHerald: Bool = false
+        hasHerald: Bool = false, reference: ReferenceReport? = nil
     ) {
         self.sequence = sequence
         self.t1 = t1
         self.stamps = stamps
         self.pause = pause
         self.hasHerald = hasHerald
+        self.reference = reference
     }
 }
 
@@ -45,6 +48,8 @@ public struct TimeReply: Equatable, Sendable {
     /// The kernel's transmit stamp of the reply before, which was not known when that was sent
     /// (interleaved mode, RFC 9769).
     public var previous: Transmission?
+    /// What the leader makes of what the rooms heard; `nil` for a room that takes no part.
+    public var reference: ReferenceVerdict?
 
     public struct Transmission: Equatable, Sendable {
         public var sequence: UInt32
@@ -58,7 +63,7 @@ public struct TimeReply: Equatable, Sendable {
 
     public init(
         sequence: UInt32, epoch: UInt64, t1: LocalInstant, t2: GroupInstant, t3: GroupInstant,
-        stamps: StampClass, previous: Transmission?
+        stamps: StampClass, previous: Transmission?, reference: ReferenceVerdict? = nil
     ) {
         self.sequence = sequence
         self.epoch = epoch
@@ -67,5 +72,6 @@ public struct TimeReply: Equatable, Sendable {
         self.t3 = t3
         self.stamps = stamps
         self.previous = previous
+        self.reference = reference
     }
 }

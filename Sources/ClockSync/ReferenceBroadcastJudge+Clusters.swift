@@ -1,0 +1,213 @@
+import Timing
+
+// Who hears the same packets, and what they learn from each.
+
+extension ReferenceBroadcastJudge {
+    /// Others that a room without a cluster is compared with in one pass.
+    private static var attempts: Int { 8 }
+    /// How fast the common line of a cluster follows the rooms' mean: a room that comes or goes
+    /// moves it, and nobody shall hear that. Seconds.
+    private static var meanTime: Double { 3 }
+    private static var meanRateTime: Double { 10 }
+    /// Of a room that says it is never wrong; seconds.
+    private static var leastError: Double { 0.5e-6 }
+    /// Further off than so many times its expected error, a room is not believed.
+    private static var doubt: Double { 4 }
+
+    // MARK: Sorting
+
+    /// Puts the receivers of one medium into clusters.
+    mutating func sortClusters(of here: [Int], beacons: Range<UInt32>) {
+        for cluster in clusters where here.contains(cluster[0]) {
+            keep(cluster, beacons)
+        }
+        rebuildClusters()
+        var heads = clusters.filter { here.contains($0[0]) }.map { $0[0] }
+        // Two clusters may have begun apart: the later one's rooms come over, one pass later.
+        for head in heads.dropFirst() where !isApart(compare(head, heads[0], beacons)) {
+            for place in clusters.first(where: { $0[0] == head }) ?? [] { leave(place) }
+            heads.removeAll { $0 == head }
+        }
+        let loose = here.filter { receivers[$0].cluster == 0 }
+        for (turn, place) in loose.enumerated() where receivers[place].cluster == 0 {
+            receivers[place].spread = .infinity
+            let others = (1..<max(1, loose.count)).prefix(Self.attempts).map {
+                loose[(turn + $0 * (1 + passes % 7)) % loose.count]
+            }
+            for other in heads.prefix(Self.attempts) + others where other != place {
+                let pair = compare(place, other, beacons)
+                guard pair.count >= BeaconComparison.fewest else { continue }
+                receivers[place].spread = min(receivers[place].spread, pair.spread)
+                if isApart(pair) { continue }
+                join(place, other, beacons)
+                break
+            }
+        }
+        rebuildClusters()
+    }
+
+    /// Lets go who does not hear what the first of its cluster hears.
+    private mutating func keep(_ cluster: [Int], _ beacons: Range<UInt32>) {
+        let head = cluster[0]
+        var (left, nearest) = (1, Double.infinity)
+        for place in cluster.dropFirst() {
+            let pair = compare(place, head, beacons)
+            let isLost = receivers[place].line?.isLost ?? true
+            if pair.count < BeaconComparison.fewest / 2 || pair.spread > 1.5 * Self.spreadLimit
+                || isLost
+            {
+                leave(place)
+            } else {
+                receivers[place].spread = pair.spread
+                nearest = min(nearest, pair.spread)
+                left += 1
+            }
+        }
+        receivers[head].spread = nearest
+        if left < 2 || receivers[head].line?.isLost ?? true {
+            for place in cluster { leave(place) }
+        }
+    }
+
+    private func compare(_ a: Int, _ b: Int, _ beacons: Range<UInt32>) -> BeaconComparison {
+        BeaconComparison(
+            beacons, receivers[a].heard, receivers[a].twoWay, receivers[b].heard,
+            receivers[b].twoWay)
+    }
+
+    private func isApart(_ pair: BeaconComparison) -> Bool {
+        pair.count < BeaconComparison.fewest || pair.spread > Self.spreadLimit
+    }
+
+    private mutating func join(_ place: Int, _ other: Int, _ beacons: Range<UInt32>) {
+        if receivers[other].cluster == 0 {
+            clustersMade += 1
+            receivers[other].cluster = clustersMade
+            let pair = compare(place, other, beacons)
+            receivers[other].line = ReferenceLine(
+                receivers[other].twoWay, at: receivers[other].t1, spread: pair.noise,
+                scale: pair.scale / 2.0.squareRoot())
+        }
+        guard let line = receivers[other].line else { return }
+        let pair = BeaconComparison(
+            beacons, receivers[place].heard, receivers[place].twoWay, receivers[other].heard,
+            line.map)
+        var map = receivers[place].twoWay
+        map.toAnchor += Nanoseconds(seconds: -pair.median)
+        receivers[place].cluster = receivers[other].cluster
+        receivers[place].spread = pair.spread
+        receivers[other].spread = min(receivers[other].spread, pair.spread)
+        receivers[place].line = ReferenceLine(
+            map, at: receivers[place].t1, spread: pair.noise,
+            scale: pair.scale / 2.0.squareRoot())
+    }
+
+    private mutating func leave(_ place: Int) {
+        receivers[place].cluster = 0
+        receivers[place].line = nil
+        receivers[place].excess = 0
+    }
+
+    mutating func rebuildClusters() {
+        var members: [Int: [Int]] = [:]
+        for place in receivers.indices where receivers[place].cluster != 0 {
+            members[receivers[place].cluster, default: []].append(place)
+        }
+        clusters = members.sorted { $0.key < $1.key }.map(\.value).filter { $0.count > 1 }
+        for (_, alone) in members where alone.count == 1 { leave(alone[0]) }
+    }
+
+    // MARK: Learning
+
+    /// What the beacon `number` says about the clocks of a cluster.
+    mutating func judge(_ number: UInt32, _ cluster: [Int]) {
+        var present: [(place: Int, at: LocalInstant, late: Double)] = []
+        var base: GroupInstant?
+        for place in cluster {
+            guard let at = receivers[place].heard[number], let line = receivers[place].line else {
+                continue
+            }
+            receivers[place].line?.advance(to: at)
+            let reading = line.map(at)
+            let first = base ?? reading
+            base = first
+            present.append((place, at, (reading - first).seconds))
+        }
+        guard present.count > 1 else { return }
+        var middle = 0.0
+        if present.count > 2 {
+            var values = present.map(\.late)
+            middle = BeaconComparison.median(&values)
+        }
+        var (sum, weights) = (0.0, 0.0)
+        for room in present {
+            guard let line = receivers[room.place].line else { continue }
+            let variance = line.scale * line.scale + line.variance
+            // Of two, nobody knows which one was late.
+            let far = (room.late - middle).magnitude
+            let isFar = present.count > 2 && far * far > 9 * variance
+            let weight = (isFar ? 1e-6 : 1) / variance
+            sum += weight * room.late
+            weights += weight
+        }
+        let mean = sum / weights
+        for room in present {
+            receivers[room.place].line?.take(room.late - mean, of: present.count)
+        }
+    }
+
+    /// Finds the mean of each cluster's two-way lines, and who does not fit to it.
+    mutating func agree() {
+        for cluster in clusters {
+            var errors: [Double] = []
+            for place in cluster {
+                let receiver = receivers[place]
+                guard let line = receiver.line else { continue }
+                errors.append((receiver.twoWay(receiver.t1) - line.map(receiver.t1)).seconds)
+            }
+            guard errors.count == cluster.count else { continue }
+            var mean = 0.0
+            if cluster.count > 2 {
+                var values = errors
+                mean = BeaconComparison.median(&values)
+            } else {
+                mean = weighted(errors, cluster, around: nil)
+            }
+            for _ in 0..<2 { mean = weighted(errors, cluster, around: mean) }
+            var (rate, weights) = (0.0, 0.0)
+            for (error, place) in zip(errors, cluster) {
+                receivers[place].excess = excess(error - mean, place)
+                guard let line = receivers[place].line else { continue }
+                let weight = weight(error - mean, place)
+                rate += weight * (receivers[place].twoWay.skew - line.map.skew)
+                weights += weight
+            }
+            let interval = Self.sortingInterval.seconds
+            let offset = mean * min(1, interval / Self.meanTime)
+            let lean = rate / weights * min(1, interval / Self.meanRateTime)
+            for place in cluster {
+                receivers[place].line?.shift(by: offset, rate: lean)
+            }
+        }
+    }
+
+    private func weighted(_ errors: [Double], _ cluster: [Int], around mean: Double?) -> Double {
+        var (sum, weights) = (0.0, 0.0)
+        for (error, place) in zip(errors, cluster) {
+            let weight = weight(mean.map { error - $0 } ?? 0, place)
+            sum += weight * error
+            weights += weight
+        }
+        return sum / weights
+    }
+
+    private func weight(_ error: Double, _ place: Int) -> Double {
+        let own = max(receivers[place].expectedError, Self.leastError)
+        let excess = excess(error, place)
+        return 1 / (own * own + excess * excess)
+    }
+
+    private func excess(_ error: Double, _ place: Int) -> Double {
+        max(0, error.magnitude - Self.doubt * max(receivers[place].expectedError, Self.leastError))
+    }
+}

@@ -1,0 +1,210 @@
+import Timing
+
+import func Glibc.exp
+
+/// A room's side of reference broadcasts: what to tell the leader of the beacons heard, and how to
+/// follow its verdict.
+///
+/// The verdict says where the cluster's line is, seen from this room's two-way line, and how sure
+/// that is. Between two answers both run on by the crystal's skew, so the room knows at any moment
+/// how far apart they are. It goes the share of the way that Kalman would, and never further than
+/// half of the round trip, within which two-way exchange cannot contradict:
+///
+///     correction = σ²/(σ² + r²) · (cluster − own),   |correction| ≤ round trip/2
+///
+/// The published line does not step: its correction changes at a rate, chosen so that the line
+/// leans no more than it would by itself, or ``slewLimit``.
+struct ReferenceListener: Sendable {
+    /// Largest lean of the corrected line, unless the two-way line leans more.
+    static let slewLimit = 20e-6
+    /// How fast the correction follows what it should be; seconds.
+    static let followTime = 1.5
+    /// A piece of the correction's line holds no longer than this: then its rate is zero.
+    static let pieceLimit = Nanoseconds.seconds(2)
+    /// How often it is decided anew while the two-way line goes straight on.
+    static let interval = Nanoseconds.milliseconds(500)
+    /// A verdict older than this is going stale …
+    static let verdictLife = 5.0
+    /// … and loses its weight with this time constant; seconds.
+    static let fading = 60.0
+    /// Without a beacon for so long, none arrive.
+    static let deafness = Nanoseconds.seconds(5)
+
+    /// Why the room takes no part; `nil`: it does.
+    private(set) var refusal: ReferenceState? = .off
+    private(set) var heard = 0
+    private var epoch: UInt64 = 0
+    private var numbers: [UInt32] = []
+    private var instants: [LocalInstant] = []
+    private var verdict: ReferenceVerdict?
+    private var judgedAt: LocalInstant?
+    private var heardAt: LocalInstant?
+    /// The cluster's line: local to group.
+    private var cluster: ClockMap<LocalClock, GroupClock>?
+    private var share = 0.0
+
+    /// The correction in force, seconds, at `aimedAt`; and how it changes.
+    private var value = 0.0
+    private var rate = 0.0
+    private var aimedAt = LocalInstant(nanoseconds: 0)
+    private var aimedWith: ClockMap<LocalClock, GroupClock>?
+    /// What ``report(at:_:error:)`` said last, to know what a verdict is about.
+    private var told: [(sequence: UInt32, t1: LocalInstant, reading: GroupInstant)] = []
+    private static let toldLimit = 64
+
+    mutating func setRefusal(_ state: ReferenceState?) {
+        refusal = state
+        if state != nil { forget() }
+    }
+
+    // MARK: Telling
+
+    mutating func receive(_ beacon: ReferenceBeacon, at instant: LocalInstant) {
+        guard refusal == nil else { return }
+        if beacon.epoch != epoch {
+            epoch = beacon.epoch
+            numbers.removeAll()
+            instants.removeAll()
+        }
+        guard !numbers.contains(beacon.number) else { return }
+        if numbers.count == ReferenceReport.beaconLimit {
+            numbers.removeFirst()
+            instants.removeFirst()
+        }
+        numbers.append(beacon.number)
+        instants.append(instant)
+        heard += 1
+        heardAt = instant
+    }
+
+    /// What to say with the request that leaves at `now`.
+    ///
+    /// - Parameter line: the two-way line, uncorrected, with the crystal's skew.
+    mutating func report(
+        at now: LocalInstant, sequence: UInt32, _ line: SharedClock?, skew: Double,
+        error: Nanoseconds?
+    ) -> ReferenceReport? {
+        guard refusal == nil, let line, let error else { return nil }
+        let reading = line.map(now)
+        if told.count == Self.toldLimit { told.removeFirst() }
+        told.append((sequence, now, reading))
+        var report = ReferenceReport(
+            epoch: epoch, reading: reading,
+            skewTrillionths: Int32(clamping: Int64(saturating: skew * 1e12)), expectedError: error)
+        guard let newest = numbers.max() else { return report }
+        report.newest = newest
+        for (number, instant) in zip(numbers, instants) {
+            let back = Int(newest - number)
+            let age = (now - instant).count
+            guard back < ReferenceReport.beaconLimit, age > 0, age <= Int64(UInt32.max) else {
+                continue
+            }
+            report.ages[back] = UInt32(age)
+        }
+        return report
+    }
+
+    // MARK: Following
+
+    /// The leader's verdict on what request `sequence` said.
+    mutating func take(
+        _ verdict: ReferenceVerdict?, sequence: UInt32, skew: Double, error: Nanoseconds?,
+        at now: LocalInstant
+    ) {
+        guard refusal == nil, let verdict,
+            let place = told.firstIndex(where: { $0.sequence == sequence })
+        else { return }
+        let about = told[place]
+        told.removeSubrange(...place)
+        self.verdict = verdict
+        judgedAt = now
+        guard verdict.state == .inUse || verdict.state == .contradicted, let error else {
+            return
+        }
+        cluster = ClockMap(from: about.t1, to: about.reading + verdict.correction, skew: skew)
+        let (own, noise) = (error.seconds, verdict.noise.seconds)
+        share = own * own / max(own * own + noise * noise, 1e-18)
+    }
+
+    /// Decides how the correction goes on from `now`.
+    ///
+    /// - Parameters:
+    ///   - line: the two-way line from now on.
+    ///   - skew: of the crystal: what the line does when it does not lean.
+    ///   - limit: the largest correction.
+    ///   - maySet: nobody plays by the line yet.
+    mutating func aim(
+        at now: LocalInstant, _ line: ClockMap<LocalClock, GroupClock>, skew: Double,
+        limit: Nanoseconds, maySet: Bool
+    ) {
+        guard cluster != nil || value != 0 else { return }
+        guard maySet || line != aimedWith || now - aimedAt >= Self.interval else { return }
+        aimedWith = line
+        value = correction(at: now)
+        aimedAt = now
+        var (wanted, slope) = (0.0, 0.0)
+        if let cluster, let judgedAt {
+            let age = (now - judgedAt).seconds - Self.verdictLife
+            let share = age > 0 ? share * exp(-age / Self.fading) : share
+            wanted = share * (cluster(now) - line(now)).seconds
+            slope = share * (cluster.skew - line.skew)
+        }
+        let most = limit.seconds
+        if wanted.magnitude > most { (wanted, slope) = (wanted < 0 ? -most : most, 0) }
+        if maySet {
+            (value, rate) = (wanted, 0)
+            return
+        }
+        let own = line.skew - skew
+        let leanest = max(Self.slewLimit, own.magnitude)
+        let lean = own + slope + (wanted - value) / Self.followTime
+        rate = min(max(lean, -leanest), leanest) - own
+    }
+
+    /// `clock` with the correction in it.
+    func corrected(_ clock: SharedClock, at now: LocalInstant) -> SharedClock {
+        guard value != 0 || rate != 0 else { return clock }
+        var clock = clock
+        let isRunning = now - aimedAt <= Self.pieceLimit
+        let anchor = isRunning ? aimedAt : aimedAt + Self.pieceLimit
+        let correction = Nanoseconds(seconds: correction(at: anchor))
+        clock.map = ClockMap(
+            from: anchor, to: clock.map(anchor) + correction,
+            skew: clock.map.skew + (isRunning ? rate : 0))
+        clock.uncertainty += Nanoseconds(seconds: self.correction(at: now).magnitude)
+        return clock
+    }
+
+    private func correction(at now: LocalInstant) -> Double {
+        value + rate * min(max(.zero, now - aimedAt), Self.pieceLimit).seconds
+    }
+
+    /// This room's clock jumped: what was heard by it counts no more.
+    mutating func forget() {
+        numbers.removeAll()
+        instants.removeAll()
+        told.removeAll()
+        verdict = nil
+        cluster = nil
+    }
+
+    func statistics(at now: LocalInstant) -> ReferenceStatistics {
+        var all = ReferenceStatistics()
+        all.heard = heard
+        all.correction = Nanoseconds(seconds: correction(at: now))
+        if let refusal {
+            all.state = refusal
+            return all
+        }
+        let isDeaf = heardAt.map { now - $0 > Self.deafness } ?? true
+        guard let verdict else {
+            all.state = .notHeard
+            return all
+        }
+        all.state = isDeaf && verdict.state != .alone ? .notHeard : verdict.state
+        all.rooms = verdict.rooms
+        all.spread = verdict.spread
+        all.noise = verdict.noise
+        return all
+    }
+}
