@@ -67,6 +67,8 @@ struct NetworkPath {
     private var emulated = 0.0
     private var lastArrival = TrueInstant(nanoseconds: .min)
     private var lastPacket = -Double.infinity
+    private var stallBegins = TrueInstant(nanoseconds: .min)
+    private var stallEnds = TrueInstant(nanoseconds: .min)
 
     init(_ shape: PathShape, random: SplitMix64) {
         self.shape = shape
@@ -111,11 +113,30 @@ struct NetworkPath {
     // MARK: Delay
 
     private mutating func arrival(of instant: TrueInstant) -> TrueInstant {
-        let arrival = instant + delay(at: instant)
+        var arrival = instant + delay(at: instant)
+        if let stalls = shape.stalls { arrival = released(from: stalls, arrival, at: instant) }
         guard let emulation = shape.emulation else { return arrival }
-        if random.chance(emulation.overtaking) { return arrival }
-        lastArrival = max(arrival, lastArrival + .microseconds(1))
-        return lastArrival
+        if !random.chance(emulation.overtaking) {
+            lastArrival = max(arrival, lastArrival + .microseconds(1))
+            arrival = lastArrival
+        }
+        guard emulation.lateness > 0 else { return arrival }
+        let late =
+            random.gamma(shape: 3, scale: emulation.lateness)
+            + (random.chance(0.01) ? random.exponential(mean: 25 * emulation.lateness) : 0)
+        return arrival + Nanoseconds(seconds: (late - PathShape.Emulation.earliest) * 1e-6)
+    }
+
+    private mutating func released(
+        from stalls: PathShape.Stalls, _ arrival: TrueInstant, at instant: TrueInstant
+    ) -> TrueInstant {
+        if instant > stallEnds {
+            stallBegins =
+                instant + Nanoseconds(seconds: random.exponential(mean: stalls.every))
+            stallEnds =
+                stallBegins + Nanoseconds(seconds: random.exponential(mean: stalls.lasting))
+        }
+        return arrival >= stallBegins ? max(arrival, stallEnds) : arrival
     }
 
     private mutating func delay(at instant: TrueInstant) -> Nanoseconds {

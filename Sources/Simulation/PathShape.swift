@@ -34,6 +34,7 @@ struct PathShape: Sendable {
     var emulation: Emulation?
     var download: Download?
     var powerSave: PowerSave?
+    var stalls: Stalls?
     var lossBursts: LossBursts?
     /// What happens once, at a time.
     var episodes: [Episode] = []
@@ -71,6 +72,18 @@ struct PathShape: Sendable {
         /// Of one packet's jitter with the one before.
         var correlation = 0.0
         var overtaking = 0.0
+        /// Scale of how late the emulating process wakes to send a packet on, µs. It may also be
+        /// ``earliest`` µs early: then it was awake already and does not go to sleep for so little.
+        var lateness = 0.0
+        static let earliest = 5.0
+    }
+
+    /// Times in which nothing leaves; what would have leaves at their end.
+    struct Stalls: Sendable {
+        /// Mean time from the end of one to the beginning of the next; seconds.
+        var every: Double
+        /// Mean length; seconds.
+        var lasting: Double
     }
 
     /// A download through a bloated queue: a saw-tooth of TCP, once in every period.
