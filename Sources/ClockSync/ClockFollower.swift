@@ -2,16 +2,9 @@ public import Timing
 
 /// A room's side of the exchange: when to ask, and what to make of the answers.
 ///
-/// Schedule: when joining 16 requests 10 ms apart, then one a round trip (1 to 10 ms) for a second
-/// and a half or until the line is good, then 40 a second until 3 s, then as many as keep the
-/// expected error below a tenth of a sample, 8 to 40 a second with ±20 % random spacing, so that no
-/// periodic disturbance stays hidden; 2 when idle. A burst of 16 on demand and after a silence;
-/// back-off to one a second while nobody answers. After a pause the first request of a burst only
-/// wakes a sleeping radio: the others follow 25 ms later.
-///
-/// The kernel tells when a packet left only after it left: our own stamp arrives from the error
-/// queue, the leader's with its next reply. An exchange is held back until both are known or
-/// cannot come any more; in the joining burst that costs 10 ms.
+/// `RequestSchedule` says when to ask. The kernel tells when a packet left only after it left: our
+/// own stamp arrives from the error queue, the leader's with its next reply. An exchange is held back
+/// until both are known or cannot come any more; in the joining burst that costs 10 ms.
 public struct ClockFollower: Sendable {
     public enum Effect: Equatable, Sendable {
         /// Send it now; `t1` is the instant given to the call that returned it.
@@ -20,40 +13,16 @@ public struct ClockFollower: Sendable {
         case publish(SharedClock)
     }
 
-    public static let burstLength = 16
-    public static let burstSpacing = Nanoseconds.milliseconds(10)
-    static let closestSpacing = Nanoseconds.milliseconds(1)
-    static let joinSpacing = Nanoseconds.milliseconds(25)
-    static let joinSpan = Nanoseconds.seconds(3)
-    /// The first of it, in which requests follow each other as closely as the path allows.
-    static let denseSpan = Nanoseconds.milliseconds(1_500)
-    static let activeSpacing = Nanoseconds.milliseconds(125)
-    /// While the expected error is far above ``contentment``: on a path that is seldom clean only
-    /// more packets help; 40 a second are 70 kbit/s.
-    static let anxiousSpacing = Nanoseconds.milliseconds(25)
-    /// Less than a tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a
-    /// quarter.
-    static let contentment = Nanoseconds(1_500)
-    /// The same for the skew: in a second it adds as much.
-    static let straightness = 2e-6
-    static let idleSpacing = Nanoseconds.milliseconds(500)
-    /// Round trip of a path of wires, where cold caches are a part of the delay worth removing. On
-    /// a longer one a herald would only be one more packet to queue behind.
-    static let shortPath = Nanoseconds.microseconds(400)
-    /// A radio that was left alone for this long may sleep …
-    static let drowsiness = Nanoseconds.milliseconds(80)
-    /// … and takes this long to wake, at least: the first request of a burst does that.
-    static let wakePause = Nanoseconds.milliseconds(25)
-    /// Nobody answers: at this pace, at first and after ``patience``.
-    static let silentSpacing = Nanoseconds.milliseconds(250)
-    static let deafSpacing = Nanoseconds.seconds(1)
-    static let patience = Nanoseconds.seconds(10)
-    /// An answer after a silence of this length is followed by a burst.
-    static let silence = Nanoseconds.seconds(2)
+    public static let burstLength = RequestSchedule.burstLength
+    public static let burstSpacing = RequestSchedule.burstSpacing
+    /// Round trip below which cold caches are a part of the delay worth removing. On a longer path a
+    /// herald would only be one more packet to queue behind.
+    static let heraldedPath = Nanoseconds.microseconds(400)
     /// Requests that an answer may still come to.
     static let outstandingLimit = 64
-    /// How long an exchange waits for transmit stamps: two idle periods and a round trip.
-    static let holdLimit = Nanoseconds.milliseconds(1_200)
+    /// How long an exchange waits for transmit stamps: two pauses between trains, or
+    /// four idle ones.
+    static let holdLimit = Nanoseconds.seconds(2)
     /// How long our own transmit stamp may take. The kernel delivers it in a fraction of that.
     static let ownStampLimit = Nanoseconds.milliseconds(50)
 
@@ -62,6 +31,7 @@ public struct ClockFollower: Sendable {
         var sentAt: LocalInstant
         var t1Kernel: LocalInstant?
         var answer: Answer?
+        var isWaking: Bool
     }
     private struct Answer {
         var reply: TimeReply
@@ -73,18 +43,9 @@ public struct ClockFollower: Sendable {
     }
 
     private var estimator: ClockEstimator
-    private var random: SplitMix64
+    private var schedule: RequestSchedule
     private var exchanges: [Exchange] = []
     private var nextSequence: UInt32
-    private var nextSend: LocalInstant
-    private var burstLeft = Self.burstLength
-    private var lastSent: LocalInstant?
-    /// The next request wakes the radio for the burst behind it.
-    private var wakes = false
-    private var joinedAt: LocalInstant?
-    private var askedSince: LocalInstant
-    private var lastAnswer: LocalInstant?
-    private var isIdle = false
     private var kernelTransmits = false
     private var kernelReceives = false
     private var leaderEpoch: UInt64?
@@ -98,10 +59,9 @@ public struct ClockFollower: Sendable {
     ///   - stored: skew known from an earlier session with this leader.
     public init(start: LocalInstant, seed: UInt64, stored: StoredSkew = .unknown) {
         self.estimator = ClockEstimator(stored: stored)
-        self.random = SplitMix64(seed: seed)
+        var random = SplitMix64(seed: seed)
         self.nextSequence = UInt32(truncatingIfNeeded: random.next())
-        self.nextSend = start
-        self.askedSince = start
+        self.schedule = RequestSchedule(start: start, random: random)
     }
 
     // MARK: - Input
@@ -126,7 +86,8 @@ public struct ClockFollower: Sendable {
         }
         counts.answered += 1
         kernelReceives = isKernelStamp
-        noteAnswer(at: now)
+        schedule.answered(
+            roundTrip: (t4 - reply.t1) - (reply.t3 - reply.t2), at: now)
         reference.take(
             reply.reference, sequence: reply.sequence, skew: estimator.storedSkew.skew,
             error: estimator.expectedError, at: now)
@@ -136,7 +97,7 @@ public struct ClockFollower: Sendable {
             exchanges.removeAll { $0.answer != nil }
             index = exchanges.firstIndex { $0.sequence == reply.sequence } ?? 0
             estimator.leaderChanged(epoch: reply.epoch, at: now)
-            if published != nil { measureAnew(at: now) }
+            if published != nil { schedule.measureAnew(at: now) }
         }
         exchanges[index].answer = Answer(
             reply: reply, t4: t4, isKernelStamp: isKernelStamp, t3Kernel: nil, isFinal: false)
@@ -169,7 +130,7 @@ public struct ClockFollower: Sendable {
     /// Sends what is due, gives up waiting for stamps, keeps the line moving.
     public mutating func advance(to now: LocalInstant) -> [Effect] {
         var effects = complete(at: now)
-        if now >= nextSend { effects.insert(.send(ask(at: now)), at: 0) }
+        if now >= schedule.next { effects.insert(.send(ask(at: now)), at: 0) }
         estimator.advance(to: now)
         if let effect = publication(at: now) { effects.append(effect) }
         return effects
@@ -177,22 +138,12 @@ public struct ClockFollower: Sendable {
 
     /// 16 requests 10 ms apart from now on; before a scheduled start.
     public mutating func burst(at now: LocalInstant) {
-        burstLeft = Self.burstLength
-        if let lastSent, now - lastSent > Self.drowsiness { wakes = true }
-        nextSend = min(nextSend, now)
-    }
-
-    /// As when joining: nothing that was measured counts any more.
-    private mutating func measureAnew(at now: LocalInstant) {
-        joinedAt = now
-        burst(at: now)
+        schedule.burst(at: now)
     }
 
     /// Nothing plays: a lower rate will do.
     public mutating func setIdle(_ isIdle: Bool, at now: LocalInstant) {
-        guard isIdle != self.isIdle else { return }
-        self.isIdle = isIdle
-        if !isIdle { nextSend = min(nextSend, now + Self.activeSpacing) }
+        schedule.setIdle(isIdle, at: now)
     }
 
     /// The machine was suspended: measures anew.
@@ -200,13 +151,13 @@ public struct ClockFollower: Sendable {
         exchanges.removeAll()
         estimator.localClockJumped(at: now)
         reference.forget()
-        measureAnew(at: now)
+        schedule.measureAnew(at: now)
         return publication(at: now).map { [$0] } ?? []
     }
 
     /// When ``advance(to:)`` has something to do.
     public var nextDeadline: LocalInstant {
-        var next = nextSend
+        var next = schedule.next
         if let solve = estimator.nextDeadline { next = min(next, solve) }
         if let published, published.quality >= .acquiring, let last = counts.lastAcceptedAt {
             next = min(next, last + ClockEstimator.silence + Nanoseconds(1))
@@ -242,70 +193,25 @@ public struct ClockFollower: Sendable {
 
     // MARK: -
 
-    private mutating func noteAnswer(at now: LocalInstant) {
-        if joinedAt == nil { joinedAt = now }
-        // The first answer of all is part of the joining burst, unless that went unheard.
-        let since = lastAnswer ?? askedSince
-        if now - since > Self.silence { burst(at: now) }
-        lastAnswer = now
-    }
-
     private mutating func ask(at now: LocalInstant) -> TimeRequest {
         let sequence = nextSequence
         nextSequence &+= 1
         if exchanges.count >= Self.outstandingLimit { exchanges.removeFirst() }
-        exchanges.append(Exchange(sequence: sequence, sentAt: now))
+        let slot = schedule.depart(
+            at: now,
+            RequestSchedule.Prospect(
+                roundTrip: counts.roundTrip, expectedError: estimator.expectedError,
+                skewDeviation: estimator.storedSkew.deviation))
+        exchanges.append(Exchange(sequence: sequence, sentAt: now, isWaking: slot.isWaking))
         counts.sent += 1
-        let pause = spacing(at: now)
-        nextSend = now + pause
-        let isShort = estimator.roundTripFloor.map { $0 <= Self.shortPath } ?? false
+        let isShort = estimator.roundTripFloor.map { $0 <= Self.heraldedPath } ?? false
         return TimeRequest(
             sequence: sequence, t1: now,
-            stamps: StampClass(receive: kernelReceives, transmit: kernelTransmits), pause: pause,
-            hasHerald: isShort,
+            stamps: StampClass(receive: kernelReceives, transmit: kernelTransmits),
+            pause: slot.pause, hasHerald: isShort,
             reference: reference.report(
                 at: now, sequence: sequence, estimator.sharedClock(at: now),
                 skew: estimator.storedSkew.skew, error: estimator.expectedError))
-    }
-
-    private mutating func spacing(at now: LocalInstant) -> Nanoseconds {
-        lastSent = now
-        if wakes {
-            wakes = false
-            return Self.wakePause
-        }
-        if burstLeft > 1 {
-            burstLeft -= 1
-            return Self.burstSpacing
-        }
-        burstLeft = 0
-        let quiet = now - (lastAnswer ?? askedSince)
-        if quiet > Self.patience { return jittered(Self.deafSpacing) }
-        if quiet > Self.silence { return jittered(Self.silentSpacing) }
-        let isGood = estimator.expectedError.map { $0 <= Self.contentment } ?? false
-        if let joinedAt, now - joinedAt > Self.joinSpan {
-            if isIdle { return jittered(Self.idleSpacing) }
-            return jittered(steadySpacing)
-        }
-        // While the line is young every packet brings it forward.
-        let isYoung = joinedAt.map { now - $0 < Self.denseSpan } ?? true
-        let isStraight = estimator.storedSkew.deviation <= Self.straightness
-        if !isYoung || (isGood && isStraight) { return Self.joinSpacing }
-        // Closer than a round trip, packets of a jittery path would queue behind each other.
-        return min(Self.burstSpacing, max(Self.closestSpacing, counts.roundTrip))
-    }
-
-    /// So many packets as ``contentment`` takes: the error falls with less than the root of their
-    /// number, so the square of what is missing is more than enough, and settles.
-    private var steadySpacing: Nanoseconds {
-        guard let error = estimator.expectedError, error > .zero else { return Self.anxiousSpacing }
-        let share = Self.contentment.seconds / error.seconds
-        let wanted = Nanoseconds(seconds: Self.activeSpacing.seconds * share * share)
-        return min(max(wanted, Self.anxiousSpacing), Self.activeSpacing)
-    }
-
-    private mutating func jittered(_ spacing: Nanoseconds) -> Nanoseconds {
-        Nanoseconds(spacing.count * 4 / 5 + Int64(random.next() % UInt64(spacing.count * 2 / 5)))
     }
 
     /// What a reply says about the replies that left before it: only the last of them can still
@@ -359,6 +265,7 @@ public struct ClockFollower: Sendable {
         counts.ownStamps = here
         counts.leaderStamps = there
         counts.roundTrip = sample.roundTrip
+        guard !exchange.isWaking else { return }
         switch estimator.receive(sample, at: now) {
         case .accepted:
             counts.accepted += 1
@@ -366,12 +273,12 @@ public struct ClockFollower: Sendable {
         case .rejected(let reason):
             counts.rejected += 1
             // A jump is believed when others say so too: ask them now.
-            if reason == .contradiction { nextSend = min(nextSend, now + Self.burstSpacing) }
+            if reason == .contradiction { schedule.hasten(at: now) }
         case .restarted:
             counts.rejected += 1
             counts.lastAcceptedAt = now
             reference.forget()
-            measureAnew(at: now)
+            schedule.measureAnew(at: now)
         }
     }
 

@@ -1,0 +1,188 @@
+import Timing
+
+/// When a room asks for the time, and which of its requests only wake what sleeps.
+///
+/// - Joining: 16 requests 10 ms apart, then one a round trip (1 to 10 ms) for a second and a half or
+///   until the line is good, then 40 a second until 3 s.
+/// - Steady: as many as keep the expected error below a tenth of a sample, 8 to 40 a second on
+///   average, at random distances, so that no periodic disturbance stays hidden; 2 when idle.
+/// - A burst of 16 on demand and after a silence; one a second while nobody answers.
+///
+/// On a path of wires the steady requests come in trains of eight, a round trip apart. Evenly spaced
+/// ones find the processors of both rooms, and of what lies between, asleep; how long those take
+/// to wake depends on what else they do, so differs by direction, and two-way exchange turns half of
+/// that into an error (measured on an emulated switch: 16 µs, in a train less than 2). The first two
+/// requests of a train do the waking. On a path of milliseconds that does not matter, while requests
+/// close behind each other would share one fate in its queues: there they stay apart.
+struct RequestSchedule: Sendable {
+    /// What the estimator knows of the path.
+    struct Prospect {
+        /// Of the last exchange.
+        var roundTrip: Nanoseconds
+        var expectedError: Nanoseconds?
+        /// Of the skew, 1.
+        var skewDeviation: Double
+    }
+    struct Slot {
+        /// To the next request.
+        var pause: Nanoseconds
+        /// The answer says how long waking took, nothing of the clock.
+        var isWaking: Bool
+    }
+
+    static let burstLength = 16
+    static let burstSpacing = Nanoseconds.milliseconds(10)
+    static let closestSpacing = Nanoseconds.milliseconds(1)
+    static let joinSpacing = Nanoseconds.milliseconds(25)
+    static let joinSpan = Nanoseconds.seconds(3)
+    /// The first of it, in which requests follow each other as closely as the path allows.
+    static let denseSpan = Nanoseconds.milliseconds(1_500)
+    static let activeSpacing = Nanoseconds.milliseconds(125)
+    /// While the expected error is far above ``contentment``: on a path that is seldom clean only
+    /// more packets help; 40 a second are 70 kbit/s.
+    static let anxiousSpacing = Nanoseconds.milliseconds(25)
+    /// Less than a tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a
+    /// quarter.
+    static let contentment = Nanoseconds(1_500)
+    /// The same for the skew: in a second it adds as much.
+    static let straightness = 2e-6
+    static let idleSpacing = Nanoseconds.milliseconds(500)
+    static let trainLength = 8
+    static let wakingLength = 2
+    /// Average round trip of a path of wires. The quickest radio takes a millisecond a packet.
+    static let shortPath = Nanoseconds.milliseconds(1)
+    /// Of the average: 1/16 of each exchange.
+    private static let averaging: Int64 = 16
+    /// A radio that was left alone for this long may sleep …
+    static let drowsiness = Nanoseconds.milliseconds(80)
+    /// … and takes this long to wake, at least: the first request of a burst does that.
+    static let wakePause = Nanoseconds.milliseconds(25)
+    /// Nobody answers: at this pace, at first and after ``patience``.
+    static let silentSpacing = Nanoseconds.milliseconds(250)
+    static let deafSpacing = Nanoseconds.seconds(1)
+    static let patience = Nanoseconds.seconds(10)
+    /// An answer after a silence of this length is followed by a burst.
+    static let silence = Nanoseconds.seconds(2)
+
+    /// When the next request is due.
+    private(set) var next: LocalInstant
+
+    private var random: SplitMix64
+    private var askedSince: LocalInstant
+    private var joinedAt: LocalInstant?
+    private var lastSent: LocalInstant?
+    private var lastAnswer: LocalInstant?
+    private var averageRoundTrip: Nanoseconds?
+    private var burstLeft = Self.burstLength
+    /// Of the train under way, the request that is due included.
+    private var trainLeft = 0
+    /// The next request wakes the radio for the burst behind it.
+    private var wakes = false
+    private var isIdle = false
+
+    /// - Parameter start: local time now; the first request is due at once.
+    init(start: LocalInstant, random: SplitMix64) {
+        self.next = start
+        self.askedSince = start
+        self.random = random
+    }
+
+    /// Somebody answers; the exchange took `roundTrip`.
+    mutating func answered(roundTrip: Nanoseconds, at now: LocalInstant) {
+        if joinedAt == nil { joinedAt = now }
+        // The first answer of all is part of the joining burst, unless that went unheard.
+        if now - (lastAnswer ?? askedSince) > Self.silence { burst(at: now) }
+        lastAnswer = now
+        let before = averageRoundTrip ?? roundTrip
+        averageRoundTrip = before + Nanoseconds((roundTrip - before).count / Self.averaging)
+    }
+
+    /// 16 requests 10 ms apart from now on.
+    mutating func burst(at now: LocalInstant) {
+        burstLeft = Self.burstLength
+        trainLeft = 0
+        if let lastSent, now - lastSent > Self.drowsiness { wakes = true }
+        next = min(next, now)
+    }
+
+    /// As when joining: nothing that was measured counts any more.
+    mutating func measureAnew(at now: LocalInstant) {
+        joinedAt = now
+        burst(at: now)
+    }
+
+    /// Another answer is wanted soon.
+    mutating func hasten(at now: LocalInstant) {
+        next = min(next, now + Self.burstSpacing)
+    }
+
+    mutating func setIdle(_ isIdle: Bool, at now: LocalInstant) {
+        guard isIdle != self.isIdle else { return }
+        self.isIdle = isIdle
+        if !isIdle { next = min(next, now + Self.activeSpacing) }
+    }
+
+    /// A request leaves now; when the next will follow.
+    mutating func depart(at now: LocalInstant, _ prospect: Prospect) -> Slot {
+        let slot = slot(at: now, prospect)
+        lastSent = now
+        next = now + slot.pause
+        return slot
+    }
+
+    private mutating func slot(at now: LocalInstant, _ prospect: Prospect) -> Slot {
+        func slot(_ pause: Nanoseconds) -> Slot { Slot(pause: pause, isWaking: false) }
+        if wakes {
+            wakes = false
+            return Slot(pause: Self.wakePause, isWaking: true)
+        }
+        if burstLeft > 1 {
+            burstLeft -= 1
+            return slot(Self.burstSpacing)
+        }
+        burstLeft = 0
+        let quiet = now - (lastAnswer ?? askedSince)
+        if quiet > Self.patience { return slot(jittered(Self.deafSpacing)) }
+        if quiet > Self.silence { return slot(jittered(Self.silentSpacing)) }
+        let age = joinedAt.map { now - $0 } ?? .zero
+        let isGood = prospect.expectedError.map { $0 <= Self.contentment } ?? false
+        let isStraight = prospect.skewDeviation <= Self.straightness
+        // While the line is young every packet brings it forward.
+        if age < Self.denseSpan, !(isGood && isStraight) { return slot(closeSpacing(prospect)) }
+        if age < Self.joinSpan { return steady(Self.joinSpacing, prospect) }
+        if isIdle { return slot(jittered(Self.idleSpacing)) }
+        return steady(Self.steadySpacing(prospect), prospect)
+    }
+
+    /// One of the requests that come `spacing` apart on average.
+    private mutating func steady(_ spacing: Nanoseconds, _ prospect: Prospect) -> Slot {
+        guard let averageRoundTrip, averageRoundTrip <= Self.shortPath else {
+            return Slot(pause: jittered(spacing), isWaking: false)
+        }
+        if trainLeft == 0 { trainLeft = Self.trainLength }
+        let isWaking = trainLeft > Self.trainLength - Self.wakingLength
+        trainLeft -= 1
+        let whole = Nanoseconds(spacing.count * Int64(Self.trainLength))
+        return Slot(
+            pause: trainLeft == 0 ? jittered(whole) : closeSpacing(prospect), isWaking: isWaking)
+    }
+
+    /// Closer than a round trip, packets of a jittery path would queue behind each other.
+    private func closeSpacing(_ prospect: Prospect) -> Nanoseconds {
+        min(Self.burstSpacing, max(Self.closestSpacing, prospect.roundTrip))
+    }
+
+    /// So many packets as ``contentment`` takes: the error falls with less than the root of their
+    /// number, so the square of what is missing is more than enough, and settles.
+    private static func steadySpacing(_ prospect: Prospect) -> Nanoseconds {
+        guard let error = prospect.expectedError, error > .zero else { return anxiousSpacing }
+        let share = contentment.seconds / error.seconds
+        let wanted = Nanoseconds(seconds: activeSpacing.seconds * share * share)
+        return min(max(wanted, anxiousSpacing), activeSpacing)
+    }
+
+    /// ± 20 %.
+    private mutating func jittered(_ spacing: Nanoseconds) -> Nanoseconds {
+        Nanoseconds(spacing.count * 4 / 5 + Int64(random.next() % UInt64(spacing.count * 2 / 5)))
+    }
+}

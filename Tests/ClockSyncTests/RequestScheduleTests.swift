@@ -1,0 +1,75 @@
+import Testing
+import Timing
+
+@testable import ClockSync
+
+struct RequestScheduleTests {
+    /// Ten seconds of a settled room's requests.
+    private func slots(
+        roundTrip: Nanoseconds, expectedError: Nanoseconds
+    ) -> [RequestSchedule.Slot] {
+        let prospect = RequestSchedule.Prospect(
+            roundTrip: roundTrip, expectedError: expectedError, skewDeviation: 1e-7)
+        let start = LocalInstant(nanoseconds: 5_000)
+        var schedule = RequestSchedule(start: start, random: SplitMix64(seed: 7))
+        var slots: [RequestSchedule.Slot] = []
+        while schedule.next < start + .seconds(15) {
+            let now = schedule.next
+            let slot = schedule.depart(at: now, prospect)
+            schedule.answered(roundTrip: roundTrip, at: now + roundTrip)
+            if now > start + .seconds(5) { slots.append(slot) }
+        }
+        return slots
+    }
+
+    @Test(arguments: [Nanoseconds(300), Nanoseconds(40_000)])
+    func `on a path of wires steady requests come in trains, as often on average as asked`(
+        expectedError: Nanoseconds
+    ) throws {
+        let slots = slots(roundTrip: .microseconds(300), expectedError: expectedError)
+        let isContent = expectedError < RequestSchedule.contentment
+        let spacing = isContent ? RequestSchedule.activeSpacing : RequestSchedule.anxiousSpacing
+        let expected = 10 / spacing.seconds
+        let train = Double(RequestSchedule.trainLength)
+        // A pause is uniform within ±20 % of a train's length; four standard deviations of their
+        // sum, a train cut off at the end, and the short pauses, which come on top.
+        let scatter = 4 * 0.116 * (expected / train).squareRoot() * train + train
+        let added = 10 / (spacing.seconds + RequestSchedule.closestSpacing.seconds)
+        #expect(Double(slots.count) < expected + scatter)
+        #expect(Double(slots.count) > added - scatter)
+        let first = try #require(slots.firstIndex { $0.pause > .milliseconds(20) }) + 1
+        for (index, slot) in slots.dropFirst(first).enumerated() {
+            let place = index % RequestSchedule.trainLength
+            #expect(slot.isWaking == (place < RequestSchedule.wakingLength), "request \(index)")
+            let isLast = place == RequestSchedule.trainLength - 1
+            #expect(isLast || slot.pause == RequestSchedule.closestSpacing, "request \(index)")
+            #expect(!isLast || slot.pause > spacing * 5, "request \(index)")
+        }
+    }
+
+    @Test func `on a path of milliseconds they stay apart`() {
+        let slots = slots(roundTrip: .milliseconds(3), expectedError: .microseconds(40))
+        #expect(slots.count > 300)
+        #expect(slots.allSatisfy { !$0.isWaking })
+        #expect(slots.allSatisfy { $0.pause >= .milliseconds(20) })
+    }
+
+    @Test func `a burst after a pause wakes the radio first`() {
+        let prospect = RequestSchedule.Prospect(
+            roundTrip: .milliseconds(3), expectedError: .microseconds(1), skewDeviation: 1e-7)
+        let start = LocalInstant(nanoseconds: 5_000)
+        var schedule = RequestSchedule(start: start, random: SplitMix64(seed: 7))
+        while schedule.next < start + .seconds(8) {
+            let now = schedule.next
+            _ = schedule.depart(at: now, prospect)
+            schedule.answered(roundTrip: .milliseconds(3), at: now + .milliseconds(3))
+        }
+        let now = schedule.next - .milliseconds(5)
+        schedule.burst(at: now)
+        #expect(schedule.next == now)
+        let first = schedule.depart(at: now, prospect)
+        #expect(first.isWaking && first.pause == RequestSchedule.wakePause)
+        let second = schedule.depart(at: schedule.next, prospect)
+        #expect(!second.isWaking && second.pause == RequestSchedule.burstSpacing)
+    }
+}
