@@ -70,7 +70,8 @@ public enum ReferenceState: UInt8, Sendable, CaseIterable {
     /// Other rooms hear them at other times: each gets a packet of its own, or hangs on another
     /// access point.
     case scattered = 5
-    /// The rooms hear them together, but at times that two-way exchange rules out.
+    /// The rooms hear them together but for an offset that stays, which may be the packets' own: only
+    /// what comes and goes is corrected.
     case contradicted = 6
     case inUse = 7
 }
@@ -83,6 +84,9 @@ public struct ReferenceVerdict: Equatable, Sendable {
     /// To be added to the room's two-way line, to be where the rooms are on average; of that
     /// moment's request.
     public var correction: Nanoseconds
+    /// How much of it is worth going, 0 to 1: the more, the surer it is and the less the room's own
+    /// line is.
+    public var share: Double
     /// Standard deviation of ``correction``.
     public var noise: Nanoseconds
     /// Median deviation of the times at which two rooms hear a packet: of its own rooms, or, where
@@ -91,11 +95,12 @@ public struct ReferenceVerdict: Equatable, Sendable {
 
     public init(
         state: ReferenceState, rooms: Int = 0, correction: Nanoseconds = .zero,
-        noise: Nanoseconds = .zero, spread: Nanoseconds = .zero
+        share: Double = 0, noise: Nanoseconds = .zero, spread: Nanoseconds = .zero
     ) {
         self.state = state
         self.rooms = rooms
         self.correction = correction
+        self.share = share
         self.noise = noise
         self.spread = spread
     }

@@ -105,7 +105,7 @@ extension ReferenceBroadcastJudge {
     private mutating func leave(_ place: Int) {
         receivers[place].cluster = 0
         receivers[place].line = nil
-        receivers[place].excess = 0
+        receivers[place].offset = StandingOffset()
     }
 
     mutating func rebuildClusters() {
@@ -139,75 +139,66 @@ extension ReferenceBroadcastJudge {
             var values = present.map(\.late)
             middle = BeaconComparison.median(&values)
         }
-        var (sum, weights) = (0.0, 0.0)
+        // Alike for all: a room that counted more would seem to scatter less, and count more still.
+        var (sum, count) = (0.0, 0.0)
         for room in present {
             guard let line = receivers[room.place].line else { continue }
-            let variance = line.scale * line.scale + line.variance
-            // Of two, nobody knows which one was late.
             let far = (room.late - middle).magnitude
-            let isFar = present.count > 2 && far * far > 9 * variance
-            let weight = (isFar ? 1e-6 : 1) / variance
-            sum += weight * room.late
-            weights += weight
+            let isFar = far * far > 9 * (line.scale * line.scale + line.variance)
+            // Of two, nobody knows which one was late.
+            if present.count > 2, isFar { continue }
+            sum += room.late
+            count += 1
         }
-        let mean = sum / weights
+        let mean = count > 0 ? sum / count : middle
         for room in present {
             receivers[room.place].line?.take(room.late - mean, of: present.count)
         }
     }
 
-    /// Finds the mean of each cluster's two-way lines, and who does not fit to it.
-    mutating func agree() {
+    /// Finds the mean of each cluster's two-way lines, and how far each room is from it.
+    mutating func agree(after interval: Double) {
         for cluster in clusters {
-            var errors: [Double] = []
-            for place in cluster {
+            let errors = cluster.map { place -> Double in
                 let receiver = receivers[place]
-                guard let line = receiver.line else { continue }
-                errors.append((receiver.twoWay(receiver.t1) - line.map(receiver.t1)).seconds)
+                guard let line = receiver.line else { return 0 }
+                return (receiver.twoWay(receiver.t1) - line.map(receiver.t1)).seconds
             }
-            guard errors.count == cluster.count else { continue }
-            var mean = 0.0
-            if cluster.count > 2 {
-                var values = errors
-                mean = BeaconComparison.median(&values)
-            } else {
-                mean = weighted(errors, cluster, around: nil)
+            var sorted = errors
+            let middle = cluster.count > 2 ? BeaconComparison.median(&sorted) : nil
+            var weights = cluster.indices.map {
+                weight(errors[$0] - (middle ?? errors[$0]), cluster[$0])
             }
-            for _ in 0..<2 { mean = weighted(errors, cluster, around: mean) }
-            var (rate, weights) = (0.0, 0.0)
-            for (error, place) in zip(errors, cluster) {
-                receivers[place].excess = excess(error - mean, place)
-                guard let line = receivers[place].line else { continue }
-                let weight = weight(error - mean, place)
-                rate += weight * (receivers[place].twoWay.skew - line.map.skew)
-                weights += weight
+            var mean = Self.mean(errors, weights)
+            for _ in 0..<2 {
+                weights = cluster.indices.map { weight(errors[$0] - mean, cluster[$0]) }
+                mean = Self.mean(errors, weights)
             }
-            let interval = Self.sortingInterval.seconds
+            let rates = cluster.map { place in
+                receivers[place].twoWay.skew - (receivers[place].line?.map.skew ?? 0)
+            }
             let offset = mean * min(1, interval / Self.meanTime)
-            let lean = rate / weights * min(1, interval / Self.meanRateTime)
-            for place in cluster {
+            let lean = Self.mean(rates, weights) * min(1, interval / Self.meanRateTime)
+            let total = weights.reduce(0, +)
+            for (index, place) in cluster.enumerated() {
+                receivers[place].offset.take(
+                    errors[index] - mean, weight: weights[index] / total, after: interval)
                 receivers[place].line?.shift(by: offset, rate: lean)
             }
         }
     }
 
-    private func weighted(_ errors: [Double], _ cluster: [Int], around mean: Double?) -> Double {
-        var (sum, weights) = (0.0, 0.0)
-        for (error, place) in zip(errors, cluster) {
-            let weight = weight(mean.map { error - $0 } ?? 0, place)
-            sum += weight * error
-            weights += weight
-        }
-        return sum / weights
+    private static func mean(_ values: [Double], _ weights: [Double]) -> Double {
+        zip(values, weights).reduce(0) { $0 + $1.0 * $1.1 } / weights.reduce(0, +)
     }
 
+    /// How much a room counts whose two-way line is `error` seconds off the mean: by what it thinks
+    /// itself wrong by, or by what it is off the others, if that is more.
     private func weight(_ error: Double, _ place: Int) -> Double {
         let own = max(receivers[place].expectedError, Self.leastError)
-        let excess = excess(error, place)
-        return 1 / (own * own + excess * excess)
-    }
-
-    private func excess(_ error: Double, _ place: Int) -> Double {
-        max(0, error.magnitude - Self.doubt * max(receivers[place].expectedError, Self.leastError))
+        let scatter = receivers[place].line?.scale ?? 0
+        let excess = max(0, error.magnitude - Self.doubt * max(own, 2 * scatter))
+        let seen = receivers[place].offset.meanSquareToOthers / 2
+        return 1 / (max(own * own, seen) + excess * excess)
     }
 }

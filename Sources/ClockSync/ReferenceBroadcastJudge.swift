@@ -8,10 +8,9 @@ public import Timing
 /// time is, to some tens of µs. So within a cluster all errors of the two-way lines are known but
 /// for one number, their mean, which is smaller than each. Each room is told how far it is from it.
 ///
-/// What the rooms say is believed only as far as it fits: in which order of magnitude each room
-/// thinks itself wrong decides how much it counts, and a room that is further off than four times
-/// that is taken for broken (or for one that gets packets of its own, one after the other) and
-/// moves nobody.
+/// What the rooms say is believed only as far as it fits: what each room thinks itself wrong by
+/// decides how much it counts, and a room that is off by far more counts for nothing. An offset
+/// that stays is not corrected (``StandingOffset``): it may be the packets' as well as the clocks'.
 ///
 /// Everything is bounded, and a room that is silent for ``silence`` is forgotten.
 public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
@@ -23,10 +22,11 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
     /// awake, so ten a second is what comes of it.
     static var spacing: Nanoseconds { .milliseconds(80) }
     static var idleSpacing: Nanoseconds { .milliseconds(450) }
-    /// A pause between requests that is longer than this is an idle room's.
-    static var idlePause: Nanoseconds { .milliseconds(300) }
-    /// How long a beacon waits for everybody's report: two idle requests, one of them lost.
-    static var patience: Nanoseconds { .milliseconds(1_250) }
+    /// Requests a second that an idle room does not exceed.
+    static var idleRate: Double { 4 }
+    /// How long a beacon waits for everybody's report: two idle requests, one of them lost, or the
+    /// pause between two trains of requests.
+    static var patience: Nanoseconds { .milliseconds(1_500) }
     /// A room joins a cluster below this spread, and leaves it above 1.5 times this. Fresh contention
     /// for each packet spreads over more; receivers of one frame over a fifth.
     public static var spreadLimit: Double { 100e-6 }
@@ -47,7 +47,8 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
         let peer: Peer
         var medium: Int
         var askedAt: LocalInstant
-        var pause: Nanoseconds
+        /// Since ``sort(at:)`` looked last.
+        var requests = 0
         /// Beacons that left on this room's requests.
         var rides = 0
         /// When it asked last by its own clock, and its two-way line through that moment.
@@ -60,8 +61,8 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
         /// Zero: none.
         var cluster = 0
         var line: ReferenceLine?
-        /// By how much it is further off the others than it may be, seconds.
-        var excess = 0.0
+        /// Of its two-way line from the cluster's mean.
+        var offset = StandingOffset()
         /// Of the nearest other room, seconds.
         var spread = Double.infinity
     }
@@ -101,7 +102,7 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
         let place = place(of: peer, medium, report, request, at: now)
         guard let place else { return }
         receivers[place].askedAt = now
-        receivers[place].pause = request.pause
+        receivers[place].requests += 1
         receivers[place].t1 = request.t1
         receivers[place].twoWay = ClockMap(
             from: request.t1, to: report.reading, skew: Double(report.skewTrillionths) * 1e-12)
@@ -164,11 +165,14 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
                 spread: receiver.spread.isFinite ? Nanoseconds(seconds: receiver.spread) : .zero)
         }
         let systematic = Self.systematic(line)
-        let noise = line.variance + systematic * systematic + receiver.excess * receiver.excess
+        let noise = line.variance + systematic * systematic
+        let expected = report.expectedError.seconds * report.expectedError.seconds
+        let own = max(expected, receiver.offset.meanSquare - noise)
         return ReferenceVerdict(
-            state: receiver.excess > receiver.expectedError ? .contradicted : .inUse,
+            state: receiver.offset.standing > 0.5 ? .contradicted : .inUse,
             rooms: receivers.count { $0.cluster == receiver.cluster },
             correction: line.map(request.t1) - report.reading,
+            share: (1 - receiver.offset.standing) * own / (own + noise),
             noise: Nanoseconds(seconds: noise.squareRoot()),
             spread: Nanoseconds(seconds: receiver.spread))
     }
@@ -190,7 +194,7 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
         guard receivers.count < Self.peerLimit else { return nil }
         receivers.append(
             Receiver(
-                peer: peer, medium: medium, askedAt: now, pause: request.pause,
+                peer: peer, medium: medium, askedAt: now,
                 twoWay: ClockMap(from: request.t1, to: report.reading)))
         places[peer] = receivers.count - 1
         return receivers.count - 1
@@ -225,6 +229,7 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
 
     /// Forgets who is gone, counts who asks, and looks who hears what.
     private mutating func sort(at now: LocalInstant) {
+        let interval = sortedAt.map { (now - $0).seconds } ?? 0
         sortedAt = now
         passes += 1
         let gone = receivers.indices.filter { now - receivers[$0].askedAt > Self.silence }
@@ -240,10 +245,13 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
                 for place in here { receivers[place].rides = Int(media[medium].next) / here.count }
             }
             media[medium].askers = here.count
-            media[medium].isIdle = here.allSatisfy { receivers[$0].pause > Self.idlePause }
+            media[medium].isIdle = here.allSatisfy {
+                Double(receivers[$0].requests) <= Self.idleRate * interval
+            }
+            for place in here { receivers[place].requests = 0 }
             sortClusters(of: here, beacons: media[medium].recent)
         }
-        agree()
+        agree(after: min(max(interval, 0.1), 5))
     }
 
     // MARK: - Beacons

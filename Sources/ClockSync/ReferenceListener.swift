@@ -7,8 +7,9 @@ import func Glibc.exp
 ///
 /// The verdict says where the cluster's line is, seen from this room's two-way line, and how sure
 /// that is. Between two answers both run on by the crystal's skew, so the room knows at any moment
-/// how far apart they are. It goes the share of the way that Kalman would, and never further than
-/// half of the round trip, within which two-way exchange cannot contradict:
+/// how far apart they are. It goes the share of the way that Kalman would, with σ the error of the
+/// two-way line and r the noise of the verdict, and never further than half of the round trip,
+/// within which two-way exchange cannot contradict:
 ///
 ///     correction = σ²/(σ² + r²) · (cluster − own),   |correction| ≤ round trip/2
 ///
@@ -108,8 +109,7 @@ struct ReferenceListener: Sendable {
 
     /// The leader's verdict on what request `sequence` said.
     mutating func take(
-        _ verdict: ReferenceVerdict?, sequence: UInt32, skew: Double, error: Nanoseconds?,
-        at now: LocalInstant
+        _ verdict: ReferenceVerdict?, sequence: UInt32, skew: Double, at now: LocalInstant
     ) {
         guard refusal == nil, let verdict,
             let place = told.firstIndex(where: { $0.sequence == sequence })
@@ -118,12 +118,9 @@ struct ReferenceListener: Sendable {
         told.removeSubrange(...place)
         self.verdict = verdict
         judgedAt = now
-        guard verdict.state == .inUse || verdict.state == .contradicted, let error else {
-            return
-        }
+        guard verdict.state == .inUse || verdict.state == .contradicted else { return }
         cluster = ClockMap(from: about.t1, to: about.reading + verdict.correction, skew: skew)
-        let (own, noise) = (error.seconds, verdict.noise.seconds)
-        share = own * own / max(own * own + noise * noise, 1e-18)
+        share = min(max(verdict.share, 0), 1)
     }
 
     /// Decides how the correction goes on from `now`.

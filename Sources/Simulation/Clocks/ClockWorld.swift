@@ -10,6 +10,7 @@ struct ClockWorld {
         case reply(TimeReply, arrival: LocalInstant)
         case requestStamp(UInt32, LocalInstant)
         case replyStamp(UInt32, LocalInstant)
+        case beacon(ReferenceBeacon, stamp: LocalInstant)
     }
 
     /// The share of transmit stamps that the kernel fails to deliver.
@@ -20,13 +21,17 @@ struct ClockWorld {
     /// What the leader calls its line.
     var epoch: UInt64 = 42
 
-    private(set) var follower: ClockFollower
+    var follower: ClockFollower
     private(set) var published: SharedClock?
     private(set) var clocks: ClockPair
     private(set) var now = TrueInstant(nanoseconds: 0)
     /// Every publication, in order, when asked for.
     private(set) var publications: [SharedClock] = []
     var keepsPublications = false
+
+    /// What the leader tells the room about its reference broadcasts.
+    var verdict: ((TimeRequest) -> ReferenceVerdict?)?
+    private var requests: [TimeRequest] = []
 
     private let stamps: StampShape
     private var server = ClockServer<Int>()
@@ -82,6 +87,20 @@ struct ClockWorld {
 
     mutating func statistics() -> ClockStatistics { follower.statistics(at: clocks.local(now)) }
 
+    /// The requests that the leader has read since the last call.
+    mutating func takeRequests() -> [TimeRequest] {
+        defer { requests.removeAll() }
+        return requests
+    }
+
+    /// The leader's own clock at this moment.
+    var leaderNow: LocalInstant { leader(now) }
+
+    /// The room's kernel will stamp a beacon at `instant`; not before this moment.
+    mutating func hear(_ beacon: ReferenceBeacon, at instant: TrueInstant) {
+        queue.schedule(.beacon(beacon, stamp: clocks.local(instant)), at: max(now, instant))
+    }
+
     // MARK: -
 
     private mutating func arm() {
@@ -108,6 +127,7 @@ struct ClockWorld {
         case .requestStamp(let sequence, let stamp):
             perform(follower.transmitted(sequence: sequence, at: stamp, now: local))
         case .replyStamp(let number, let stamp): server.transmitted(packet: number, at: stamp)
+        case .beacon(let beacon, let stamp): follower.receive(beacon, at: stamp)
         }
     }
 
@@ -155,7 +175,11 @@ struct ClockWorld {
         let reply = server.reply(
             to: request, from: 1, arrival: arrival, isKernelStamp: stamps != .program,
             departure: leader(now), packet: number, clock: .own(at: leader(now), epoch: epoch))
-        guard let reply else { return }
+        guard var reply else { return }
+        if let verdict {
+            requests.append(request)
+            reply.reference = verdict(request)
+        }
         packets += 1
         let departure = now + sendDuration()
         if deliversTransmitStamp() {
