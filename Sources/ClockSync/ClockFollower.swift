@@ -118,7 +118,7 @@ public struct ClockFollower: Sendable {
 
     /// A reference broadcast of the leader that this room follows; `instant` is the kernel's stamp.
     public mutating func receive(_ beacon: ReferenceBeacon, at instant: LocalInstant) {
-        reference.receive(beacon, at: instant)
+        if beacon.epoch == leaderEpoch { reference.receive(beacon, at: instant) }
     }
 
     /// Whether the room takes part in reference broadcasts (`nil`), or why not; `off` at first.

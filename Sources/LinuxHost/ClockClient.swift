@@ -41,19 +41,20 @@ public final class ClockClient: Sendable {
     ///   - priority: for SCHED_FIFO; 0 for ordinary. A refusal is in ``scheduling``.
     ///   - seed: of sequence numbers and spacing; should differ from start to start.
     ///   - stored: ``storedSkew`` of an earlier session with this leader.
+    ///   - broadcasts: whether to take part in reference broadcasts, where the network has multicast.
     ///   - publish: takes every new snapshot and how it came about; called on the clock thread up
     ///     to 100 times a second, so it must not wait.
     /// - Throws: only when there can be no thread.
     public static func start(
         host: String, port: Int, priority: Int, seed: UInt64, stored: StoredSkew = .unknown,
-        publish: @escaping @Sendable (SharedClock, ClockStatistics) -> Void
+        broadcasts: Bool = true, publish: @escaping @Sendable (SharedClock, ClockStatistics) -> Void
     ) throws(HostError) -> ClockClient {
         let shared = try Shared()
         shared.state.withLock { $0.storedSkew = stored }
         let thread = try RealTimeThread.start(name: "tutti-clock", priority: priority) {
             var loop = ClockLoop(
-                host: host, port: port, seed: seed, stored: stored, shared: shared,
-                publish: publish)
+                host: host, port: port, seed: seed, stored: stored, broadcasts: broadcasts,
+                shared: shared, publish: publish)
             loop.run()
         }
         return ClockClient(thread, shared)
@@ -102,6 +103,8 @@ private struct ClockLoop {
     let publish: @Sendable (SharedClock, ClockStatistics) -> Void
     var follower: ClockFollower
     var socket: TimeSocket?
+    let usesBroadcasts: Bool
+    var beacons: BeaconReceiver?
     var addresses: [SocketAddress] = []
     var nextAddress = 0
     var retryAt: LocalInstant
@@ -113,7 +116,8 @@ private struct ClockLoop {
     var suspendedTime = HostClock.suspendedTime()
 
     init(
-        host: String, port: Int, seed: UInt64, stored: StoredSkew, shared: ClockClient.Shared,
+        host: String, port: Int, seed: UInt64, stored: StoredSkew, broadcasts: Bool,
+        shared: ClockClient.Shared,
         publish: @escaping @Sendable (SharedClock, ClockStatistics) -> Void
     ) {
         let now = HostClock.now()
@@ -121,6 +125,7 @@ private struct ClockLoop {
         self.port = port
         self.shared = shared
         self.publish = publish
+        usesBroadcasts = broadcasts
         follower = ClockFollower(start: now, seed: seed, stored: stored)
         retryAt = now
         openedAt = now
@@ -144,6 +149,7 @@ private struct ClockLoop {
                 // Nothing can be sent, but the line must be seen to age.
                 if let clock = follower.sharedClock(at: due) { perform([.publish(clock)], at: due) }
             } else if due >= follower.nextDeadline {
+                hear()
                 perform(follower.advance(to: due), at: due)
                 takeStamps()
             }
@@ -180,6 +186,11 @@ private struct ClockLoop {
                 return
             }
         }
+    }
+
+    /// The kernel has stamped what it keeps for us: no beacon wakes this thread.
+    private mutating func hear() {
+        while let heard = beacons?.receive() { follower.receive(heard.beacon, at: heard.at) }
     }
 
     private mutating func takeStamps() {
@@ -235,6 +246,7 @@ private struct ClockLoop {
     private mutating func connect(at now: LocalInstant) {
         if socket != nil, now >= deafAt {
             socket = nil
+            beacons = nil
             retryAt = now
         }
         guard socket == nil else { return }
@@ -260,8 +272,14 @@ private struct ClockLoop {
             guard !addresses.isEmpty else {
                 throw HostError("getaddrinfo", code: EAI_NONAME, subject: "\(host):\(port)")
             }
-            socket = try TimeSocket(connectedTo: addresses[nextAddress])
+            let leader = addresses[nextAddress]
+            let open = try TimeSocket(connectedTo: leader)
+            socket = open
             openedAt = now
+            // Where there is no multicast, two-way exchange is all there is, and the status says so.
+            beacons = usesBroadcasts ? try? BeaconReceiver(beside: open, leader: leader) : nil
+            follower.setReferenceRefusal(
+                beacons != nil ? nil : usesBroadcasts ? .noMulticast : .off)
         } catch {
             fail(error, at: now)
         }
@@ -294,6 +312,7 @@ private struct ClockLoop {
     private mutating func fail(_ error: HostError, at now: LocalInstant) {
         report(error)
         socket = nil
+        beacons = nil
         retryAt = now + retryPause
         retryPause = min(retryPause * 2, ClockClient.longestRetry)
     }

@@ -46,6 +46,14 @@ struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return Int(UInt16(truncatingIfNeeded: word >> 16).bigEndian)
     }
 
+    /// Whether both are addresses of the same host, whatever their ports and scopes.
+    func hasHost(of other: SocketAddress) -> Bool {
+        guard family == other.family else { return false }
+        return family == AF_INET6
+            ? words[1] == other.words[1] && words[2] == other.words[2]
+            : words[0] >> 32 == other.words[0] >> 32
+    }
+
     /// Numeric, as `getnameinfo` writes it.
     var description: String {
         var host = [CChar](repeating: 0, count: 64)

@@ -18,8 +18,15 @@ struct StampConversion {
     /// A stamp further back than this is not of the packet at hand.
     static let ageLimit: Int64 = 2_000_000_000
 
+    /// The slope of their relation is measured over at least this: a µs of error there is 2 ppm.
+    static let slopeSpan: Int64 = 500_000_000
+
     /// REALTIME − RAW when last measured, and when that was.
     private var last: (offset: Int64, raw: Int64)?
+    /// How fast that changes, and since when it is measured. A packet that waited 100 ms in the
+    /// socket would be off by 5 µs where the daemon steers by 50 ppm.
+    private var slope = 0.0
+    private var slopeFrom: (offset: Int64, raw: Int64)?
 
     /// Local time of a kernel stamp; `nil` when it cannot be told precisely.
     mutating func local(realTime stamp: Int64) -> LocalInstant? {
@@ -41,12 +48,24 @@ struct StampConversion {
         if let last {
             let moved = best.offset.subtracting(saturating: last.offset).magnitude
             let allowed = Self.stepLimit + max(0, best.raw - last.raw) / Self.slewDivisor
-            if moved > UInt64(allowed) { return nil }
+            if moved > UInt64(allowed) {
+                (slope, slopeFrom) = (0, nil)
+                return nil
+            }
         }
-        let local = stamp - best.offset
+        measureSlope(best.offset, best.raw)
+        let wait = best.raw - (stamp - best.offset)
+        let local = stamp - best.offset + Int64(saturating: slope * Double(wait))
         let age = best.raw - local
         // A stamp from the future by more than the measurement's error is not one.
         guard age > -best.width - 1_000, age < Self.ageLimit else { return nil }
         return LocalInstant(nanoseconds: local)
+    }
+
+    private mutating func measureSlope(_ offset: Int64, _ raw: Int64) {
+        guard let from = slopeFrom else { return slopeFrom = (offset, raw) }
+        guard raw - from.raw >= Self.slopeSpan else { return }
+        slope = Double(offset - from.offset) / Double(raw - from.raw)
+        slopeFrom = (offset, raw)
     }
 }

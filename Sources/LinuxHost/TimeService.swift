@@ -24,18 +24,20 @@ public final class TimeService: Sendable {
     /// - Parameters:
     ///   - port: 0 for any; see ``port``.
     ///   - priority: for SCHED_FIFO; 0 for ordinary. A refusal is in ``scheduling``.
+    ///   - broadcasts: whether to send reference broadcasts to rooms that ask for them.
     ///   - clock: the group clock; called on the service's thread for each request, so it must not
     ///     wait. Nobody is answered while its quality is `none`.
     /// - Throws: kind ``HostError/Kind/portTaken`` when another program has the port.
     public static func start(
-        port: Int, priority: Int, clock: @escaping @Sendable () -> SharedClock
+        port: Int, priority: Int, broadcasts: Bool = true,
+        clock: @escaping @Sendable () -> SharedClock
     ) throws(HostError) -> TimeService {
         // Made here for the error and the port, used by the thread alone from then on.
         nonisolated(unsafe) let socket = try TimeSocket(port: port)
         let shared = try Shared()
         let port = unsafe socket.port
         let thread = try RealTimeThread.start(name: "tutti-time", priority: priority) {
-            unsafe serve(socket, shared, clock)
+            unsafe serve(socket, broadcasts ? BroadcastDesk() : nil, shared, clock)
         }
         return TimeService(port, thread, shared)
     }
@@ -67,7 +69,8 @@ public final class TimeService: Sendable {
     }
 
     private static func serve(
-        _ socket: TimeSocket, _ shared: Shared, _ clock: @Sendable () -> SharedClock
+        _ socket: TimeSocket, _ desk: BroadcastDesk?, _ shared: Shared,
+        _ clock: @Sendable () -> SharedClock
     ) {
         var server = ClockServer<SocketAddress>()
         var hold = ReplyHold<Waiting>()
@@ -82,9 +85,10 @@ public final class TimeService: Sendable {
                 hold.insert(
                     Waiting(request: request, arrival: arrival),
                     until: arrival.at + request.hold)
+                desk?.take(request, arrival, epoch: clock().epoch)
             }
             while let waiting = hold.next(dueAt: HostClock.now()) {
-                answer(waiting, socket, &server, clock())
+                answer(waiting, socket, desk, &server, clock())
                 takeStamps(socket, &server)
             }
             shared.state.withLock { $0.answered = server.answered }
@@ -100,23 +104,46 @@ public final class TimeService: Sendable {
     }
 
     private static func answer(
-        _ waiting: Waiting, _ socket: TimeSocket, _ server: inout ClockServer<SocketAddress>,
-        _ clock: SharedClock
+        _ waiting: Waiting, _ socket: TimeSocket, _ desk: BroadcastDesk?,
+        _ server: inout ClockServer<SocketAddress>, _ clock: SharedClock
     ) {
         let arrival = waiting.arrival
         if waiting.request.hasHerald {
             try? socket.send(.herald, to: arrival.from, from: arrival.local)
         }
         guard
-            let reply = server.reply(
+            var reply = server.reply(
                 to: waiting.request, from: arrival.from, arrival: arrival.at,
                 isKernelStamp: arrival.isKernelStamp, departure: HostClock.now(),
                 packet: socket.packetsSent, clock: clock)
         else { return }
+        if waiting.request.reference != nil {
+            reply.reference =
+                desk?.judge.verdict(for: arrival.from, on: waiting.request)
+                ?? ReferenceVerdict(state: .off)
+        }
         do {
             try socket.send(.reply(reply), to: arrival.from, from: arrival.local)
         } catch {
             server.forgetPending()
+        }
+    }
+}
+
+/// The part of the service that sends beacons and judges what rooms heard. Confined to its thread.
+private final class BroadcastDesk {
+    var judge = ReferenceBroadcastJudge<SocketAddress>()
+    private let sender = BeaconSender()
+
+    /// A request has arrived; where a beacon is due, this wake-up sends it.
+    func take(_ request: TimeRequest, _ arrival: TimeSocket.Arrival, epoch: UInt64) {
+        guard request.reference != nil else { return }
+        let isIPv4 = arrival.local.level == Int32(IPPROTO_IP)
+        judge.receive(
+            request.reference, of: request, from: arrival.from,
+            medium: Int(arrival.local.interface) * 2 + (isIPv4 ? 0 : 1), at: arrival.at)
+        if let beacon = judge.beacon(on: arrival.from, epoch: epoch, at: arrival.at) {
+            sender.send(beacon, along: arrival.local)
         }
     }
 }

@@ -27,6 +27,8 @@ import Wire
         var type: Int32 = 0
         var bytes: InlineArray<20, UInt8> = .init(repeating: 0)
         var count = 0
+        /// Number of the interface that it came in on.
+        var interface: Int32 = 0
     }
 
     let descriptor: Int32
@@ -74,11 +76,7 @@ import Wire
 
     private init(descriptor: Int32) {
         self.descriptor = descriptor
-        let (ip, ip6) = (Int32(IPPROTO_IP), Int32(IPPROTO_IPV6))
-        // A hint to the network; where it is refused, packets are merely ordinary.
-        Self.set(descriptor, ip, IP_TOS, Self.expeditedForwarding)
-        Self.set(descriptor, ip6, IPV6_TCLASS, Self.expeditedForwarding)
-        Self.set(descriptor, SOL_SOCKET, SO_PRIORITY, Self.priority)
+        Self.mark(descriptor)
         setStamps(Self.stampFlags)
     }
 
@@ -87,7 +85,16 @@ import Wire
         unsafe control.deallocate()
     }
 
-    private static func open(_ family: Int32, _ subject: String) throws(HostError) -> Int32 {
+    /// Marks what is sent as voice. A hint to the network; where it is refused, packets are merely
+    /// ordinary.
+    static func mark(_ descriptor: Int32) {
+        let (ip, ip6) = (Int32(IPPROTO_IP), Int32(IPPROTO_IPV6))
+        set(descriptor, ip, IP_TOS, expeditedForwarding)
+        set(descriptor, ip6, IPV6_TCLASS, expeditedForwarding)
+        set(descriptor, SOL_SOCKET, SO_PRIORITY, priority)
+    }
+
+    static func open(_ family: Int32, _ subject: String) throws(HostError) -> Int32 {
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let descriptor = socket(family, type, 0)
         if descriptor < 0 { throw HostError("socket", subject: subject) }
@@ -95,7 +102,7 @@ import Wire
     }
 
     @discardableResult
-    private static func set(_ socket: Int32, _ level: Int32, _ option: Int32, _ value: Int32)
+    static func set(_ socket: Int32, _ level: Int32, _ option: Int32, _ value: Int32)
         -> Bool
     {
         var value = value
@@ -108,15 +115,17 @@ import Wire
     }
 
     /// The port the socket is bound to.
-    var port: Int {
+    var port: Int { address?.port ?? 0 }
+
+    /// Our end of it.
+    var address: SocketAddress? {
         var storage: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
         return unsafe withUnsafeMutableBytes(of: &storage) { bytes in
             var length = socklen_t(bytes.count)
             let code = unsafe getsockname(
                 descriptor, bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self), &length)
-            guard code == 0 else { return 0 }
-            return unsafe SocketAddress(UnsafeRawBufferPointer(rebasing: bytes[..<Int(length)]))?
-                .port ?? 0
+            guard code == 0 else { return nil }
+            return unsafe SocketAddress(UnsafeRawBufferPointer(rebasing: bytes[..<Int(length)]))
         }
     }
 
@@ -131,7 +140,7 @@ import Wire
         _ packet: TimePacket, to destination: SocketAddress? = nil,
         from local: LocalAddress = LocalAddress()
     ) throws(HostError) {
-        var storage: InlineArray<8, UInt64> = .init(repeating: 0)
+        var storage: InlineArray<12, UInt64> = .init(repeating: 0)
         var span = storage.mutableSpan
         var bytes = unsafe span.mutableBytes
         packet.encode(into: &bytes)
@@ -218,7 +227,7 @@ import Wire
         var control = Control()
     }
 
-    private struct Control {
+    struct Control {
         var stamp: Int64?
         var transmitted: UInt32?
         var local = LocalAddress()
@@ -226,7 +235,7 @@ import Wire
 
     private func receiveMessage(flags: Int32) throws(HostError) -> Raw? {
         // One byte more than a packet: a longer datagram must not look like one.
-        var payload: InlineArray<9, UInt64> = .init(repeating: 0)
+        var payload: InlineArray<13, UInt64> = .init(repeating: 0)
         var name: InlineArray<4, UInt64> = .init(repeating: 0)
         var result = Raw()
         let count = unsafe withUnsafeMutableBytes(of: &payload) { payload in
@@ -264,7 +273,7 @@ import Wire
     }
 
     /// Reads control messages without the CMSG macros, which Swift does not import.
-    private static func parse(_ bytes: UnsafeRawBufferPointer) -> Control {
+    static func parse(_ bytes: UnsafeRawBufferPointer) -> Control {
         var found = Control()
         var offset = 0
         let header = MemoryLayout<cmsghdr>.size
@@ -287,9 +296,13 @@ import Wire
             case (Int32(IPPROTO_IP), IP_PKTINFO) where size == 12:
                 // Index 0 lets routing choose the interface; the address is what matters.
                 found.local = unsafe LocalAddress(message, bytes, data, size)
+                found.local.interface = unsafe bytes.loadUnaligned(
+                    fromByteOffset: data, as: Int32.self)
                 for index in 0..<4 { found.local.bytes[index] = 0 }
             case (Int32(IPPROTO_IPV6), 50 /* IPV6_PKTINFO */) where size == 20:
                 found.local = unsafe LocalAddress(message, bytes, data, size)
+                found.local.interface = unsafe bytes.loadUnaligned(
+                    fromByteOffset: data + 16, as: Int32.self)
             default: break
             }
             offset += (length + 7) & ~7

@@ -1,31 +1,51 @@
 public import ClockSync
 import Timing
 
-/// Time requests and replies as 64 bytes of UDP payload, and back.
+/// Time requests and replies as 96 bytes of UDP payload, and back.
 ///
-/// Fixed layout, big-endian; both directions have the same length, so that a forged sender address
-/// amplifies nothing but the herald, another 64 bytes:
+/// Fixed layout, big-endian; both directions have the same length, so that neither takes longer and
+/// a forged sender address amplifies nothing but the herald, another 96 bytes:
 ///
-///     0  magic "TuTi"      16  sequence        40  t3
-///     4  version 1         20  prev. sequence  48  prev. t3 (0 without flag)
-///     5  type 1, 2, 3      24  t1              56  tag, zero while links are not authenticated
-///     6  stamp class       32  t2
-///     7  flags              8  epoch
+///         request                reply                      herald
+///      0  magic "TuTi"           the same                   the same
+///      4  version 2              the same                   the same
+///      5  type 1                 type 2                     type 3
+///      6  stamp class            the same                   zero, as all that follows
+///      7  flags                  the same
+///      8  epoch of the beacons   epoch
+///     16  sequence               sequence of the request
+///     20  pause until the next   previous sequence
+///         request in µs
+///     24  t1                     t1 of the request
+///     32  reading at t1          t2
+///     40  skew, 1e-12            t3
+///     44  expected error
+///     48  newest beacon          previous t3
+///     52  eight ages of beacons
+///     56  …                      correction
+///     60  …                      noise
+///     64  …                      spread
+///     68  …                      share /65535, 16 bits
+///     70  …                      state, 8 bits; rooms, 8 bits
+///     72  … to 84, then zero     zero
+///     88  tag, zero while links are not authenticated
 ///
-/// A request carries sequence, t1, the class, flag 2 for a herald, and at 20 the pause until the
-/// next in µs; a reply has flag 1 when there is a previous one. A herald is a type and nothing
-/// else. Not protobuf: the packet is written between two clock reads on a real-time thread.
+/// Flag 1 of a reply: there is a previous one; flag 2 of a request: a herald shall go ahead of the
+/// answer; flag 4: there are the fields of reference broadcasts, which are zero without it. Spans are
+/// nanoseconds of 32 bits. Not protobuf: the packet is written between two clock reads on a real-time
+/// thread.
 public enum TimePacket: Equatable, Sendable {
     case request(TimeRequest)
     case reply(TimeReply)
     /// Goes ahead of another packet to wake the path; says nothing.
     case herald
 
-    public static let byteCount = 64
+    public static let byteCount = 96
     static let magic: UInt32 = 0x5475_5469
-    static let version: UInt8 = 1
+    static let version: UInt8 = 2
     private static let hasPrevious: UInt8 = 1
     private static let hasHerald: UInt8 = 2
+    private static let hasReference: UInt8 = 4
 
     /// The packet in `bytes`; `nil` for anything that is not one: another length, magic, version,
     /// type, class or flag.
@@ -38,24 +58,28 @@ public enum TimePacket: Equatable, Sendable {
         let flags = bytes.bigEndian(at: 7, as: UInt8.self)
         let sequence = bytes.bigEndian(at: 16, as: UInt32.self)
         let t1 = LocalInstant(nanoseconds: bytes.bigEndian(at: 24, as: Int64.self))
-        switch (bytes.bigEndian(at: 5, as: UInt8.self), flags) {
-        case (1, 0), (1, Self.hasHerald):
+        let hasReference = flags & Self.hasReference != 0
+        switch (bytes.bigEndian(at: 5, as: UInt8.self), flags & ~Self.hasReference) {
+        case (1, let flags) where flags == 0 || flags == Self.hasHerald:
             let pause = Int64(bytes.bigEndian(at: 20, as: UInt32.self))
             self = .request(
                 TimeRequest(
                     sequence: sequence, t1: t1, stamps: stamps, pause: .microseconds(pause),
-                    hasHerald: flags != 0))
-        case (3, 0) where sequence == 0 && t1.nanoseconds == 0: self = .herald
-        case (2, 0), (2, Self.hasPrevious):
+                    hasHerald: flags != 0,
+                    reference: hasReference ? ReferenceReport(bytes) : nil))
+        case (3, 0) where sequence == 0 && t1.nanoseconds == 0 && !hasReference: self = .herald
+        case (2, let flags) where flags == 0 || flags == Self.hasPrevious:
             let previous = TimeReply.Transmission(
                 sequence: bytes.bigEndian(at: 20, as: UInt32.self),
                 t3: GroupInstant(nanoseconds: bytes.bigEndian(at: 48, as: Int64.self)))
+            let verdict = hasReference ? ReferenceVerdict(bytes) : nil
+            guard !hasReference || verdict != nil else { return nil }
             self = .reply(
                 TimeReply(
                     sequence: sequence, epoch: bytes.bigEndian(at: 8, as: UInt64.self), t1: t1,
                     t2: GroupInstant(nanoseconds: bytes.bigEndian(at: 32, as: Int64.self)),
                     t3: GroupInstant(nanoseconds: bytes.bigEndian(at: 40, as: Int64.self)),
-                    stamps: stamps, previous: flags == 0 ? nil : previous))
+                    stamps: stamps, previous: flags == 0 ? nil : previous, reference: verdict))
         default: return nil
         }
     }
@@ -74,7 +98,11 @@ public enum TimePacket: Equatable, Sendable {
             bytes.store(request.sequence, at: 16)
             bytes.store(UInt32(clamping: request.pause.count / 1_000), at: 20)
             bytes.store(request.t1.nanoseconds, at: 24)
-            if request.hasHerald { bytes.store(Self.hasHerald, at: 7) }
+            let flags =
+                (request.hasHerald ? Self.hasHerald : 0)
+                | (request.reference != nil ? Self.hasReference : 0)
+            bytes.store(flags, at: 7)
+            request.reference?.encode(into: &bytes)
         case .herald: bytes.store(UInt8(3), at: 5)
         case .reply(let reply):
             bytes.store(UInt8(2), at: 5)
@@ -84,8 +112,12 @@ public enum TimePacket: Equatable, Sendable {
             bytes.store(reply.t1.nanoseconds, at: 24)
             bytes.store(reply.t2.nanoseconds, at: 32)
             bytes.store(reply.t3.nanoseconds, at: 40)
+            let flags =
+                (reply.previous != nil ? Self.hasPrevious : 0)
+                | (reply.reference != nil ? Self.hasReference : 0)
+            bytes.store(flags, at: 7)
+            reply.reference?.encode(into: &bytes)
             if let previous = reply.previous {
-                bytes.store(Self.hasPrevious, at: 7)
                 bytes.store(previous.sequence, at: 20)
                 bytes.store(previous.t3.nanoseconds, at: 48)
             }
@@ -99,22 +131,5 @@ public enum TimePacket: Equatable, Sendable {
         var raw = span.mutableBytes
         encode(into: &raw)
         return bytes
-    }
-}
-
-extension RawSpan {
-    fileprivate func bigEndian<T: FixedWidthInteger & BitwiseCopyable>(
-        at offset: Int, as: T.Type
-    ) -> T {
-        precondition(offset + MemoryLayout<T>.size <= byteCount)
-        return T(bigEndian: unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: T.self))
-    }
-}
-
-extension MutableRawSpan {
-    fileprivate mutating func store<T: FixedWidthInteger & BitwiseCopyable>(
-        _ value: T, at offset: Int
-    ) {
-        storeBytes(of: value.bigEndian, toByteOffset: offset, as: T.self)
     }
 }

@@ -11,7 +11,7 @@
 // The messages of Tutti between a leader, its rooms and control clients.
 //
 // Every message on the control port is one `Envelope`, preceded by its length in bytes as a 32-bit
-// big-endian number. Clock packets are not here: they are fixed 64-byte datagrams
+// big-endian number. Clock packets are not here: they are fixed 96-byte datagrams
 // (TimePackets.swift), because they must be stamped and answered within microseconds.
 //
 // Reading is strict: `Messages+Wire.swift` turns these into the checked values of GroupControl and

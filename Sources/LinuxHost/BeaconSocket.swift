@@ -1,0 +1,237 @@
+import CLinux
+import ClockSync
+import Glibc
+import Timing
+import Wire
+
+/// Where beacons go: a multicast group that stays on the link, and a port.
+///
+/// 224.0.0.254 and ff02::114 are set aside for experiments (RFC 4727), so they collide with no
+/// protocol; whatever else is tried there has another port or another magic. Groups of 224.0.0.0/24
+/// are flooded by every switch, without regard to who joined (RFC 4541, 2.1.2), and most access points
+/// leave them alone even where they turn other groups into packets for each station.
+enum BeaconGroup {
+    static let port = 7431
+
+    static func address(_ family: Int32, interface: Int32) -> SocketAddress {
+        if family == AF_INET6 {
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_port = UInt16(port).bigEndian
+            address.sin6_scope_id = UInt32(interface)
+            unsafe withUnsafeMutableBytes(of: &address.sin6_addr) {
+                unsafe $0.storeBytes(of: UInt16(0xFF02).bigEndian, as: UInt16.self)
+                unsafe $0.storeBytes(
+                    of: UInt16(0x0114).bigEndian, toByteOffset: 14, as: UInt16.self)
+            }
+            return unsafe withUnsafeBytes(of: &address) { unsafe SocketAddress($0)! }
+        }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = UInt16(port).bigEndian
+        address.sin_addr.s_addr = UInt32(0xE000_00FE).bigEndian
+        return unsafe withUnsafeBytes(of: &address) { unsafe SocketAddress($0)! }
+    }
+}
+
+/// Sends beacons through any interface. Confined to one thread.
+///
+/// When exactly they leave is of no interest, so nothing is stamped here.
+@safe final class BeaconSender {
+    /// By family; opened when first needed.
+    private var descriptors: [Int32: Int32] = [:]
+    private(set) var sent = 0
+
+    deinit { for descriptor in descriptors.values { close(descriptor) } }
+
+    /// Sends `beacon` where a packet came in, from the address that it was sent to.
+    ///
+    /// Best effort: an interface that went away loses a beacon.
+    func send(_ beacon: ReferenceBeacon, along local: TimeSocket.LocalAddress) {
+        let family = local.level == Int32(IPPROTO_IP) ? AF_INET : AF_INET6
+        guard local.count > 0, let descriptor = descriptor(family) else { return }
+        var payload: InlineArray<3, UInt64> = .init(repeating: 0)
+        var span = payload.mutableSpan
+        var bytes = unsafe span.mutableBytes
+        BeaconPacket.encode(beacon, into: &bytes)
+        var control: InlineArray<5, UInt64> = .init(repeating: 0)
+        let group = BeaconGroup.address(family, interface: local.interface)
+        let header = MemoryLayout<cmsghdr>.size
+        let count = unsafe withUnsafeMutableBytes(of: &payload) { payload in
+            unsafe withUnsafeMutableBytes(of: &control) { control in
+                var which = cmsghdr()
+                which.cmsg_len = header + local.count
+                which.cmsg_level = local.level
+                which.cmsg_type = local.type
+                unsafe control.storeBytes(of: which, as: cmsghdr.self)
+                for index in 0..<local.count { unsafe control[header + index] = local.bytes[index] }
+                if family == AF_INET {
+                    unsafe control.storeBytes(
+                        of: local.interface, toByteOffset: header, as: Int32.self)
+                }
+                var vector = unsafe iovec(iov_base: payload.baseAddress, iov_len: payload.count)
+                return unsafe withUnsafeMutablePointer(to: &vector) { vector in
+                    unsafe group.withPointer { name in
+                        var message = unsafe msghdr()
+                        unsafe message.msg_name = UnsafeMutableRawPointer(mutating: name)
+                        unsafe message.msg_namelen = group.length
+                        unsafe message.msg_iov = vector
+                        unsafe message.msg_iovlen = 1
+                        unsafe message.msg_control = control.baseAddress
+                        unsafe message.msg_controllen = (header + local.count + 7) & ~7
+                        return unsafe sendmsg(descriptor, &message, 0)
+                    }
+                }
+            }
+        }
+        if count == BeaconPacket.byteCount { sent += 1 }
+    }
+
+    /// Hop limits and loops are right by default: 1, and other programs of this host hear it too.
+    private func descriptor(_ family: Int32) -> Int32? {
+        if let open = descriptors[family] { return open }
+        guard let open = try? TimeSocket.open(family, "beacons") else { return nil }
+        TimeSocket.mark(open)
+        descriptors[family] = open
+        return open
+    }
+}
+
+/// Hears the beacons of one leader, with the kernel's stamps. Confined to one thread.
+///
+/// Nobody need wait for it: the kernel stamps what arrives and keeps it, so it is read when the
+/// thread is awake for something else.
+@safe final class BeaconReceiver {
+    private let descriptor: Int32
+    private let leader: SocketAddress
+    private var conversion = StampConversion()
+    private let control = UnsafeMutableRawBufferPointer.allocate(byteCount: 256, alignment: 16)
+
+    /// Listens where `socket` reaches its leader.
+    ///
+    /// - Throws: when there is no such interface or it takes no multicast, when another program has
+    ///   the port for itself, and where the kernel does not stamp.
+    init(beside socket: TimeSocket, leader: SocketAddress) throws(HostError) {
+        guard let local = socket.address, let interface = Self.interface(of: local) else {
+            throw HostError("getifaddrs", code: ENODEV, subject: leader.description)
+        }
+        descriptor = try TimeSocket.open(leader.family, leader.description)
+        self.leader = leader
+        try join(BeaconGroup.address(leader.family, interface: interface), interface)
+    }
+
+    deinit {
+        close(descriptor)
+        unsafe control.deallocate()
+    }
+
+    private func join(_ group: SocketAddress, _ interface: Int32) throws(HostError) {
+        let subject = group.description
+        // Every room of this host listens at the same place.
+        guard TimeSocket.set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1) else {
+            throw HostError("SO_REUSEADDR", subject: subject)
+        }
+        let flags = Int32(SOF_TIMESTAMPING_RX_SOFTWARE) | Int32(SOF_TIMESTAMPING_SOFTWARE)
+        guard TimeSocket.set(descriptor, SOL_SOCKET, SO_TIMESTAMPING, flags) else {
+            throw HostError("SO_TIMESTAMPING", subject: subject)
+        }
+        guard unsafe group.withPointer({ unsafe bind(descriptor, $0, group.length) }) == 0 else {
+            throw HostError("bind", subject: subject)
+        }
+        let (ip, ip6) = (Int32(IPPROTO_IP), Int32(IPPROTO_IPV6))
+        let code: Int32
+        if group.family == AF_INET6 {
+            var request = ipv6_mreq()
+            unsafe group.withPointer {
+                unsafe request.ipv6mr_multiaddr =
+                    UnsafeRawPointer($0).loadUnaligned(as: sockaddr_in6.self).sin6_addr
+            }
+            request.ipv6mr_interface = UInt32(interface)
+            TimeSocket.set(descriptor, ip6, 29 /* IPV6_MULTICAST_ALL */, 0)
+            code = unsafe setsockopt(
+                descriptor, ip6, IPV6_JOIN_GROUP, &request,
+                socklen_t(MemoryLayout<ipv6_mreq>.size))
+        } else {
+            var request = ip_mreqn()
+            unsafe group.withPointer {
+                unsafe request.imr_multiaddr =
+                    UnsafeRawPointer($0).loadUnaligned(as: sockaddr_in.self).sin_addr
+            }
+            request.imr_ifindex = interface
+            // What other rooms of this host joined on other interfaces is none of ours.
+            TimeSocket.set(descriptor, ip, IP_MULTICAST_ALL, 0)
+            code = unsafe setsockopt(
+                descriptor, ip, IP_ADD_MEMBERSHIP, &request,
+                socklen_t(MemoryLayout<ip_mreqn>.size))
+        }
+        if code != 0 { throw HostError("IP_ADD_MEMBERSHIP", subject: subject) }
+    }
+
+    /// The next beacon of the leader that has arrived, and its kernel stamp; `nil` when there is
+    /// none. What is not one, or has no stamp, is skipped.
+    func receive() -> (beacon: ReferenceBeacon, at: LocalInstant)? {
+        // A flood on the group must not keep the thread.
+        for _ in 0..<64 {
+            var payload: InlineArray<4, UInt64> = .init(repeating: 0)
+            var name: InlineArray<4, UInt64> = .init(repeating: 0)
+            var (beacon, stamp, from): (ReferenceBeacon?, Int64?, SocketAddress?) = (nil, nil, nil)
+            let count = unsafe withUnsafeMutableBytes(of: &payload) { payload in
+                unsafe withUnsafeMutableBytes(of: &name) { name in
+                    var vector = unsafe iovec(iov_base: payload.baseAddress, iov_len: payload.count)
+                    return unsafe withUnsafeMutablePointer(to: &vector) { vector in
+                        var message = unsafe msghdr()
+                        unsafe message.msg_name = name.baseAddress
+                        unsafe message.msg_namelen = socklen_t(name.count)
+                        unsafe message.msg_iov = vector
+                        unsafe message.msg_iovlen = 1
+                        unsafe message.msg_control = control.baseAddress
+                        unsafe message.msg_controllen = control.count
+                        let count = unsafe recvmsg(descriptor, &message, 0)
+                        guard count >= 0 else { return count }
+                        let used = unsafe min(message.msg_controllen, control.count)
+                        stamp = unsafe TimeSocket.parse(
+                            UnsafeRawBufferPointer(rebasing: control[..<used])
+                        ).stamp
+                        let length = unsafe min(Int(message.msg_namelen), name.count)
+                        from = unsafe SocketAddress(
+                            UnsafeRawBufferPointer(rebasing: name[..<length]))
+                        beacon = BeaconPacket.decode(
+                            unsafe RawSpan(
+                                _unsafeBytes: UnsafeRawBufferPointer(rebasing: payload[..<count])))
+                        return count
+                    }
+                }
+            }
+            guard count >= 0 else { return nil }
+            guard let beacon, let stamp, from?.hasHost(of: leader) ?? false,
+                let at = conversion.local(realTime: stamp)
+            else { continue }
+            return (beacon, at)
+        }
+        return nil
+    }
+
+    /// The interface that has an address; `nil`: none has.
+    private static func interface(of address: SocketAddress) -> Int32? {
+        var list: UnsafeMutablePointer<ifaddrs>?
+        guard unsafe getifaddrs(&list) == 0 else { return nil }
+        defer { unsafe freeifaddrs(list) }
+        var entry = unsafe list
+        while let interface = unsafe entry?.pointee {
+            unsafe entry = interface.ifa_next
+            guard let name = unsafe interface.ifa_addr else { continue }
+            let size: Int
+            switch unsafe Int32(name.pointee.sa_family) {
+            case AF_INET: size = MemoryLayout<sockaddr_in>.size
+            case AF_INET6: size = MemoryLayout<sockaddr_in6>.size
+            default: continue
+            }
+            guard
+                let own = unsafe SocketAddress(UnsafeRawBufferPointer(start: name, count: size)),
+                own.hasHost(of: address)
+            else { continue }
+            return unsafe Int32(if_nametoindex(interface.ifa_name))
+        }
+        return nil
+    }
+}
