@@ -27,6 +27,8 @@ public final class ALSADevice: AudioOutput {
     private let encoded: UnsafeMutableRawPointer
     private let status: OpaquePointer
     private var stamps: PositionStamps
+    /// What ``wait(_:)`` saw; taken by ``reading()``.
+    private var latest: CardReading?
     private var isOpen = true
 
     /// Frames written since the last (re)start, and whether that start has happened.
@@ -48,7 +50,7 @@ public final class ALSADevice: AudioOutput {
     ///   - bufferMilliseconds: queue to keep, 5…1000; a card may insist on more or less.
     /// - Throws: what failed, at which PCM, and what to do about it.
     public convenience init(
-        pcm: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = 40
+        pcm: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = 60
     ) throws(OutputError) {
         precondition((5...1000).contains(bufferMilliseconds), "buffer \(bufferMilliseconds) ms")
         precondition(preferredSampleRate > 0, "sample rate \(preferredSampleRate)")
@@ -105,7 +107,7 @@ public final class ALSADevice: AudioOutput {
         let needed = cardFrames - format.bufferFrames + format.periodFrames
         let giveUp = HostClock.now() + Self.stallLimit
         while true {
-            let room = unsafe snd_pcm_avail(pcm)
+            let room = look()
             if room >= needed {
                 if framesWritten > 2 * format.bufferFrames { fruitlessRestarts = 0 }
                 return .writable
@@ -116,6 +118,7 @@ public final class ALSADevice: AudioOutput {
             if let glance = plan.glance {
                 // Not by a poll's time-out, which counts whole milliseconds.
                 HostClock.sleep(until: glance)
+                latest = nil
                 return .glance
             }
             let code = unsafe snd_pcm_wait(pcm, 100)
@@ -128,10 +131,18 @@ public final class ALSADevice: AudioOutput {
     }
 
     public func reading() -> CardReading? {
-        guard isRunning, let (delay, instant) = unsafe stamps.read(pcm, into: status) else {
+        if let known = latest {
+            latest = nil
+            return known
+        }
+        guard isRunning, let (delay, _, instant) = unsafe stamps.read(pcm, into: status) else {
             return nil
         }
-        return CardReading(
+        return reading(delay, instant)
+    }
+
+    private func reading(_ delay: Int, _ instant: LocalInstant) -> CardReading {
+        CardReading(
             framesHeard: Double(framesWritten - Int64(delay)), instant: instant, resolution: 1)
     }
 
@@ -165,6 +176,17 @@ public final class ALSADevice: AudioOutput {
     }
 
     // MARK: -
+
+    /// How many frames there is room for, or the library's error; keeps the position that comes with
+    /// it.
+    private func look() -> Int {
+        guard let (delay, room, instant) = unsafe stamps.read(pcm, into: status) else {
+            latest = nil
+            return unsafe snd_pcm_avail(pcm)
+        }
+        latest = reading(delay, instant)
+        return room
+    }
 
     /// Sleeps until the engine believes that there is room.
     ///
@@ -202,6 +224,7 @@ public final class ALSADevice: AudioOutput {
         framesWritten = 0
         isRunning = false
         stamps.forget()
+        latest = nil
         unsafe snd_pcm_drop(pcm)
         try ALSAFailure.check(unsafe snd_pcm_prepare(pcm), "snd_pcm_prepare", pcm: name)
         return .restarted

@@ -19,7 +19,8 @@ struct ALSASetup {
 ///
 /// The order of wishes: samples as wide as the card takes; the preferred rate without a plug-in
 /// resampling behind our back (we resample ourselves, and know the exact position); two channels;
-/// a period of a quarter of the wanted buffer but at most 10 ms. A PCM with a fixed, larger ring
+/// a period of a third of the wanted buffer but at most 20 ms, 10 ms where the pointer moves by
+/// the period. A PCM with a fixed, larger ring
 /// (dmix) is filled only up to the wanted buffer: latency is ours to choose.
 ///
 /// The PCM is opened without blocking and stays so: a card in use is an error now, not a hang.
@@ -30,8 +31,12 @@ struct ALSANegotiation {
     /// In the order of preference.
     var sampleFormats = SampleFormat.allCases
 
-    /// Longest period: how often the position is read and the ratio set.
-    static let periodMillisecondsMax = 10
+    /// Longest period: how often the position is read and the ratio set. Waking up costs as much as
+    /// the sound of 10 ms, and a crystal needs to be looked at a few times a second.
+    static let periodMillisecondsMax = 20
+    /// The same for cards whose pointer moves by a period or by packets of the bus, as the driver
+    /// says: what it says more often is more precise.
+    static let batchPeriodMillisecondsMax = 10
     /// Fewest periods in a queue; below, a late wake-up is an underrun.
     static let periodsMin = 2
 
@@ -93,8 +98,9 @@ struct ALSANegotiation {
             unsafe snd_pcm_hw_params_set_rate_near(pcm, wish, &rate, nil),
             "snd_pcm_hw_params_set_rate_near")
         let wanted = max(Int(rate) * bufferMilliseconds / 1000, 64)
-        var period = snd_pcm_uframes_t(
-            min(Int(rate) * Self.periodMillisecondsMax / 1000, wanted / 4))
+        let isBatch = unsafe snd_pcm_hw_params_is_batch(wish) == 1
+        let longest = isBatch ? Self.batchPeriodMillisecondsMax : Self.periodMillisecondsMax
+        var period = snd_pcm_uframes_t(min(Int(rate) * longest / 1000, wanted / 3))
         try check(
             unsafe snd_pcm_hw_params_set_period_size_near(pcm, wish, &period, nil),
             "snd_pcm_hw_params_set_period_size_near")

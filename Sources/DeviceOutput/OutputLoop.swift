@@ -98,6 +98,9 @@ final class OutputLoop {
             if try unsafe device.write(frames) == .restarted {
                 restarted()
                 hasPosition = false
+            } else if hasPosition, let reading = device.reading() {
+                // Some frames later: its rounding is another one, and it costs no wake-up.
+                engine.observe(reading)
             }
         }
     }

@@ -56,7 +56,7 @@ public final class OutputThread: Sendable {
     /// - Throws: why the device cannot be opened; also for `.none`, which has no thread.
     public static func open(
         _ specification: OutputSpecification, sampleRate: Int = 48_000,
-        bufferMilliseconds: Int = 40, realTimePriority: Int = 60,
+        bufferMilliseconds: Int = 60, realTimePriority: Int = 60,
         onChange: (@Sendable (State) -> Void)? = nil,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) -> OutputThread {

@@ -128,13 +128,13 @@ public class PacedDevice: AudioOutput {
                 fraction: fraction))
     }
 
-    /// Periods of 10 ms at most, four to a buffer; a buffer is a whole number of them.
+    /// Periods of 20 ms at most, three to a buffer; a buffer is a whole number of them.
     static func format(
         sampleRate: Int, channelCount: Int, bufferMilliseconds: Int
     ) -> OutputFormat {
         precondition((5...1000).contains(bufferMilliseconds), "buffer \(bufferMilliseconds) ms")
         let wanted = sampleRate * bufferMilliseconds / 1000
-        let period = max(16, min(sampleRate / 100, wanted / 4))
+        let period = max(16, min(sampleRate / 50, wanted / 3))
         return OutputFormat(
             sampleRate: sampleRate, channelCount: channelCount, periodFrames: period,
             bufferFrames: max(2, wanted / period) * period)
@@ -147,7 +147,7 @@ public final class VirtualDevice: PacedDevice {
     /// - Throws: when the recording cannot be opened.
     public init(
         _ options: VirtualCardOptions, preferredSampleRate: Int = 48_000,
-        bufferMilliseconds: Int = 40,
+        bufferMilliseconds: Int = 60,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
         let format = Self.format(
@@ -169,7 +169,7 @@ public final class FileDevice: PacedDevice {
     /// - Parameter onRecordingFailure: called when the file ends early, on a thread of its own.
     /// - Throws: when the file cannot be opened.
     public init(
-        path: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = 40,
+        path: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = 60,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
         let format = Self.format(

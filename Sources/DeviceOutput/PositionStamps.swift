@@ -27,11 +27,11 @@ struct PositionStamps {
     /// After a restart; the clock stays confirmed.
     mutating func forget() { refusals = 0 }
 
-    /// - Returns: frames still to be heard and when that was so; `nil` when the card is not
-    ///   running or what it says is implausible.
+    /// - Returns: frames still to be heard, frames that there is room for, and when that was so;
+    ///   `nil` when the card is not running or what it says is implausible.
     mutating func read(
         _ pcm: OpaquePointer, into status: OpaquePointer
-    ) -> (delay: Int, instant: LocalInstant)? {
+    ) -> (delay: Int, room: Int, instant: LocalInstant)? {
         for _ in 0..<2 {
             let before = HostClock.now()
             guard unsafe snd_pcm_status(pcm, status) >= 0 else { return nil }
@@ -41,12 +41,13 @@ struct PositionStamps {
             }
             guard after - before <= Self.longestCall else { continue }
             let delay = unsafe snd_pcm_status_get_delay(status)
-            if refusals > Self.refusalsMax { return (delay, before + (after - before) / 2) }
+            let room = unsafe Int(snd_pcm_status_get_avail(status))
+            if refusals > Self.refusalsMax { return (delay, room, before + (after - before) / 2) }
             var stamp = timespec()
             unsafe snd_pcm_status_get_htstamp(status, &stamp)
             if let instant = accepted(stamp, before: before, after: after) {
                 refusals = 0
-                return (delay, instant)
+                return (delay, room, instant)
             }
             break
         }

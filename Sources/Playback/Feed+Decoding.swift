@@ -239,7 +239,7 @@ extension Feed {
     /// Sleeps until the time is over or ``wake()`` is called.
     private func nap(_ span: Nanoseconds) async {
         let sleep = output.sleep
-        let nap = Task { await sleep(span) }
+        let nap = Task(executorPreference: output.executor) { await sleep(span) }
         let isWoken = control.withLock {
             $0.nap = nap
             return $0.isWoken

@@ -94,7 +94,7 @@ actor Feed {
     /// Begins to work. The feed's task is its own: whoever made the feed must ``cancel()`` it or let
     /// it ``retire()``.
     nonisolated func begin() {
-        let task = Task { await self.run() }
+        let task = Task(executorPreference: output.executor) { await self.run() }
         control.withLock {
             $0.task = task
             if $0.isCancelled { task.cancel() }

@@ -24,13 +24,18 @@ public struct PlayerOutput: Sendable {
     public let now: @Sendable () -> LocalInstant
     /// Returns after that much of the local clock, or at once when the task is cancelled.
     public let sleep: @Sendable (Nanoseconds) async -> Void
+    /// Where the tasks run that wait for the decoders; `nil`: on the cooperative pool. Decoding
+    /// itself has queues of its own.
+    public let executor: (any TaskExecutor)?
 
     public init(
         port: OutputPort, now: @escaping @Sendable () -> LocalInstant,
+        executor: (any TaskExecutor)? = nil,
         sleep: @escaping @Sendable (Nanoseconds) async -> Void = PlayerOutput.taskSleep
     ) {
         self.port = port
         self.now = now
+        self.executor = executor
         self.sleep = sleep
     }
 
@@ -40,10 +45,14 @@ public struct PlayerOutput: Sendable {
     }
 
     /// How far ahead an instant must lie for every sample from it on to be heard: what the card
-    /// queues, two periods for the command to be seen, and a margin for a busy machine.
+    /// queues, and a margin for a busy machine.
+    ///
+    /// The output thread wakes when there is room for a period, sees the commands and fills the
+    /// queue. One that comes just afterwards is seen a period later, when the queue has become
+    /// shorter by that period: what is rendered then is heard a queue's length after the command.
     public var latency: Nanoseconds {
         let format = port.format
-        let frames = Int64(format.bufferFrames + 2 * format.periodFrames)
+        let frames = Int64(format.bufferFrames)
         let queued = Nanoseconds(frames * 1_000_000_000 / Int64(max(1, format.sampleRate)))
         return queued + Self.schedulingMargin
     }

@@ -18,11 +18,15 @@ import func Glibc.sin
 
     /// Without any reading from the card this long, assume that it plays at the nominal rate.
     private let patienceSeconds = 0.3
-    /// Looks between two periods at a settled card.
-    private let glanceLimit = 2
+    /// Looks between two periods at a settled card: 300 a second whatever the period.
+    private var glanceLimit: Int {
+        @_noLocks @_noAllocation get { hasLongPeriods ? 5 : 2 }
+    }
     /// Between two looks at a settled card with short periods, seconds: 2 a period would cost more than
     /// the sound.
     private let glanceSpacing = 2e-3
+    /// Longer than this a pointer with small steps is looked at once between two periods, seconds.
+    private let longPeriod = 15e-3
     /// Between two looks at a card that is not known yet, seconds.
     private let probingSpacing = 1e-3
     /// A look so short before a period is due would only delay it.
@@ -114,7 +118,8 @@ import func Glibc.sin
         if scatter >= 1 { scatter -= 1 }
         let needed = Double(nextFrame - Int64(format.bufferFrames - format.periodFrames))
         var spacing = max(
-            glanceSpacing, Double(format.periodFrames) / Double(3 * format.sampleRate))
+            glanceSpacing,
+            Double(format.periodFrames) / Double((glanceLimit + 1) * format.sampleRate))
         if !card.isWellKnown {
             spacing = probingSpacing
         } else if case .fine = card.cardClass {
@@ -123,6 +128,11 @@ import func Glibc.sin
             isWoken = !isWoken
             if card.usesEdge, isWoken { return WaitPlan() }
             let spread = max(1, card.step) * scatter
+            if card.usesEdge, hasLongPeriods {
+                let middle = needed - 0.5 * Double(format.periodFrames)
+                let glance = card.instant(ofFrame: middle + 0.5 + spread)
+                return WaitPlan(glance: glance > now ? glance : nil)
+            }
             return WaitPlan(due: card.instant(ofFrame: needed + 0.5 + spread))
         } else if glances >= glanceLimit {
             return WaitPlan()
@@ -131,6 +141,12 @@ import func Glibc.sin
         let next = now + Nanoseconds(seconds: spacing * (0.5 + scatter))
         let due = card.instant(ofFrame: needed)
         return WaitPlan(glance: next + glanceMargin < due ? next : nil)
+    }
+
+    private var hasLongPeriods: Bool {
+        @_noLocks @_noAllocation get {
+            Double(format.periodFrames) > longPeriod * Double(format.sampleRate)
+        }
     }
 
     /// The card ran dry or was suspended: its frame count begins at 0 again. The rate is kept;

@@ -40,7 +40,7 @@ public struct NodeConfiguration: Sendable {
         latencyOffset: Nanoseconds? = nil, stateFolder: String? = nil,
         syncTarget: Nanoseconds = .milliseconds(1), usesAvahi: Bool = true,
         realTimePriority: Int = 50,
-        bufferMilliseconds: Int = 40, sampleRate: Int = 48_000,
+        bufferMilliseconds: Int = 60, sampleRate: Int = 48_000,
         logger: Logger = Logger(label: "tutti")
     ) {
         self.name = name

@@ -18,7 +18,9 @@ public struct CardModel: Sendable, Equatable {
     public var pointer: Pointer
     /// Nominal frames per second.
     public var sampleRate = 48_000
-    public var periodFrames = 480
+    /// As `ALSANegotiation` chooses it: 20 ms, or 10 where the driver says that the pointer moves by
+    /// more than frames.
+    public var periodFrames: Int
     /// Constant deviation of the crystal, ppm; positive: fast.
     public var partsPerMillion = 0.0
     /// Random walk of its rate, ppm per √s.
@@ -36,6 +38,11 @@ public struct CardModel: Sendable, Equatable {
     public init(name: String, pointer: Pointer) {
         self.name = name
         self.pointer = pointer
+        periodFrames =
+            switch pointer {
+            case .fine, .bursts: 960
+            case .batch, .milliseconds: 480
+            }
     }
 
     /// The card models of the comparison: a fine pointer; 8-frame bursts (HDA); a pointer that moves

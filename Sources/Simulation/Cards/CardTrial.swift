@@ -34,7 +34,11 @@ public struct CardTrial {
 
     /// Errors count from here on, seconds after the card was opened.
     public static let settling = 10.0
-    private static let bufferPeriods = 4
+    /// 60 ms.
+    private static let bufferFrames = 2_880
+    private var bufferPeriods: Int { Self.bufferFrames / card.model.periodFrames }
+    /// From the look before a period is rendered to the one after it is written, seconds.
+    private static let writing = 47e-6
 
     private var card: SimulatedCard
     private let engine: OutputEngine
@@ -59,7 +63,7 @@ public struct CardTrial {
         engine = OutputEngine(
             format: OutputFormat(
                 sampleRate: model.sampleRate, channelCount: 2, periodFrames: model.periodFrames,
-                bufferFrames: model.periodFrames * Self.bufferPeriods),
+                bufferFrames: Self.bufferFrames),
             fidelity: .positionsOnly)
         let now = Self.instant(0)
         clock = ClockCell(.own(at: now, epoch: 1))
@@ -86,11 +90,11 @@ public struct CardTrial {
     private mutating func play(for seconds: Double) {
         let silence = [Float](repeating: 0, count: 9_600)
         var now = 0.0
-        for _ in 0..<Self.bufferPeriods { render(at: now) }
+        for _ in 0..<bufferPeriods { render(at: now) }
         card.start(at: 1e-3)
         while now < seconds {
             let plan = engine.planWait(after: Self.instant(now))
-            let needed = written - (Self.bufferPeriods - 1) * card.model.periodFrames
+            let needed = written - (bufferPeriods - 1) * card.model.periodFrames
             let room = card.roomAt(needed)
             if let glance = plan.glance {
                 let awake = card.wake(at: Self.seconds(glance))
@@ -108,6 +112,9 @@ public struct CardTrial {
             feed(silence)
             render(at: now)
             measure()
+            // Rendering and writing have taken that long: see `OutputLoop`.
+            now += Self.writing
+            look(at: now)
         }
     }
 

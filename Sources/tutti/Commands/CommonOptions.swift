@@ -104,7 +104,7 @@ struct RoomOptions: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("What the sound card should hold (default: 40).", valueName: "ms"))
+        help: ArgumentHelp("What the sound card should hold (default: 60).", valueName: "ms"))
     var bufferMs: String?
 
     @Option(
