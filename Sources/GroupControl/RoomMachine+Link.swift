@@ -111,7 +111,7 @@ extension RoomMachine {
         }
         link = .joined(heard: now)
         backOff = Self.shortestBackOff
-        nextReport = now + Self.reportInterval
+        nextReport = now + Self.firstReport
         awaitsState = true
         var effects: [RoomEffect] = []
         let isSameSession =

@@ -149,7 +149,10 @@ extension RoomMachine {
     static let answerLimit = Nanoseconds.seconds(3)
     /// The leader gives a sign of life every second.
     static let leaderSilence = Nanoseconds.seconds(5)
-    static let reportInterval = Nanoseconds.milliseconds(500)
+    /// As often as the leader keeps points of the history.
+    static let reportInterval = Nanoseconds.seconds(1)
+    /// The first comes before a start is planned: it says how long messages take.
+    static let firstReport = Nanoseconds.milliseconds(500)
     /// A leader holds three offers to a room; the rest is room for messages crossing.
     static let mostPreparations = 6
     static let mostLines = 4

@@ -1,6 +1,5 @@
 import LinuxHost
 import NIOCore
-import NIOPosix
 import Synchronization
 import Timing
 
@@ -10,7 +9,7 @@ final class Alarm: Sendable {
     let rings: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
     private let pending = Mutex<(deadline: LocalInstant, timer: Scheduled<Void>)?>(nil)
-    private let eventLoop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    private let eventLoop: any EventLoop = LoopExecutor.shared.loop
 
     init() {
         (rings, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))

@@ -77,15 +77,17 @@ public final class FollowerNode: Sendable {
                 try? await Task.sleep(for: Self.farewellLimit)
             },
             {
-                await withDiscardingTaskGroup { group in
-                    group.addTask { await finder.run() }
-                    group.addTask {
-                        for await leader in clock.leaders.messages {
-                            announcement.update(group: leader)
+                await onConnectionThread {
+                    await withDiscardingTaskGroup { group in
+                        group.addTask { await finder.run() }
+                        group.addTask {
+                            for await leader in clock.leaders.messages {
+                                announcement.update(group: leader)
+                            }
                         }
+                        await member.run()
+                        group.cancelAll()
                     }
-                    await member.run()
-                    group.cancelAll()
                 }
             })
     }
@@ -188,7 +190,8 @@ final class LeaderFinder: Sendable {
             if let address = candidate() { return address }
             if !said { logger.notice("looking for a leader") }
             said = true
-            try await Task.sleep(for: .milliseconds(50))
+            await LoopExecutor.shared.sleep(for: .milliseconds(50))
+            try Task.checkCancellation()
         }
     }
 

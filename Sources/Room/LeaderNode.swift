@@ -90,26 +90,31 @@ public final class LeaderNode: Sendable {
                 try? await Task.sleep(for: Self.farewellLimit)
             },
             {
-                try await withThrowingTaskGroup { group in
-                    group.addTask { try await media.run() }
-                    group.addTask { await core.run() }
-                    group.addTask { try await self.serve(control, core, notices) }
-                    if let output {
-                        let member = self.localMember(name, output, core, library, epoch: epoch)
-                        group.addTask { await member.run() }
+                try await onConnectionThread {
+                    try await withThrowingTaskGroup { group in
+                        // Files are read where waiting for a disk holds up nobody.
+                        group.addTask(executorPreference: globalConcurrentExecutor) {
+                            try await media.run()
+                        }
+                        group.addTask { await core.run() }
+                        group.addTask { try await self.serve(control, core, notices) }
+                        if let output {
+                            let member = self.localMember(name, output, core, library, epoch: epoch)
+                            group.addTask { await member.run() }
+                        }
+                        group.addTask {
+                            for await _ in ended { break }
+                            guard !Task.isCancelled else { return }
+                            logger.notice("the queue has been played")
+                            await core.leave()
+                            try? await Task.sleep(for: Self.farewellLimit)
+                            throw CancellationError()
+                        }
+                        do {
+                            try await group.next()
+                        } catch is CancellationError {}
+                        group.cancelAll()
                     }
-                    group.addTask {
-                        for await _ in ended { break }
-                        guard !Task.isCancelled else { return }
-                        logger.notice("the queue has been played")
-                        await core.leave()
-                        try? await Task.sleep(for: Self.farewellLimit)
-                        throw CancellationError()
-                    }
-                    do {
-                        try await group.next()
-                    } catch is CancellationError {}
-                    group.cancelAll()
                 }
             })
         withExtendedLifetime(session) {}

@@ -48,10 +48,8 @@ actor Member {
 
     /// After the instant of a stop: what the card holds, and the fade, with room to spare.
     private static let silenceMargin = Nanoseconds.milliseconds(250)
-    /// How often the figures for the status are taken.
-    private static let reportInterval = Duration.milliseconds(500)
-    /// Reports between two times of keeping what was learnt: three minutes.
-    private static let reportsToRemember = 720
+    /// Between two times of keeping what was learnt.
+    private static let rememberingInterval = Nanoseconds.seconds(180)
     /// More jobs at once than a room ever has: fetch and prepare of a few items, and the link.
     private static let jobsMax = 64
 
@@ -89,7 +87,7 @@ actor Member {
     var latencyOffset: Nanoseconds
     var syncAlarm: SyncAlarm
     private var isClockIdle = false
-    private var reports = 0
+    private var rememberAt = HostClock.now() + Member.rememberingInterval
     private let alarm = Alarm()
     private let jobs: AsyncStream<@Sendable () async -> Void>
     private let jobContinuation: AsyncStream<@Sendable () async -> Void>.Continuation
@@ -124,7 +122,6 @@ actor Member {
     func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.runAlarm() }
-            group.addTask { await self.runReports() }
             if let notices = options.notices?.notices {
                 group.addTask {
                     for await notice in notices { await self.receive(notice) }
@@ -142,19 +139,17 @@ actor Member {
         shutDown()
     }
 
+    /// The alarm rings for a report, or while there is no leader: often enough to look at the
+    /// figures then, and fresh is what the leader hears.
     private func runAlarm() async {
         step { machine, now in machine.advance(to: now) }
         for await _ in alarm.rings {
-            step { machine, now in machine.advance(to: now) }
-        }
-    }
-
-    private func runReports() async {
-        while !Task.isCancelled {
             takeFigures()
-            reports += 1
-            if reports.isMultiple(of: Self.reportsToRemember) { clock.remember() }
-            try? await Task.sleep(for: Self.reportInterval)
+            if HostClock.now() >= rememberAt {
+                clock.remember()
+                rememberAt = HostClock.now() + Self.rememberingInterval
+            }
+            step { machine, now in machine.advance(to: now) }
         }
     }
 
@@ -345,7 +340,7 @@ actor Member {
     private func drop(_ id: UInt64, afterwards instant: GroupInstant) async {
         let silent = clock.cell.load().map.inverted(instant) + Self.silenceMargin
         let wait = min(max(.zero, silent - HostClock.now()), .seconds(60))
-        try? await Task.sleep(for: .nanoseconds(wait.count))
+        await LoopExecutor.shared.sleep(for: wait)
         stage?.dropEnded(id, at: instant)
     }
 

@@ -41,7 +41,10 @@ final class Stage {
     private var wanted: Set<UInt64> = []
 
     init(port: OutputPort, logger: Logger) {
-        output = PlayerOutput(port: port, now: { HostClock.now() })
+        let executor = LoopExecutor.shared
+        output = PlayerOutput(
+            port: port, now: { HostClock.now() }, executor: executor,
+            sleep: { await executor.sleep(for: $0) })
         self.logger = logger
     }
 
@@ -103,7 +106,8 @@ final class Stage {
         while !isKnown(clock.load().quality) || !output.port.report.cardSettled,
             HostClock.now() < deadline
         {
-            try await Task.sleep(for: .milliseconds(10))
+            await LoopExecutor.shared.sleep(for: .milliseconds(10))
+            try Task.checkCancellation()
             try checkWanted(id)
         }
         try checkWanted(id)
