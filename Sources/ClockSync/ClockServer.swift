@@ -5,29 +5,34 @@ public import Timing
 /// The kernel says when a reply left only after it left, so the stamp travels in the next reply to
 /// the same peer. What must be remembered for that is bounded: ``peerLimit`` peers, the newest
 /// replacing the oldest. A peer that was dropped loses one transmit stamp and nothing else.
+///
+/// Inlinable for the reason given at ``ReplyHold``.
 public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     /// A group of 200 rooms, five times over; 64 KiB.
-    public static var peerLimit: Int { 1024 }
+    @inlinable public static var peerLimit: Int { 1024 }
     /// Replies whose transmit stamp is still to come. The kernel delivers one within a fraction
     /// of a millisecond.
-    static var pendingLimit: Int { 256 }
+    @inlinable static var pendingLimit: Int { 256 }
 
     /// So many sequence numbers back a request may be late or a copy; further back, the peer has
     /// started anew.
-    static var window: Int32 { 64 }
+    @inlinable static var window: Int32 { 64 }
 
-    private struct LastReply {
-        var peer: Peer
+    @usableFromInline struct LastReply: Sendable {
+        @usableFromInline var peer: Peer
         /// Of the request answered last.
-        var sequence: UInt32 = 0
-        var epoch: UInt64 = 0
-        var transmitted: LocalInstant?
+        @usableFromInline var sequence: UInt32 = 0
+        @usableFromInline var epoch: UInt64 = 0
+        @usableFromInline var transmitted: LocalInstant?
         /// The newest request answered, and in bit k whether the one k before it was (as in the
         /// anti-replay window of RFC 4303).
-        var newest: UInt32 = 0
-        var answered: UInt64 = 0
+        @usableFromInline var newest: UInt32 = 0
+        @usableFromInline var answered: UInt64 = 0
+
+        @inlinable init(peer: Peer) { self.peer = peer }
 
         /// Whether `sequence` is seen for the first time; remembers it.
+        @inlinable
         mutating func admit(_ sequence: UInt32) -> Bool {
             let progress = Int32(bitPattern: sequence &- newest)
             if answered == 0 || progress <= -ClockServer.window {
@@ -44,22 +49,28 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
             return answered & bit == 0
         }
     }
-    private struct Pending {
-        var packet: UInt32
-        var slot: Int
-        var sequence: UInt32
+    @usableFromInline struct Pending: Sendable {
+        @usableFromInline var packet: UInt32
+        @usableFromInline var slot: Int
+        @usableFromInline var sequence: UInt32
+        @inlinable init(packet: UInt32, slot: Int, sequence: UInt32) {
+            self.packet = packet
+            self.slot = slot
+            self.sequence = sequence
+        }
     }
 
-    private var slots: [LastReply] = []
-    private var slotOfPeer: [Peer: Int] = [:]
-    private var nextSlot = 0
-    private var pending: [Pending] = []
-    private var nextPending = 0
-    private var deliversTransmitStamps = false
+    @usableFromInline var slots: [LastReply] = []
+    @usableFromInline var slotOfPeer: [Peer: Int] = [:]
+    @usableFromInline var nextSlot = 0
+    @usableFromInline var pending: [Pending] = []
+    @usableFromInline var nextPending = 0
+    @usableFromInline var deliversTransmitStamps = false
 
-    public private(set) var answered = 0
+    @usableFromInline var answeredCount = 0
+    @inlinable public var answered: Int { answeredCount }
 
-    public init() {}
+    @inlinable public init() {}
 
     /// The answer to `request`.
     ///
@@ -73,6 +84,7 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     /// - Returns: `nil` while the group clock is unknown here, and for a request that was answered
     ///   before: a copy made by the network. Answering it would overwrite the transmit stamp that
     ///   the first answer's owner waits for with a later one.
+    @inlinable
     public mutating func reply(
         to request: TimeRequest, from peer: Peer, arrival: LocalInstant, isKernelStamp: Bool,
         departure: LocalInstant, packet: UInt32, clock: SharedClock
@@ -88,7 +100,7 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
         slots[slot].epoch = clock.epoch
         slots[slot].transmitted = nil
         expect(Pending(packet: packet, slot: slot, sequence: request.sequence))
-        answered += 1
+        answeredCount += 1
         return TimeReply(
             sequence: request.sequence, epoch: clock.epoch, t1: request.t1, t2: clock.map(arrival),
             t3: clock.map(departure),
@@ -97,6 +109,7 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     }
 
     /// The kernel's stamp of the reply that was sent as `packet`.
+    @inlinable
     public mutating func transmitted(packet: UInt32, at instant: LocalInstant) {
         guard let match = pending.first(where: { $0.packet == packet }) else { return }
         deliversTransmitStamps = true
@@ -105,12 +118,14 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     }
 
     /// Packet numbers start over: no stamp of an earlier reply can be told apart from later ones.
+    @inlinable
     public mutating func forgetPending() {
         pending.removeAll(keepingCapacity: true)
         nextPending = 0
     }
 
-    private mutating func slot(of peer: Peer) -> Int {
+    @inlinable
+    mutating func slot(of peer: Peer) -> Int {
         if let slot = slotOfPeer[peer] { return slot }
         let fresh = LastReply(peer: peer)
         let slot = nextSlot
@@ -125,7 +140,8 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
         return slot
     }
 
-    private mutating func expect(_ entry: Pending) {
+    @inlinable
+    mutating func expect(_ entry: Pending) {
         if pending.count < Self.pendingLimit {
             pending.append(entry)
         } else {
