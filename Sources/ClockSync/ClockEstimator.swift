@@ -10,8 +10,10 @@ public import Timing
 /// constant difference of the two directions, is inside ``bound(at:)``, not in the estimate.
 ///
 /// Four exchanges in a row that contradict the prediction mean that a clock jumped or the leader
-/// was replaced: the samples are dropped, the skew is kept. If the new estimate is within
-/// 5 ms of the line, the line leans over to it; otherwise there is a new line with a new epoch.
+/// was replaced: the samples are dropped, the skew is kept. When the new estimate is as good as one
+/// must be to be played by, it is compared with the line: what leaning takes away within a second is
+/// leant away; more than that is a jump that was heard already, and there is a new line with a new
+/// epoch.
 ///
 /// Coordinates: the clocks' epochs may lie years apart, so everything is kept relative to the first
 /// exchange, in seconds.
@@ -53,14 +55,12 @@ public struct ClockEstimator: Sendable {
     }
 
     private var base: Base?
-    private var forward = EnvelopePoints()
-    private var backward = EnvelopePoints()
-    private var offsets = OffsetSamples()
-    private var solver = EnvelopeSolver()
-    private var floor = DelayFloor()
+    private var history = ExchangeHistory()
     private var filter: SkewFilter
     private var estimate: Estimate?
     private var line: OutputLine?
+    /// When the measurements had to start over and the line was kept, until it was compared.
+    private var shakenSince: LocalInstant?
     /// Somebody may play by the line: from now on it leans and is not set.
     private var isInUse = false
     private var contradictions: [ExchangeSample] = []
@@ -166,20 +166,22 @@ public struct ClockEstimator: Sendable {
     public func quality(at now: LocalInstant) -> SharedClock.Quality {
         guard let line, let lastAccepted else { return .none }
         guard estimate != nil, now - lastAccepted <= Self.silence else { return .holdover }
-        return (isInUse || isSettled(line, at: now)) && samplesSinceStart >= Self.samplesToLock
+        return (isInUse || isSettled(since: line.startedAt, at: now))
+            && samplesSinceStart >= Self.samplesToLock
             ? .locked : .acquiring
     }
 
-    /// Whether the line may be played by: it is good, or will not soon be better.
-    private func isSettled(_ line: OutputLine, at now: LocalInstant) -> Bool {
-        let age = now - line.startedAt
+    /// Whether a line that began at `start` may be played by: it is good, or will not soon be better.
+    private func isSettled(since start: LocalInstant, at now: LocalInstant) -> Bool {
+        let age = now - start
         guard age >= OutputLine.settling, samplesSinceStart >= Self.samplesToLock else {
             return false
         }
         guard age < OutputLine.patience, let estimate else { return true }
         // Also a second from now, when the first sound may be heard.
         let drift = sqrt(filter.variance)
-        return estimate.fit.error <= OutputLine.goodError && drift <= 2 * OutputLine.goodError
+        let good = OutputLine.goodError * max(1, OutputLine.lenience * age.seconds)
+        return estimate.fit.error <= good && drift <= 2 * good
     }
 
     /// Half width of the interval around the line that contains the leader's clock, whatever the
@@ -206,7 +208,9 @@ public struct ClockEstimator: Sendable {
     }
 
     /// Smallest round trip of the last five minutes.
-    public var roundTripFloor: Nanoseconds? { floor.delay.map(Nanoseconds.init(seconds:)) }
+    public var roundTripFloor: Nanoseconds? {
+        history.floor.delay.map(Nanoseconds.init(seconds:))
+    }
 
     /// Expected error of the estimate: noise, wander and half of the excess delay. The bound is a
     /// promise, this is a guess, usually ten times smaller.
@@ -282,18 +286,10 @@ public struct ClockEstimator: Sendable {
             self.base = base
             startedAt = now
         }
-        forward.insert(
-            time: time(sample.t1, base), value: Self.difference(sample.t2, sample.t1, base),
+        history.insert(
+            sent: time(sample.t1, base), outward: Self.difference(sample.t2, sample.t1, base),
+            arrived: time(sample.t4, base), homeward: -Self.difference(sample.t3, sample.t4, base),
             slope: filter.skew)
-        backward.insert(
-            time: time(sample.t4, base), value: -Self.difference(sample.t3, sample.t4, base),
-            slope: -filter.skew)
-        offsets.insert(
-            OffsetSample(
-                time: (time(sample.t1, base) + time(sample.t4, base)) / 2,
-                offset: (Self.difference(sample.t2, sample.t1, base)
-                    + Self.difference(sample.t3, sample.t4, base)) / 2,
-                delay: sample.roundTrip.seconds))
         lastAccepted = now
         samplesSinceStart += 1
         isDirty = true
@@ -301,10 +297,7 @@ public struct ClockEstimator: Sendable {
 
     private mutating func restart(at now: LocalInstant) {
         if let bound = bound(at: now) { lastBound = (bound, now) }
-        forward.removeAll()
-        backward.removeAll()
-        offsets.removeAll()
-        floor.removeAll()
+        history.removeAll()
         contradictions.removeAll()
         base = nil
         estimate = nil
@@ -313,6 +306,7 @@ public struct ClockEstimator: Sendable {
         samplesSinceStart = 0
         filter.loosen()
         line?.coast(at: now, skew: filter.skew)
+        if isInUse { shakenSince = now }
         restarts += 1
     }
 
@@ -331,38 +325,10 @@ public struct ClockEstimator: Sendable {
         let time = time(now, base)
         let elapsed = solvedAt.map { (now - $0).seconds } ?? 0.01
         filter.advance(by: max(0, elapsed))
-        let fits = solver.fits(
-            forward: forward.points, backward: backward.points, at: time, skew: filter.skew,
-            variance: filter.variance)
-        if fits.last?.isPinned == true {
-            // A floor that was measured along a wrong slope is not one.
-            filter.doubt()
-            floor.removeAll()
-        } else {
-            filter.trust()
-        }
-        // A curved clock makes a long window's delay too small; twice its wander makes up for it.
-        for fit in fits { floor.observe(fit.delay + 2 * fit.wander, at: time) }
-        guard let floor = floor.delay,
-            var fit = EnvelopeSolver.choose(
-                fits, floor: floor, last: estimate?.fit.window)
+        guard
+            let fit = history.solve(
+                at: time, elapsed: elapsed, window: estimate?.fit.window, filter: &filter)
         else { return }
-        if fit.error < 2e-6 {
-            fit = EnvelopeSolver.refine(
-                fit, forward: forward.points, backward: backward.points, at: time,
-                skew: filter.skew, variance: filter.variance)
-        }
-        let tracks = TrackingFit.fits(
-            offsets.samples, at: time, skew: filter.prior.skew, variance: filter.prior.variance)
-        // The envelope has its way unless averaging is clearly better: what it says is unbiased.
-        if let track = tracks.min(by: { $0.error < $1.error }), track.error < 0.8 * fit.error {
-            let support = fit.support
-            fit = track
-            fit.support = support
-            filter.take(fit)
-        } else {
-            filter.update(with: fit, after: elapsed)
-        }
         let estimate = Estimate(fit: fit, time: time)
         self.estimate = estimate
         solvedAt = now
@@ -375,20 +341,32 @@ public struct ClockEstimator: Sendable {
         let offset = estimate.fit.offset + filter.skew * (time(now, base) - estimate.time)
         guard var line else { return setLine(offset, base, at: now, startedAt: now) }
         let deviation = offset - reading(of: line, at: now, base)
-        isInUse = isInUse || isSettled(line, at: now)
+        isInUse = isInUse || isSettled(since: line.startedAt, at: now)
         if !isInUse {
             return setLine(offset, base, at: now, startedAt: line.startedAt)
         }
-        if line.breaks(at: now, edge: OutputLine.edge(deviation, estimate.fit.excess)) {
-            breaks += 1
+        let fit = estimate.fit
+        if let since = shakenSince, isSettled(since: since, at: now) {
+            shakenSince = nil
+            // Others may play by the new line at once: it is as good as the old one was.
+            if OutputLine.isJump(deviation, excess: fit.excess, error: fit.error) {
+                return startLine(offset, base, at: now)
+            }
+        }
+        if line.breaks(at: now, edge: OutputLine.edge(deviation, fit.excess)) {
             isInUse = false
-            lineEpoch = leaderEpoch &+ breaks
-            return setLine(offset, base, at: now, startedAt: now)
+            return startLine(offset, base, at: now)
         }
         line.aim(
-            at: now, deviation: deviation, excess: estimate.fit.excess, error: estimate.fit.error,
-            skew: filter.skew)
+            at: now, deviation: deviation, excess: fit.excess, error: fit.error, skew: filter.skew)
         self.line = line
+    }
+
+    /// Another line, and everybody is told so.
+    private mutating func startLine(_ offset: Double, _ base: Base, at now: LocalInstant) {
+        breaks += 1
+        lineEpoch = leaderEpoch &+ breaks
+        setLine(offset, base, at: now, startedAt: now)
     }
 
     private mutating func setLine(

@@ -50,7 +50,9 @@ extension EnvelopeSolver {
             high = min(high, fit.offset + half)
             if low > high { break }
             let soft = 0.6 * fit.excess
-            fit.error = sqrt(fit.noise * fit.noise + fit.wander * fit.wander + soft * soft)
+            fit.error = sqrt(
+                fit.noise * fit.noise + fit.wander * fit.wander + soft * soft
+                    + fit.tilt * fit.tilt)
             let score = fit.window == last ? 0.8 * fit.error : fit.error
             if score < bestScore { (best, bestScore) = (fit, score) }
         }

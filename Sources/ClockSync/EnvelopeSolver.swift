@@ -21,6 +21,8 @@ struct EnvelopeFit: Equatable, Sendable {
     var wander: Double
     /// Age of the samples that the fit rests on: an error of the skew shifts it by that; seconds.
     var support = 0.0
+    /// What the doubt of the skew adds to the error of ``offset``; seconds.
+    var tilt = 0.0
     /// Half of the delay above the path's known floor: it may lie in one direction alone.
     var excess = 0.0
     /// Expected error of ``offset``.
@@ -88,19 +90,21 @@ struct EnvelopeSolver: Sendable {
             let s = bestSkew(around: skew, reach: reach, weight: weight)
             let (f, forwardTime) = Self.lowest(forwardHull, slope: s)
             let (b, backwardTime) = Self.lowest(backwardHull, slope: -s)
-            let spacingF = Self.spacing(forward, from: nextForward + 1, now, slope: s, above: f)
-            let spacingB = Self.spacing(backward, from: nextBackward + 1, now, slope: -s, above: b)
-            let scatter = sqrt(spacingF * spacingF + spacingB * spacingB)
+            let scatter = EnvelopeNoise.scatter(
+                Self.lowest(forward, from: nextForward + 1, now, slope: s, above: f),
+                Self.lowest(backward, from: nextBackward + 1, now, slope: -s, above: b))
             let span = min(window, now - oldest.time)
             let drop = 2 * queueing / Double(count) + scatter
             let spread = skewSpread(around: s, below: f + b - drop, reach: reach)
+            let support = -(forwardTime + backwardTime) / 2
             fits.append(
                 EnvelopeFit(
                     window: window, span: span, offset: (f - b) / 2, skew: s, delay: f + b,
                     noise: 2 * scatter + Self.stampNoise, skewSpread: spread,
                     isPinned: (s - skew).magnitude > 0.8 * reach,
                     wander: Self.ramp * span * span / 12,
-                    support: -(forwardTime + backwardTime) / 2))
+                    // The likelihood falls to e⁻² at two standard deviations.
+                    support: support, tilt: min(spread / 2, sqrt(prior)) * support))
             if window > span { break }
         }
         return fits
@@ -172,13 +176,12 @@ struct EnvelopeSolver: Sendable {
         return (edge(1) + edge(-1)) / 2
     }
 
-    /// Mean distance of the lowest residuals from each other: how far the lowest of all may lie
-    /// above the true edge. Calibrates itself, whatever the distribution.
-    private static func spacing(
+    /// The lowest residuals above the edge, ascending.
+    private static func lowest(
         _ points: [EnvelopePoint], from first: Int, _ now: Double, slope: Double, above edge: Double
-    ) -> Double {
+    ) -> [Double] {
         var lowest = [Double]()
-        lowest.reserveCapacity(7)
+        lowest.reserveCapacity(EnvelopeNoise.kept + 1)
         var limit = Double.infinity
         var index = first
         while index < points.count {
@@ -192,12 +195,10 @@ struct EnvelopeSolver: Sendable {
                 place -= 1
             }
             lowest[place] = residual
-            if lowest.count > 6 { lowest.removeLast() }
-            if lowest.count == 6 { limit = lowest[5] }
+            if lowest.count > EnvelopeNoise.kept { lowest.removeLast() }
+            if lowest.count == EnvelopeNoise.kept { limit = lowest[EnvelopeNoise.kept - 1] }
         }
-        // One point has no spacing: nothing is known of the scatter, assume much.
-        guard lowest.count > 1 else { return 50e-6 }
-        return (lowest[lowest.count - 1] - lowest[0]) / Double(lowest.count - 1)
+        return lowest
     }
 
     /// Mean of both directions' median distance from the edge; the scale of queueing.

@@ -9,13 +9,19 @@ import Timing
 ///
 ///     e = estimate − line,  edge = e beyond ±excess
 ///     rate − 1 = skew + clip(edge/τ + (e − edge)/τᵢₙ, ±limit)
+///
+/// τ is short where the estimate is good; what exceeds twice its expected error goes within a second
+/// in any case.
 struct OutputLine: Equatable, Sendable {
     /// Until this age the line may be set to the estimate instead of leaning: nobody plays by it.
     static let settling = Nanoseconds.milliseconds(300)
     /// A line with a larger expected error is set anew for a while longer: a quarter of a sample at 48 kHz.
     static let goodError = 5e-6
+    /// … the more the longer it took: what one second of waiting did not bring, another hardly
+    /// will. By so much of ``goodError`` a second.
+    static let lenience = 2.0
     /// … but nobody waits longer than this for a path that is bad.
-    static let patience = Nanoseconds.milliseconds(1_000)
+    static let patience = Nanoseconds.seconds(3)
     /// A join inside a burst of delay: the line may be set anew within this age …
     static let youth = Nanoseconds.seconds(5)
     /// … when it is off by more than this.
@@ -30,6 +36,10 @@ struct OutputLine: Equatable, Sendable {
     /// Fastest line: two crystals at the ends of what exists, and the lean.
     static let rateLimit = 500e-6
     static let farOff = 300e-6
+    /// Expected errors beyond which a deviation is no chance …
+    static let certainty = 2.0
+    /// … and the time in which it is taken away; seconds. Longer than ``interval``.
+    static let correction = 1.0
     /// How often the lean is taken back while nothing new is measured. Shorter than the shortest τ.
     static let interval = Nanoseconds.milliseconds(500)
 
@@ -69,7 +79,11 @@ struct OutputLine: Equatable, Sendable {
         let slow = min(1.5 * min(max(error / 3e-6, 0.5), 8), 0.4 + age / 2)
         let inside = min(90, 1 + 2 * age)
         let limit = edge.magnitude > Self.farOff ? Self.farLimit : Self.limit
-        let wanted = edge / slow + (deviation - edge) / max(inside, slow)
+        // What lies beyond the doubt of the estimate is not smoothed, it is an error.
+        let sure = Self.edge(deviation, excess + Self.certainty * error)
+        let wanted =
+            edge / slow + (deviation - edge) / max(inside, slow)
+            + sure * (1 / min(slow, Self.correction) - 1 / slow)
         let total = skew + min(max(wanted, -limit), limit)
         let rate = min(max(total, -Self.rateLimit), Self.rateLimit)
         map = map.reanchored(at: now)
@@ -85,6 +99,11 @@ struct OutputLine: Equatable, Sendable {
         map.skew = skew
         lean = 0
         aimedAt = now
+    }
+
+    /// Whether a deviation is certain and more than a second of leaning takes away.
+    static func isJump(_ deviation: Double, excess: Double, error: Double) -> Bool {
+        edge(deviation, excess + certainty * error).magnitude > farLimit
     }
 
     /// The part of `deviation` that lies outside ±`excess`.

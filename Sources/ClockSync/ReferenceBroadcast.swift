@@ -56,7 +56,7 @@ public struct ReferenceReport: Equatable, Sendable {
 }
 
 /// Whether a room's clock is corrected by reference broadcasts, or why not.
-public enum ReferenceState: UInt8, Sendable, CaseIterable {
+public enum ReferenceState: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     /// Not wanted by the room's settings.
     case off = 0
     /// The room's interface takes no multicast.
@@ -70,10 +70,23 @@ public enum ReferenceState: UInt8, Sendable, CaseIterable {
     /// Other rooms hear them at other times: each gets a packet of its own, or hangs on another
     /// access point.
     case scattered = 5
-    /// The rooms hear them together but for an offset that stays, which may be the packets' own: only
-    /// what comes and goes is corrected.
-    case contradicted = 6
+    /// The rooms hear them together but for an offset that stays, which may be the packets' own.
+    case standingOffset = 6
     case inUse = 7
+
+    /// In a person's words; see the cases for what it means.
+    public var description: String {
+        switch self {
+        case .off: "off"
+        case .noMulticast: "no multicast"
+        case .alone: "alone"
+        case .notHeard: "not heard"
+        case .gathering: "gathering"
+        case .scattered: "scattered"
+        case .standingOffset: "standing offset"
+        case .inUse: "in use"
+        }
+    }
 }
 
 /// What the leader makes of all rooms' reports, for one of them.

@@ -99,6 +99,8 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
         at now: LocalInstant
     ) {
         guard let report else { return }
+        // Places change when it forgets somebody.
+        if sortedAt.map({ now - $0 >= Self.sortingInterval }) ?? true { sort(at: now) }
         let place = place(of: peer, medium, report, request, at: now)
         guard let place else { return }
         receivers[place].askedAt = now
@@ -107,7 +109,6 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
         receivers[place].twoWay = ClockMap(
             from: request.t1, to: report.reading, skew: Double(report.skewTrillionths) * 1e-12)
         receivers[place].expectedError = max(0, report.expectedError.seconds)
-        if sortedAt.map({ now - $0 >= Self.sortingInterval }) ?? true { sort(at: now) }
         guard report.epoch == epoch, let medium = media.firstIndex(where: { $0.name == medium })
         else { return }
         let recent = media[medium].recent
@@ -169,7 +170,7 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
         let expected = report.expectedError.seconds * report.expectedError.seconds
         let own = max(expected, receiver.offset.meanSquare - noise)
         return ReferenceVerdict(
-            state: receiver.offset.standing > 0.5 ? .contradicted : .inUse,
+            state: receiver.offset.standing > 0.5 ? .standingOffset : .inUse,
             rooms: receivers.count { $0.cluster == receiver.cluster },
             correction: line.map(request.t1) - report.reading,
             share: (1 - receiver.offset.standing) * own / (own + noise),

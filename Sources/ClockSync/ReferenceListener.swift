@@ -118,7 +118,7 @@ struct ReferenceListener: Sendable {
         told.removeSubrange(...place)
         self.verdict = verdict
         judgedAt = now
-        guard verdict.state == .inUse || verdict.state == .contradicted else { return }
+        guard verdict.state == .inUse || verdict.state == .standingOffset else { return }
         cluster = ClockMap(from: about.t1, to: about.reading + verdict.correction, skew: skew)
         share = min(max(verdict.share, 0), 1)
     }

@@ -2,10 +2,11 @@ import Timing
 
 /// When a room asks for the time, and which of its requests only wake what sleeps.
 ///
-/// - Joining: 16 requests 10 ms apart, then one a round trip (1 to 10 ms) for a second and a half or
-///   until the line is good, then 40 a second until 3 s.
+/// - Joining: 16 requests 10 ms apart, then two a round trip (1 to 10 ms apart) until the line is
+///   good, at most for 3 s; once good, 40 a second until 3 s.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 8 to 40 a second on
-///   average, at random distances, so that no periodic disturbance stays hidden; 2 when idle.
+///   average, up to 100 in the first ten seconds, at random distances, so that no periodic
+///   disturbance stays hidden; 2 when idle.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
 /// On a path of wires the steady requests come in trains of eight, a round trip apart. Evenly spaced
@@ -36,7 +37,9 @@ struct RequestSchedule: Sendable {
     static let joinSpacing = Nanoseconds.milliseconds(25)
     static let joinSpan = Nanoseconds.seconds(3)
     /// The first of it, in which requests follow each other as closely as the path allows.
-    static let denseSpan = Nanoseconds.milliseconds(1_500)
+    static let denseSpan = Nanoseconds.seconds(3)
+    /// Until then a path that is seldom clean may be asked as often as its queues let pass.
+    static let earlySpan = Nanoseconds.seconds(10)
     static let activeSpacing = Nanoseconds.milliseconds(125)
     /// While the expected error is far above ``contentment``: on a path that is seldom clean only
     /// more packets help; 40 a second are 70 kbit/s.
@@ -151,7 +154,8 @@ struct RequestSchedule: Sendable {
         if age < Self.denseSpan, !(isGood && isStraight) { return slot(closeSpacing(prospect)) }
         if age < Self.joinSpan { return steady(Self.joinSpacing, prospect) }
         if isIdle { return slot(jittered(Self.idleSpacing)) }
-        return steady(Self.steadySpacing(prospect), prospect)
+        let closest = age < Self.earlySpan ? Self.burstSpacing : Self.anxiousSpacing
+        return steady(Self.steadySpacing(prospect, closest: closest), prospect)
     }
 
     /// One of the requests that come `spacing` apart on average.
@@ -167,18 +171,21 @@ struct RequestSchedule: Sendable {
             pause: trainLeft == 0 ? jittered(whole) : closeSpacing(prospect), isWaking: isWaking)
     }
 
-    /// Closer than a round trip, packets of a jittery path would queue behind each other.
+    /// Closer than a way, packets of a jittery path would queue behind each other.
     private func closeSpacing(_ prospect: Prospect) -> Nanoseconds {
-        min(Self.burstSpacing, max(Self.closestSpacing, prospect.roundTrip))
+        let way = Nanoseconds(prospect.roundTrip.count / 2)
+        return min(Self.burstSpacing, max(Self.closestSpacing, way))
     }
 
     /// So many packets as ``contentment`` takes: the error falls with less than the root of their
     /// number, so the square of what is missing is more than enough, and settles.
-    private static func steadySpacing(_ prospect: Prospect) -> Nanoseconds {
-        guard let error = prospect.expectedError, error > .zero else { return anxiousSpacing }
+    private static func steadySpacing(
+        _ prospect: Prospect, closest: Nanoseconds
+    ) -> Nanoseconds {
+        guard let error = prospect.expectedError, error > .zero else { return closest }
         let share = contentment.seconds / error.seconds
         let wanted = Nanoseconds(seconds: activeSpacing.seconds * share * share)
-        return min(max(wanted, anxiousSpacing), activeSpacing)
+        return min(max(wanted, closest), activeSpacing)
     }
 
     /// ± 20 %.

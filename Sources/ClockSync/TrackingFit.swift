@@ -20,6 +20,8 @@ import func Glibc.sqrt
 struct TrackingFit: Sendable {
     /// How different the queueing of two directions that look alike may be, as a share of its mean.
     static let leastAsymmetry = 0.01
+    /// The share of the statistical error of that difference that counts as one.
+    static let unseenAsymmetry = 0.25
     /// Seconds that are looked at for slow changes of the path. A crystal runs straight as long.
     static let blockSpan = 24.0
     /// Weight of a sample: (1 + (excess/scale)²)⁻²; scales in units of the median excess.
@@ -37,8 +39,9 @@ struct TrackingFit: Sendable {
     ///   - samples: ascending by time.
     ///   - now: same scale as the samples' time.
     ///   - skew, variance: prior of the skew.
+    ///   - floor: smallest delay known of the path. Queueing that no exchange is free of still is.
     static func fits(
-        _ samples: [OffsetSample], at now: Double, skew: Double, variance: Double
+        _ samples: [OffsetSample], at now: Double, skew: Double, variance: Double, floor: Double
     ) -> [EnvelopeFit] {
         guard let oldest = samples.first, samples.count >= fewest, now - oldest.time > 0.05 else {
             return []
@@ -51,8 +54,8 @@ struct TrackingFit: Sendable {
             for walk in walks {
                 fits.append(
                     fit(
-                        samples, excess.floor, scale: scale, noise: noise, walk: walk, at: now,
-                        skew: skew, variance: variance))
+                        samples, excess.floor, least: min(floor, excess.floor), scale: scale,
+                        noise: noise, walk: walk, at: now, skew: skew, variance: variance))
             }
         }
         return fits
@@ -122,7 +125,10 @@ struct TrackingFit: Sendable {
         }
         let stamps = EnvelopeSolver.stampNoise
         let difference = (outward - homeward).magnitude / max(outward + homeward, 1e-12)
-        let asymmetry = min(0.5, leastAsymmetry + 2 * max(0, difference - 1 / sqrt(pairs)))
+        // What so many samples cannot tell: a quarter of it is asymmetry by rights.
+        let chance = 1 / sqrt(pairs)
+        let asymmetry = min(
+            0.5, leastAsymmetry + 2 * max(0, difference - chance) + unseenAsymmetry * chance)
         return Noise(
             scatter: sum / total + stamps * stamps, asymmetry: asymmetry, colour: blocks.colour)
     }
@@ -172,7 +178,8 @@ struct TrackingFit: Sendable {
     }
 
     private static func fit(
-        _ samples: [OffsetSample], _ floor: Double, scale: Double, noise: Noise, walk: Double,
+        _ samples: [OffsetSample], _ floor: Double, least: Double, scale: Double, noise: Noise,
+        walk: Double,
         at now: Double, skew: Double, variance: Double
     ) -> EnvelopeFit {
         let scatter = noise.scatter
@@ -221,7 +228,7 @@ struct TrackingFit: Sendable {
             let keep = 1 - 1 / lagMemory
             lag = lag * keep + w * rest
             lagWeight = lagWeight * keep + w
-            queueing = queueing * keep + w * (sample.delay - floor) / 2
+            queueing = queueing * keep + w * (sample.delay - least) / 2
             weights = weights * keep + w
         }
         let dt = now - time

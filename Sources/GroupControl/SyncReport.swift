@@ -55,6 +55,7 @@ public struct SyncReport: Equatable, Sendable {
     public var latencyOffset: Nanoseconds
     /// The room's settings give the offset, so that no command changes it.
     public var isLatencyOffsetFixed: Bool
+    public var broadcasts: BroadcastReport
 
     public init(
         quality: SharedClock.Quality = .none, path: Nanoseconds = .zero, card: Nanoseconds? = nil,
@@ -64,7 +65,7 @@ public struct SyncReport: Equatable, Sendable {
         ownStamps: String = "", leaderStamps: String = "", cardClass: String = "",
         packetsSent: Int = 0, packetsAnswered: Int = 0, packetsRejected: Int = 0,
         clockRestarts: Int = 0, clockAge: Nanoseconds = .zero, latencyOffset: Nanoseconds = .zero,
-        isLatencyOffsetFixed: Bool = false
+        isLatencyOffsetFixed: Bool = false, broadcasts: BroadcastReport = BroadcastReport()
     ) {
         self.quality = quality
         self.path = path
@@ -86,6 +87,7 @@ public struct SyncReport: Equatable, Sendable {
         self.clockAge = clockAge
         self.latencyOffset = latencyOffset
         self.isLatencyOffsetFixed = isLatencyOffsetFixed
+        self.broadcasts = broadcasts
     }
 }
 

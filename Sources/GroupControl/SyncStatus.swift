@@ -30,6 +30,7 @@ public struct SyncStatus: Codable, Equatable, Sendable {
     public var reportAgeSeconds = 0.0
     public var latencyOffsetMicroseconds = 0.0
     public var latencyOffsetFixed = false
+    public var broadcasts = BroadcastStatus()
     public var history = History()
 
     public struct Parts: Codable, Equatable, Sendable {
@@ -106,6 +107,7 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         reportAgeSeconds = age.seconds
         latencyOffsetMicroseconds = sync.latencyOffset.microseconds
         latencyOffsetFixed = sync.isLatencyOffsetFixed
+        broadcasts = BroadcastStatus(sync.broadcasts)
         self.history = history
     }
 }

@@ -49,7 +49,8 @@ public final class FollowerNode: Sendable {
         let output = try configuration.openOutput()
         options.notices = await NoticeListener.open(logger: logger)
         let clock = RemoteClock(
-            priority: configuration.realTimePriority, store: options.store, logger: logger)
+            priority: configuration.realTimePriority,
+            broadcasts: configuration.usesBroadcasts, store: options.store, logger: logger)
         let member = Member(
             name: name, output: output, clock: clock, logger: logger,
             options: options,

@@ -127,7 +127,8 @@ public final class LeaderNode: Sendable {
             let clock = SharedClock.own(
                 at: LocalInstant(nanoseconds: 0), epoch: epoch)
             return try TimeService.start(
-                port: port, priority: configuration.realTimePriority, clock: { clock })
+                port: port, priority: configuration.realTimePriority,
+                broadcasts: configuration.usesBroadcasts, clock: { clock })
         } catch {
             throw RoomError(.portTaken, "the time service cannot start: \(error)")
         }

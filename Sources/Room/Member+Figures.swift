@@ -65,7 +65,8 @@ extension Member {
             packetsSent: clock.sent, packetsAnswered: clock.answered,
             packetsRejected: clock.rejected, clockRestarts: clock.restarts,
             clockAge: clock.lastAcceptedAt.map { HostClock.now() - $0 } ?? .zero,
-            latencyOffset: latencyOffset, isLatencyOffsetFixed: options.latencyOffset != nil)
+            latencyOffset: latencyOffset, isLatencyOffsetFixed: options.latencyOffset != nil,
+            broadcasts: figures.broadcasts)
     }
 
     /// What may be wrong with the position of the card: what its model says, and half a frame,
@@ -90,6 +91,14 @@ struct ClockFigures: Sendable {
     var statistics = ClockStatistics()
 
     var hasStamps: Bool { statistics.accepted > 0 }
+
+    var broadcasts: BroadcastReport {
+        guard hasStamps else { return BroadcastReport() }
+        let reference = statistics.reference
+        return BroadcastReport(
+            state: "\(reference.state)", rooms: reference.rooms, spread: reference.spread,
+            correction: reference.correction, noise: reference.noise)
+    }
 }
 
 extension RoomSettings {

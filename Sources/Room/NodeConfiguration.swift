@@ -25,6 +25,8 @@ public struct NodeConfiguration: Sendable {
     public var syncTarget: Nanoseconds
     /// Whether to announce the room, and to look for leaders, with Avahi.
     public var usesAvahi: Bool
+    /// Whether to send reference broadcasts (leader) and to take part in them (follower).
+    public var usesBroadcasts: Bool
     /// SCHED_FIFO priority of the output and clock threads, 1 to 99; 0 asks for none.
     public var realTimePriority: Int
     /// What the sound card should hold, in milliseconds.
@@ -39,6 +41,7 @@ public struct NodeConfiguration: Sendable {
         cacheLimitBytes: Int64 = 2_000_000_000,
         latencyOffset: Nanoseconds? = nil, stateFolder: String? = nil,
         syncTarget: Nanoseconds = .milliseconds(1), usesAvahi: Bool = true,
+        usesBroadcasts: Bool = true,
         realTimePriority: Int = 50,
         bufferMilliseconds: Int = 60, sampleRate: Int = 48_000,
         logger: Logger = Logger(label: "tutti")
@@ -53,6 +56,7 @@ public struct NodeConfiguration: Sendable {
         self.stateFolder = stateFolder
         self.syncTarget = syncTarget
         self.usesAvahi = usesAvahi
+        self.usesBroadcasts = usesBroadcasts
         self.realTimePriority = realTimePriority
         self.bufferMilliseconds = bufferMilliseconds
         self.sampleRate = sampleRate

@@ -30,11 +30,14 @@ final class RemoteClock: Member.ClockSource {
     let changes: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
     private let priority: Int
+    private let broadcasts: Bool
     private let store: RoomStore?
     private let logger: Logger
 
-    init(priority: Int, store: RoomStore?, logger: Logger) {
+    /// - Parameter broadcasts: whether to take part in reference broadcasts.
+    init(priority: Int, broadcasts: Bool, store: RoomStore?, logger: Logger) {
         self.priority = priority
+        self.broadcasts = broadcasts
         self.store = store
         self.logger = logger
         (changes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -65,7 +68,8 @@ final class RemoteClock: Member.ClockSource {
             let cell = cell
             let client = try ClockClient.start(
                 host: target.host, port: Int(target.port), priority: priority,
-                seed: .random(in: .min ... .max), stored: known?.skew ?? .unknown
+                seed: .random(in: .min ... .max), stored: known?.skew ?? .unknown,
+                broadcasts: broadcasts
             ) { [weak self] clock, statistics in
                 cell.store(clock)
                 self?.note(clock, statistics)

@@ -47,6 +47,7 @@ extension PBSyncReport {
         clockAge = report.clockAge.count
         latencyOffset = report.latencyOffset.count
         isLatencyOffsetFixed = report.isLatencyOffsetFixed
+        broadcasts = PBBroadcastReport(report.broadcasts)
     }
 
     func checked(_ subject: String) throws(WireError) -> SyncReport {
@@ -67,7 +68,8 @@ extension PBSyncReport {
             clockRestarts: try count(clockRestarts, "\(subject).clock restarts"),
             clockAge: Nanoseconds(clockAge),
             latencyOffset: try span(latencyOffset, "\(subject).latency offset"),
-            isLatencyOffsetFixed: isLatencyOffsetFixed)
+            isLatencyOffsetFixed: isLatencyOffsetFixed,
+            broadcasts: try broadcasts.checked("\(subject).broadcasts"))
     }
 }
 
@@ -99,6 +101,7 @@ extension PBSyncStatus {
         reportAgeSeconds = status.reportAgeSeconds
         latencyOffsetMicroseconds = status.latencyOffsetMicroseconds
         latencyOffsetFixed = status.latencyOffsetFixed
+        broadcasts = PBBroadcastStatus(status.broadcasts)
         history = PBSyncHistory(status.history)
     }
 
@@ -136,7 +139,48 @@ extension PBSyncStatus {
         status.latencyOffsetMicroseconds = try finite(
             latencyOffsetMicroseconds, "\(subject).latency offset")
         status.latencyOffsetFixed = latencyOffsetFixed
+        status.broadcasts = try broadcasts.checked("\(subject).broadcasts")
         status.history = try history.checked("\(subject).history")
+        return status
+    }
+}
+
+extension PBBroadcastReport {
+    init(_ report: BroadcastReport) {
+        self.init()
+        state = report.state
+        rooms = Int32(clamping: report.rooms)
+        spread = report.spread.count
+        correction = report.correction.count
+        noise = report.noise.count
+    }
+
+    func checked(_ subject: String) throws(WireError) -> BroadcastReport {
+        BroadcastReport(
+            state: try text(state, "\(subject).state"),
+            rooms: try Wire.index(rooms, "\(subject).rooms"), spread: Nanoseconds(spread),
+            correction: Nanoseconds(correction), noise: Nanoseconds(noise))
+    }
+}
+
+extension PBBroadcastStatus {
+    init(_ status: BroadcastStatus) {
+        self.init()
+        state = status.state
+        rooms = Int32(clamping: status.rooms)
+        spreadMicroseconds = status.spreadMicroseconds
+        correctionMicroseconds = status.correctionMicroseconds
+        noiseMicroseconds = status.noiseMicroseconds
+    }
+
+    func checked(_ subject: String) throws(WireError) -> BroadcastStatus {
+        var status = BroadcastStatus()
+        status.state = try text(state, "\(subject).state")
+        status.rooms = try Wire.index(rooms, "\(subject).rooms")
+        status.spreadMicroseconds = try finite(spreadMicroseconds, "\(subject).spread")
+        status.correctionMicroseconds = try finite(
+            correctionMicroseconds, "\(subject).correction")
+        status.noiseMicroseconds = try finite(noiseMicroseconds, "\(subject).noise")
         return status
     }
 }

@@ -573,11 +573,41 @@ nonisolated struct PBSyncReport: @unchecked Sendable {
     set {_uniqueStorage()._isLatencyOffsetFixed = newValue}
   }
 
+  var broadcasts: PBBroadcastReport {
+    get {_storage._broadcasts ?? PBBroadcastReport()}
+    set {_uniqueStorage()._broadcasts = newValue}
+  }
+  /// Returns true if `broadcasts` has been explicitly set.
+  var hasBroadcasts: Bool {_storage._broadcasts != nil}
+  /// Clears the value of `broadcasts`. Subsequent reads from it will return its default value.
+  mutating func clearBroadcasts() {_uniqueStorage()._broadcasts = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// Spans in nanoseconds.
+nonisolated struct PBBroadcastReport: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var state: String = String()
+
+  var rooms: Int32 = 0
+
+  var spread: Int64 = 0
+
+  var correction: Int64 = 0
+
+  var noise: Int64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
 }
 
 nonisolated struct PBHello: Sendable {
@@ -1434,11 +1464,40 @@ nonisolated struct PBSyncStatus: @unchecked Sendable {
   /// Clears the value of `history`. Subsequent reads from it will return its default value.
   mutating func clearHistory() {_uniqueStorage()._history = nil}
 
+  var broadcasts: PBBroadcastStatus {
+    get {_storage._broadcasts ?? PBBroadcastStatus()}
+    set {_uniqueStorage()._broadcasts = newValue}
+  }
+  /// Returns true if `broadcasts` has been explicitly set.
+  var hasBroadcasts: Bool {_storage._broadcasts != nil}
+  /// Clears the value of `broadcasts`. Subsequent reads from it will return its default value.
+  mutating func clearBroadcasts() {_uniqueStorage()._broadcasts = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+nonisolated struct PBBroadcastStatus: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var state: String = String()
+
+  var rooms: Int32 = 0
+
+  var spreadMicroseconds: Double = 0
+
+  var correctionMicroseconds: Double = 0
+
+  var noiseMicroseconds: Double = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
 }
 
 nonisolated struct PBGroupStatus: Sendable {
@@ -2033,7 +2092,7 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
 
 nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SyncReport"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}quality\0\u{1}path\0\u{1}card\0\u{3}expected_clock\0\u{3}expected_card\0\u{1}target\0\u{3}is_alarming\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age\0\u{3}latency_offset\0\u{3}is_latency_offset_fixed\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}quality\0\u{1}path\0\u{1}card\0\u{3}expected_clock\0\u{3}expected_card\0\u{1}target\0\u{3}is_alarming\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age\0\u{3}latency_offset\0\u{3}is_latency_offset_fixed\0\u{1}broadcasts\0")
 
   fileprivate class _StorageClass {
     var _quality: PBQuality = .unspecified
@@ -2055,6 +2114,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _clockAge: Int64 = 0
     var _latencyOffset: Int64 = 0
     var _isLatencyOffsetFixed: Bool = false
+    var _broadcasts: PBBroadcastReport? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2084,6 +2144,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _clockAge = source._clockAge
       _latencyOffset = source._latencyOffset
       _isLatencyOffsetFixed = source._isLatencyOffsetFixed
+      _broadcasts = source._broadcasts
     }
   }
 
@@ -2121,6 +2182,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 17: try { try decoder.decodeSingularSInt64Field(value: &_storage._clockAge) }()
         case 18: try { try decoder.decodeSingularSInt64Field(value: &_storage._latencyOffset) }()
         case 19: try { try decoder.decodeSingularBoolField(value: &_storage._isLatencyOffsetFixed) }()
+        case 20: try { try decoder.decodeSingularMessageField(value: &_storage._broadcasts) }()
         default: break
         }
       }
@@ -2190,6 +2252,9 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       if _storage._isLatencyOffsetFixed != false {
         try visitor.visitSingularBoolField(value: _storage._isLatencyOffsetFixed, fieldNumber: 19)
       }
+      try { if let v = _storage._broadcasts {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2218,10 +2283,61 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._clockAge != rhs_storage._clockAge {return false}
         if _storage._latencyOffset != rhs_storage._latencyOffset {return false}
         if _storage._isLatencyOffsetFixed != rhs_storage._isLatencyOffsetFixed {return false}
+        if _storage._broadcasts != rhs_storage._broadcasts {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBBroadcastReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".BroadcastReport"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}state\0\u{1}rooms\0\u{1}spread\0\u{1}correction\0\u{1}noise\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.state) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.rooms) }()
+      case 3: try { try decoder.decodeSingularSInt64Field(value: &self.spread) }()
+      case 4: try { try decoder.decodeSingularSInt64Field(value: &self.correction) }()
+      case 5: try { try decoder.decodeSingularSInt64Field(value: &self.noise) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.state.isEmpty {
+      try visitor.visitSingularStringField(value: self.state, fieldNumber: 1)
+    }
+    if self.rooms != 0 {
+      try visitor.visitSingularInt32Field(value: self.rooms, fieldNumber: 2)
+    }
+    if self.spread != 0 {
+      try visitor.visitSingularSInt64Field(value: self.spread, fieldNumber: 3)
+    }
+    if self.correction != 0 {
+      try visitor.visitSingularSInt64Field(value: self.correction, fieldNumber: 4)
+    }
+    if self.noise != 0 {
+      try visitor.visitSingularSInt64Field(value: self.noise, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBBroadcastReport, rhs: PBBroadcastReport) -> Bool {
+    if lhs.state != rhs.state {return false}
+    if lhs.rooms != rhs.rooms {return false}
+    if lhs.spread != rhs.spread {return false}
+    if lhs.correction != rhs.correction {return false}
+    if lhs.noise != rhs.noise {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3601,7 +3717,7 @@ nonisolated extension PBSyncHistory: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SyncStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}clock\0\u{3}bound_microseconds\0\u{3}error_part_microseconds\0\u{3}clock_part_microseconds\0\u{3}path_part_microseconds\0\u{3}card_part_microseconds\0\u{3}calibration_part_microseconds\0\u{3}expected_microseconds\0\u{3}target_microseconds\0\u{1}alarm\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age_seconds\0\u{3}report_age_seconds\0\u{3}latency_offset_microseconds\0\u{3}latency_offset_fixed\0\u{1}history\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}clock\0\u{3}bound_microseconds\0\u{3}error_part_microseconds\0\u{3}clock_part_microseconds\0\u{3}path_part_microseconds\0\u{3}card_part_microseconds\0\u{3}calibration_part_microseconds\0\u{3}expected_microseconds\0\u{3}target_microseconds\0\u{1}alarm\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age_seconds\0\u{3}report_age_seconds\0\u{3}latency_offset_microseconds\0\u{3}latency_offset_fixed\0\u{1}history\0\u{1}broadcasts\0")
 
   fileprivate class _StorageClass {
     var _clock: String = String()
@@ -3628,6 +3744,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _latencyOffsetMicroseconds: Double = 0
     var _latencyOffsetFixed: Bool = false
     var _history: PBSyncHistory? = nil
+    var _broadcasts: PBBroadcastStatus? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3662,6 +3779,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _latencyOffsetMicroseconds = source._latencyOffsetMicroseconds
       _latencyOffsetFixed = source._latencyOffsetFixed
       _history = source._history
+      _broadcasts = source._broadcasts
     }
   }
 
@@ -3704,6 +3822,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 22: try { try decoder.decodeSingularDoubleField(value: &_storage._latencyOffsetMicroseconds) }()
         case 23: try { try decoder.decodeSingularBoolField(value: &_storage._latencyOffsetFixed) }()
         case 24: try { try decoder.decodeSingularMessageField(value: &_storage._history) }()
+        case 25: try { try decoder.decodeSingularMessageField(value: &_storage._broadcasts) }()
         default: break
         }
       }
@@ -3788,6 +3907,9 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       try { if let v = _storage._history {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 24)
       } }()
+      try { if let v = _storage._broadcasts {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 25)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3821,10 +3943,61 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._latencyOffsetMicroseconds != rhs_storage._latencyOffsetMicroseconds {return false}
         if _storage._latencyOffsetFixed != rhs_storage._latencyOffsetFixed {return false}
         if _storage._history != rhs_storage._history {return false}
+        if _storage._broadcasts != rhs_storage._broadcasts {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBBroadcastStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".BroadcastStatus"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}state\0\u{1}rooms\0\u{3}spread_microseconds\0\u{3}correction_microseconds\0\u{3}noise_microseconds\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.state) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.rooms) }()
+      case 3: try { try decoder.decodeSingularDoubleField(value: &self.spreadMicroseconds) }()
+      case 4: try { try decoder.decodeSingularDoubleField(value: &self.correctionMicroseconds) }()
+      case 5: try { try decoder.decodeSingularDoubleField(value: &self.noiseMicroseconds) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.state.isEmpty {
+      try visitor.visitSingularStringField(value: self.state, fieldNumber: 1)
+    }
+    if self.rooms != 0 {
+      try visitor.visitSingularInt32Field(value: self.rooms, fieldNumber: 2)
+    }
+    if self.spreadMicroseconds.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.spreadMicroseconds, fieldNumber: 3)
+    }
+    if self.correctionMicroseconds.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.correctionMicroseconds, fieldNumber: 4)
+    }
+    if self.noiseMicroseconds.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.noiseMicroseconds, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBBroadcastStatus, rhs: PBBroadcastStatus) -> Bool {
+    if lhs.state != rhs.state {return false}
+    if lhs.rooms != rhs.rooms {return false}
+    if lhs.spreadMicroseconds != rhs.spreadMicroseconds {return false}
+    if lhs.correctionMicroseconds != rhs.correctionMicroseconds {return false}
+    if lhs.noiseMicroseconds != rhs.noiseMicroseconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

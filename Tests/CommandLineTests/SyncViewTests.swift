@@ -24,7 +24,10 @@ import Timing
                 skewDeviationPartsPerMillion: 0.05, ownStamps: "kernel",
                 leaderStamps: "kernel receive", cardClass: "fine", packetsSent: 812,
                 packetsAnswered: 810, packetsRejected: 2, clockRestarts: 1,
-                clockAge: .milliseconds(120), latencyOffset: .microseconds(-1_500)))
+                clockAge: .milliseconds(120), latencyOffset: .microseconds(-1_500),
+                broadcasts: BroadcastReport(
+                    state: "in use", rooms: 3, spread: Nanoseconds(21_300),
+                    correction: Nanoseconds(-17_250), noise: Nanoseconds(2_100))))
         return RoomStatus(
             name: name, report: report, settings: .standard, age: .milliseconds(200),
             history: history, hasPoints: true)
@@ -46,10 +49,25 @@ import Timing
             "stamps here kernel, at the leader kernel receive",
             "812 sent, 810 answered, 2 rejected",
             "1 restarts; 0.1 s old", "fine; 4 xruns, 3 gaps", "−1500 µs", "last 60 s", "max 6.0",
+            "in use with 3 rooms, spread 21.3 µs; corrected by −17.2 µs, noise 2.1 µs",
         ] {
             #expect(text.contains(part), "\(part) is missing in:\n\(text)")
         }
         #expect(!text.contains("ALARM"))
+    }
+
+    @Test(arguments: [
+        ("off", "off"), ("not heard", "not heard"), ("alone", "no other room"),
+        ("gathering", "too few"), ("standing offset", "an offset that stays"),
+        ("scattered", "converted to unicast, or rooms hang on different access points"),
+        ("no multicast", "no multicast"),
+    ])
+    func `why reference broadcasts are not in use is said`(state: String, words: String) throws {
+        var room = Self.room("bath")
+        room.sync?.broadcasts.state = state
+        let lines = SyncView(status: Self.status([room]), width: 200).lines
+        let line = try #require(lines.first { $0.contains("multicast ") })
+        #expect(line.contains("not used") && line.contains(words))
     }
 
     /// The interval of two rooms is the sum of theirs.

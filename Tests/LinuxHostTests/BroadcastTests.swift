@@ -34,7 +34,7 @@ import Timing
         Support.wait {
             clients.allSatisfy { client in
                 let reference = client.statistics.reference
-                return (reference.state == .inUse || reference.state == .contradicted)
+                return (reference.state == .inUse || reference.state == .standingOffset)
                     && reference.rooms == 3
             }
         }

@@ -87,7 +87,10 @@ extension SampleRandom {
             packetsAnswered: Int.random(in: 0 ... .max, using: &self),
             packetsRejected: Int.random(in: 0 ... .max, using: &self),
             clockRestarts: Int.random(in: 0 ... .max, using: &self), clockAge: any(),
-            latencyOffset: span(), isLatencyOffsetFixed: Bool.random(using: &self))
+            latencyOffset: span(), isLatencyOffsetFixed: Bool.random(using: &self),
+            broadcasts: BroadcastReport(
+                state: text(), rooms: Int.random(in: 0...255, using: &self), spread: any(),
+                correction: any(), noise: any()))
     }
 
     mutating func history(_ count: Int) -> SyncHistory {

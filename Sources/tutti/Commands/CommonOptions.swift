@@ -135,6 +135,15 @@ struct RoomOptions: ParsableArguments {
     @Flag(help: "Neither announce this room nor look for leaders with Avahi.")
     var noAvahi = false
 
+    @Flag(
+        help: ArgumentHelp(
+            "Do without packets that all rooms hear at once.",
+            discussion: """
+                On the air they bring rooms closer together; where multicast does not work they do \
+                nothing. A leader with this flag sends none.
+                """))
+    var noBroadcasts = false
+
     @Flag(help: .hidden)
     var dieWithParent = false
 
@@ -153,6 +162,7 @@ struct RoomOptions: ParsableArguments {
         flags[.cacheFolder] = cacheFolder
         flags[.cacheLimit] = cacheLimitMb
         flags[.avahi] = noAvahi ? "false" : nil
+        flags[.broadcasts] = noBroadcasts ? "false" : nil
         return flags
     }
 }

@@ -18,6 +18,7 @@ struct SimulateClocks: AsyncParsableCommand {
             Examples:
               tutti simulate clocks --seeds 3 --paths wired,wifi
               tutti simulate clocks --held-out --json | jq .columns
+              tutti simulate clocks --pairs --seeds 5
             """)
 
     @Option(help: "Runs of 300 s of every path.")
@@ -31,6 +32,13 @@ struct SimulateClocks: AsyncParsableCommand {
 
     @Flag(help: "Only steady runs: neither joins nor events.")
     var steady = false
+
+    @Flag(
+        help: ArgumentHelp(
+            "Compare two rooms of one leader, with reference broadcasts and without, instead.",
+            discussion: "Then --paths are houses: \(PairComparison.names.joined(separator: ", ")).",
+            visibility: .default))
+    var pairs = false
 
     @Flag(help: "One JSON object instead of tables.")
     var json = false
@@ -47,6 +55,7 @@ struct SimulateClocks: AsyncParsableCommand {
 
     func run() async throws {
         if let golden { return try write(to: URL(fileURLWithPath: golden, isDirectory: true)) }
+        if pairs { return try await comparePairs() }
         let comparison: ClockComparison
         do {
             let names = paths.split(separator: ",").map(String.init)
@@ -55,24 +64,38 @@ struct SimulateClocks: AsyncParsableCommand {
         } catch {
             throw CommandError("simulate clocks: \(error)")
         }
-        let report = comparison.report(of: await outcomes(of: comparison.jobs))
+        let outcomes = await inParallel(comparison.jobs) { $0.perform() }
+        let report = comparison.report(of: outcomes)
         Terminal.output.write(json ? jsonText(report, pretty: false) + "\n" : "\(report)\n")
         if !report.lost.isEmpty { throw ExitCode.failure }
     }
 
+    private func comparePairs() async throws {
+        let comparison: PairComparison
+        do {
+            let names = paths.split(separator: ",").map(String.init)
+            comparison = try PairComparison(names: names, seeds: seeds, heldOut: heldOut)
+        } catch {
+            throw CommandError("simulate clocks: \(error)")
+        }
+        let outcomes = await inParallel(comparison.jobs) { $0.perform() }
+        let report = comparison.report(of: outcomes)
+        Terminal.output.write(json ? jsonText(report, pretty: false) + "\n" : "\(report)\n")
+    }
+
     /// As many jobs at once as there are processors.
-    private func outcomes(
-        of jobs: [ClockComparison.Job]
-    ) async -> [ClockComparison.Outcome] {
-        await withTaskGroup(of: ClockComparison.Outcome.self) { group in
+    private func inParallel<Job: Sendable, Outcome: Sendable>(
+        _ jobs: [Job], _ perform: @escaping @Sendable (Job) -> Outcome
+    ) async -> [Outcome] {
+        await withTaskGroup(of: Outcome.self) { group in
             var waiting = jobs[...]
-            var outcomes: [ClockComparison.Outcome] = []
+            var outcomes: [Outcome] = []
             for _ in 0..<max(1, ProcessInfo.processInfo.activeProcessorCount) {
-                if let job = waiting.popFirst() { group.addTask { job.perform() } }
+                if let job = waiting.popFirst() { group.addTask { perform(job) } }
             }
             for await outcome in group {
                 outcomes.append(outcome)
-                if let job = waiting.popFirst() { group.addTask { job.perform() } }
+                if let job = waiting.popFirst() { group.addTask { perform(job) } }
             }
             return outcomes
         }

@@ -11,6 +11,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case group
     case waitFor = "wait-for"
     case avahi
+    case broadcasts
     case cacheFolder = "cache.folder"
     case cacheLimit = "cache.limit-mb"
     case latencyOffset = "latency-offset-us"
@@ -31,6 +32,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     var flag: String {
         switch self {
         case .avahi: "--no-avahi"
+        case .broadcasts: "--no-broadcasts"
         default: "--" + rawValue.split(separator: ".").joined(separator: "-")
         }
     }
@@ -45,7 +47,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .leader: "HOST, HOST:PORT or [IPV6]:PORT"
         case .group: "the name of the leading room"
         case .waitFor: "a whole number of rooms from 0 to 1000"
-        case .avahi: "true or false"
+        case .avahi, .broadcasts: "true or false"
         case .cacheFolder: "the path of a folder"
         case .cacheLimit: "a whole number of megabytes from 1 to 10000000"
         case .latencyOffset: "a whole number of microseconds from -2000000 to 2000000"

@@ -14,6 +14,7 @@ struct Settings: Equatable, Sendable {
     var group: String?
     var waitFor = 1
     var avahi = true
+    var broadcasts = true
     var cacheFolder: String
     var cacheLimitMegabytes = 2_000
     /// `nil`: as said by command and remembered.
@@ -56,6 +57,7 @@ struct Settings: Equatable, Sendable {
         try set(&group, .group) { Self.roomName($0) }
         try set(&waitFor, .waitFor, number(0...1_000))
         try set(&avahi, .avahi, Self.truth)
+        try set(&broadcasts, .broadcasts, Self.truth)
         try set(&self.cacheFolder, .cacheFolder) { $0.isEmpty ? nil : $0 }
         try set(&cacheLimitMegabytes, .cacheLimit, number(1...10_000_000))
         try set(&latencyOffsetMicroseconds, .latencyOffset, number(-2_000_000...2_000_000))
@@ -85,7 +87,7 @@ struct Settings: Equatable, Sendable {
             cacheLimitBytes: Int64(cacheLimitMegabytes) * 1_000_000,
             latencyOffset: latencyOffsetMicroseconds.map { .microseconds(Int64($0)) },
             stateFolder: stateFolder, syncTarget: .microseconds(Int64(syncTargetMicroseconds)),
-            usesAvahi: avahi,
+            usesAvahi: avahi, usesBroadcasts: broadcasts,
             realTimePriority: realTimePriority, bufferMilliseconds: bufferMilliseconds,
             sampleRate: sampleRate, logger: logger)
     }

@@ -41,6 +41,7 @@ struct SyncView {
                 "  expected  " + (sync.expectedMicroseconds.map { "± \($0.text(1)) µs" } ?? "–"),
                 "  rates     " + rates(room, sync),
                 "  clock     " + clock(room, sync),
+                "  multicast " + broadcasts(room, sync.broadcasts),
                 "  card      " + card(room, sync),
             ] + (room.detail.isEmpty ? [] : ["  detail    " + room.detail.printable])
         return lines.enumerated().map { place, line in
@@ -105,6 +106,26 @@ struct SyncView {
             + "\(sync.leaderStamps.printable)\(trip); \(sync.packetsSent) sent, "
             + "\(sync.packetsAnswered) answered, \(sync.packetsRejected) rejected, "
             + "\(sync.clockRestarts) restarts; \(sync.clockAgeSeconds.text(1)) s old"
+    }
+
+    private func broadcasts(_ room: RoomStatus, _ status: BroadcastStatus) -> String {
+        let spread = "spread \(status.spreadMicroseconds.text(1)) µs"
+        switch status.state {
+        case "": return room.stamps == "own" ? "this is the leader" : "no exchange yet"
+        case "in use":
+            return "in use with \(status.rooms) rooms, \(spread); corrected by "
+                + "\(status.correctionMicroseconds.text(1, sign: true)) µs, noise "
+                + "\(status.noiseMicroseconds.text(1)) µs"
+        case "scattered":
+            return "not used: \(spread) is too wide; multicast is converted to unicast, or rooms "
+                + "hang on different access points"
+        case "standing offset":
+            return "not used: \(spread), but an offset that stays; multicast may be converted to "
+                + "unicast"
+        case "alone": return "not used: no other room asks for it here"
+        case "gathering": return "not used yet: too few packets heard"
+        default: return "not used: \(status.state.printable)"
+        }
     }
 
     private func card(_ room: RoomStatus, _ sync: SyncStatus) -> String {

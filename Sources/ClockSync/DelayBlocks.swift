@@ -1,0 +1,145 @@
+import func Glibc.sqrt
+
+/// The lower edges of both directions in blocks of three seconds, and a line through them.
+///
+/// The need: on air the floor itself moves, every ten seconds or so and in each direction for
+/// itself, by more than everything else. An envelope over a minute trusts the lowest moment of each
+/// direction; when the lowest floor was not met, or lies at the far end of the window, its slope
+/// and offset are wrong by what the floors differ. The idea: within a block the edges take away
+/// the queueing; what a block's delay exceeds the smallest by says how much its offset may be off,
+/// and blocks of different floors average. A Kalman filter of offset and skew over five minutes,
+///
+///     R = κ·(σ² + (c·(delay − floor))²),   κ = (1 + ρ)/(1 − ρ)
+///
+/// where ρ is the correlation of neighbouring blocks' delays: blocks under one floor repeat each
+/// other. After RADclock's weighting by excess delay (Veitch, Ridoux, Korada); blocks and the
+/// correction for their correlation are ours.
+struct DelayBlocks: Sendable {
+    static let span = 3.0
+    /// Five minutes.
+    static let limit = 100
+    /// Fewer say nothing about their own floor.
+    static let fewest = 4
+    /// Delay that was added lies anywhere between wholly in one direction, which shifts the offset
+    /// by half of it, and in both alike.
+    static let share = 0.4
+    /// Of an edge without queueing; seconds.
+    static let edgeNoise = 2e-6
+    /// A longer memory of the floors than this cannot be told from a straight line.
+    static let correlationLimit = 0.8
+
+    struct Block: Sendable {
+        var start: Double
+        /// The lowest sample of each direction.
+        var forward: (time: Double, value: Double)
+        var backward: (time: Double, value: Double)
+    }
+
+    private var blocks: [Block] = []
+    private var samples: [OffsetSample] = []
+    private var delays: [Double] = []
+
+    mutating func removeAll() { blocks.removeAll(keepingCapacity: true) }
+
+    /// - Parameter slope: the best known slope of the values, to compare within a block.
+    mutating func insert(
+        forward: (time: Double, value: Double), backward: (time: Double, value: Double),
+        slope: Double
+    ) {
+        let index = blocks.count - 1
+        guard index >= 0, forward.time < blocks[index].start + Self.span else {
+            blocks.append(Block(start: forward.time, forward: forward, backward: backward))
+            if blocks.count > Self.limit { blocks.removeFirst() }
+            return
+        }
+        let lowest = blocks[index]
+        let forwardDrift = slope * (forward.time - lowest.forward.time)
+        if forward.value - forwardDrift < lowest.forward.value {
+            blocks[index].forward = forward
+        }
+        let backwardDrift = slope * (backward.time - lowest.backward.time)
+        if backward.value + backwardDrift < lowest.backward.value {
+            blocks[index].backward = backward
+        }
+    }
+
+    /// The line at `now`, for a skew that walks at random by `walk` per √s.
+    ///
+    /// - Parameters:
+    ///   - skew: the best known, to bring both directions of a block to one moment.
+    ///   - prior: of the skew, before the samples.
+    mutating func fit(
+        at now: Double, skew: Double, prior: (skew: Double, variance: Double), walk: Double
+    ) -> EnvelopeFit? {
+        guard blocks.count >= Self.fewest else { return nil }
+        measure(skew: skew)
+        let floor = delays[0]
+        // A floor that two other blocks confirm is one.
+        let unsure = (delays[2] - floor) / 2
+        let correlation = min(max(self.correlation, 0), Self.correlationLimit)
+        let repetition = (1 + correlation) / (1 - correlation)
+        let oldest = samples[0]
+        var (x, s, time) = (0.0, 0.0, oldest.time)
+        var (p00, p01, p11) = (1.0, 0.0, prior.variance + walk * walk)
+        var misfit = 0.0
+        for sample in samples {
+            let dt = max(0, sample.time - time)
+            time = max(time, sample.time)
+            x += s * dt
+            let step = walk * walk * dt
+            p00 += dt * (2 * p01 + dt * (p11 + step / 3))
+            p01 += dt * (p11 + step / 2)
+            p11 += step
+            let doubt = Self.share * (sample.delay - floor + unsure)
+            let r = repetition * (Self.edgeNoise * Self.edgeNoise + doubt * doubt)
+            let drift = prior.skew * (sample.time - oldest.time)
+            let rest = sample.offset - oldest.offset - drift - x
+            let inverse = 1 / (p00 + r)
+            misfit += rest * rest * inverse
+            let (k0, k1) = (p00 * inverse, p01 * inverse)
+            x += k0 * rest
+            s += k1 * rest
+            p11 -= k1 * p01
+            p01 -= k0 * p01
+            p00 -= k0 * p00
+        }
+        let dt = now - time
+        // Blocks that scatter more than they say make the result worse than it says.
+        let inflation = max(1, misfit / Double(samples.count))
+        let variance = inflation * (p00 + dt * (2 * p01 + dt * p11))
+        let span = now - oldest.time
+        var fit = EnvelopeFit(
+            window: span, span: span,
+            offset: oldest.offset + prior.skew * span + x + s * dt, skew: prior.skew + s,
+            delay: floor, noise: sqrt(max(0, variance)) + EnvelopeSolver.stampNoise,
+            skewSpread: sqrt(max(0, p11 * inflation)), isPinned: false, wander: 0)
+        fit.error = fit.noise
+        return fit
+    }
+
+    private mutating func measure(skew: Double) {
+        samples.removeAll(keepingCapacity: true)
+        delays.removeAll(keepingCapacity: true)
+        for block in blocks {
+            let middle = (block.forward.time + block.backward.time) / 2
+            let f = block.forward.value - skew * (block.forward.time - middle)
+            let b = block.backward.value + skew * (block.backward.time - middle)
+            samples.append(OffsetSample(time: middle, offset: (f - b) / 2, delay: f + b))
+            delays.append(f + b)
+        }
+        delays.sort()
+    }
+
+    /// Of neighbouring blocks' delays.
+    private var correlation: Double {
+        let mean = delays.reduce(0, +) / Double(delays.count)
+        var (alone, together, before) = (1e-18, 0.0, 0.0)
+        for sample in samples {
+            let rest = sample.delay - mean
+            alone += rest * rest
+            together += rest * before
+            before = rest
+        }
+        return together / alone
+    }
+}

@@ -1,0 +1,48 @@
+public import Timing
+
+/// How a room's clock fares with reference broadcasts: packets that several rooms hear at once, from
+/// which the leader sees how far their clocks are apart.
+public struct BroadcastReport: Equatable, Sendable {
+    /// "in use", or why not: "off", "no multicast", "alone", "not heard", "gathering", "scattered",
+    /// "standing offset"; empty for a room that has no leader to hear.
+    public var state: String
+    /// Rooms that hear the same packets, this one included.
+    public var rooms: Int
+    /// Median deviation of the times at which two rooms hear a packet.
+    public var spread: Nanoseconds
+    /// In force in the room's clock; positive: it was set later than two-way exchange says.
+    public var correction: Nanoseconds
+    /// Standard deviation of what is corrected to.
+    public var noise: Nanoseconds
+
+    public init(
+        state: String = "", rooms: Int = 0, spread: Nanoseconds = .zero,
+        correction: Nanoseconds = .zero, noise: Nanoseconds = .zero
+    ) {
+        self.state = state.limited(toBytes: RoomReport.longestText)
+        self.rooms = max(0, rooms)
+        self.spread = spread
+        self.correction = correction
+        self.noise = noise
+    }
+}
+
+/// The same, as shown to a person.
+public struct BroadcastStatus: Codable, Equatable, Sendable {
+    public var state = ""
+    public var rooms = 0
+    public var spreadMicroseconds = 0.0
+    public var correctionMicroseconds = 0.0
+    public var noiseMicroseconds = 0.0
+
+    /// Nothing known; for a message to fill in.
+    public init() {}
+
+    init(_ report: BroadcastReport) {
+        state = report.state
+        rooms = report.rooms
+        spreadMicroseconds = report.spread.microseconds
+        correctionMicroseconds = report.correction.microseconds
+        noiseMicroseconds = report.noise.microseconds
+    }
+}
