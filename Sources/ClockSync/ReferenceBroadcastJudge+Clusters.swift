@@ -11,6 +11,8 @@ extension ReferenceBroadcastJudge {
     private static var meanRateTime: Double { 10 }
     /// Of a room that says it is never wrong; seconds.
     private static var leastError: Double { 0.5e-6 }
+    /// Of a room with a standing offset: among others of its kind somebody must be the mean.
+    private static var leastTrust: Double { 0.01 }
     /// Further off than so many times its expected error, a room is not believed.
     private static var doubt: Double { 4 }
 
@@ -199,6 +201,8 @@ extension ReferenceBroadcastJudge {
         let scatter = receivers[place].line?.scale ?? 0
         let excess = max(0, error.magnitude - Self.doubt * max(own, 2 * scatter))
         let seen = receivers[place].offset.meanSquareToOthers / 2
-        return 1 / (max(own * own, seen) + excess * excess)
+        // What is not corrected shall not attract the others either.
+        let trust = max(Self.leastTrust, 1 - receivers[place].offset.standing)
+        return trust / (max(own * own, seen) + excess * excess)
     }
 }
