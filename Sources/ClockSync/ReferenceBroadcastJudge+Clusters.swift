@@ -55,7 +55,7 @@ extension ReferenceBroadcastJudge {
         for place in cluster.dropFirst() {
             let pair = compare(place, head, beacons)
             let isLost = receivers[place].line?.isLost ?? true
-            if pair.count < BeaconComparison.fewest / 2 || pair.spread > 1.5 * Self.spreadLimit
+            if pair.count < BeaconComparison.fewest / 2 || pair.spread > Self.spreadLimit
                 || isLost
             {
                 leave(place)
@@ -78,7 +78,9 @@ extension ReferenceBroadcastJudge {
     }
 
     private func isApart(_ pair: BeaconComparison) -> Bool {
-        pair.count < BeaconComparison.fewest || pair.spread > Self.spreadLimit
+        // A spread of few is itself uncertain: two deviations of it must be below the limit.
+        let margin = 1 - 2 / Double(max(1, pair.count)).squareRoot()
+        return pair.count < BeaconComparison.fewest || pair.spread > Self.spreadLimit * margin
     }
 
     private mutating func join(_ place: Int, _ other: Int, _ beacons: Range<UInt32>) {

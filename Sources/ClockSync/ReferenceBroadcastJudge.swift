@@ -27,8 +27,8 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
     /// How long a beacon waits for everybody's report: two idle requests, one of them lost, or the
     /// pause between two trains of requests.
     static var patience: Nanoseconds { .milliseconds(1_500) }
-    /// A room joins a cluster below this spread, and leaves it above 1.5 times this. Fresh contention
-    /// for each packet spreads over more; receivers of one frame over a fifth.
+    /// A room leaves its cluster above this spread, and joins one when it is clearly below. Fresh
+    /// contention for each packet spreads over more; receivers of one frame over a fifth.
     public static var spreadLimit: Double { 100e-6 }
     static var sortingInterval: Nanoseconds { .seconds(1) }
 

@@ -13,17 +13,8 @@ import func Glibc.exp
 ///
 ///     correction = σ²/(σ² + r²) · (cluster − own),   |correction| ≤ round trip/2
 ///
-/// The published line does not step: its correction changes at a rate, chosen so that the line
-/// leans no more than it would by itself, or ``slewLimit``.
+/// How it goes there is up to ``ReferenceCorrection``.
 struct ReferenceListener: Sendable {
-    /// Largest lean of the corrected line, unless the two-way line leans more.
-    static let slewLimit = 20e-6
-    /// How fast the correction follows what it should be; seconds.
-    static let followTime = 1.5
-    /// A piece of the correction's line holds no longer than this: then its rate is zero.
-    static let pieceLimit = Nanoseconds.seconds(2)
-    /// How often it is decided anew while the two-way line goes straight on.
-    static let interval = Nanoseconds.milliseconds(500)
     /// A verdict older than this is going stale …
     static let verdictLife = 5.0
     /// … and loses its weight with this time constant; seconds.
@@ -44,11 +35,7 @@ struct ReferenceListener: Sendable {
     private var cluster: ClockMap<LocalClock, GroupClock>?
     private var share = 0.0
 
-    /// The correction in force, seconds, at `aimedAt`; and how it changes.
-    private var value = 0.0
-    private var rate = 0.0
-    private var aimedAt = LocalInstant(nanoseconds: 0)
-    private var aimedWith: ClockMap<LocalClock, GroupClock>?
+    private var correction = ReferenceCorrection()
     /// What ``report(at:_:error:)`` said last, to know what a verdict is about.
     private var told: [(sequence: UInt32, t1: LocalInstant, reading: GroupInstant)] = []
     private static let toldLimit = 64
@@ -123,57 +110,31 @@ struct ReferenceListener: Sendable {
         share = min(max(verdict.share, 0), 1)
     }
 
-    /// Decides how the correction goes on from `now`.
+    /// Decides how the published line goes on from `now`; see ``ReferenceCorrection``.
     ///
     /// - Parameters:
     ///   - line: the two-way line from now on.
-    ///   - skew: of the crystal: what the line does when it does not lean.
     ///   - limit: the largest correction.
-    ///   - maySet: nobody plays by the line yet.
     mutating func aim(
         at now: LocalInstant, _ line: ClockMap<LocalClock, GroupClock>, skew: Double,
         limit: Nanoseconds, maySet: Bool
     ) {
-        guard cluster != nil || value != 0 else { return }
-        guard maySet || line != aimedWith || now - aimedAt >= Self.interval else { return }
-        aimedWith = line
-        value = correction(at: now)
-        aimedAt = now
-        var (wanted, slope) = (0.0, 0.0)
-        if let cluster, let judgedAt {
-            let age = (now - judgedAt).seconds - Self.verdictLife
-            let share = age > 0 ? share * exp(-age / Self.fading) : share
-            wanted = share * (cluster(now) - line(now)).seconds
-            slope = share * (cluster.skew - line.skew)
+        guard let cluster, let judgedAt else {
+            return correction.aim(
+                at: now, line, skew: skew, wanted: nil, slope: 0, maySet: maySet)
         }
+        let age = (now - judgedAt).seconds - Self.verdictLife
+        let share = age > 0 ? share * exp(-age / Self.fading) : share
+        let wanted = share * (cluster(now) - line(now)).seconds
         let most = limit.seconds
-        if wanted.magnitude > most { (wanted, slope) = (wanted < 0 ? -most : most, 0) }
-        if maySet {
-            (value, rate) = (wanted, 0)
-            return
-        }
-        let own = line.skew - skew
-        let leanest = max(Self.slewLimit, own.magnitude)
-        let lean = own + slope + (wanted - value) / Self.followTime
-        rate = min(max(lean, -leanest), leanest) - own
+        let isFar = wanted.magnitude > most
+        correction.aim(
+            at: now, line, skew: skew, wanted: isFar ? (wanted < 0 ? -most : most) : wanted,
+            slope: isFar ? 0 : share * (cluster.skew - line.skew), maySet: maySet)
     }
 
-    /// `clock` with the correction in it.
     func corrected(_ clock: SharedClock, at now: LocalInstant) -> SharedClock {
-        guard value != 0 || rate != 0 else { return clock }
-        var clock = clock
-        let isRunning = now - aimedAt <= Self.pieceLimit
-        let anchor = isRunning ? aimedAt : aimedAt + Self.pieceLimit
-        let correction = Nanoseconds(seconds: correction(at: anchor))
-        clock.map = ClockMap(
-            from: anchor, to: clock.map(anchor) + correction,
-            skew: clock.map.skew + (isRunning ? rate : 0))
-        clock.uncertainty += Nanoseconds(seconds: self.correction(at: now).magnitude)
-        return clock
-    }
-
-    private func correction(at now: LocalInstant) -> Double {
-        value + rate * min(max(.zero, now - aimedAt), Self.pieceLimit).seconds
+        correction.corrected(clock, at: now)
     }
 
     /// This room's clock jumped: what was heard by it counts no more.
@@ -188,7 +149,7 @@ struct ReferenceListener: Sendable {
     func statistics(at now: LocalInstant) -> ReferenceStatistics {
         var all = ReferenceStatistics()
         all.heard = heard
-        all.correction = Nanoseconds(seconds: correction(at: now))
+        all.correction = correction.value(at: now)
         if let refusal {
             all.state = refusal
             return all

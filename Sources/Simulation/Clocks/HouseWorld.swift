@@ -14,9 +14,13 @@ struct HouseWorld {
     private var medium: MulticastMedium?
     private(set) var time = 0.0
     private(set) var beacons = 0
+    var sendsBeacons = true
 
     /// - Parameter multicast: `nil`: no broadcasts.
-    init(_ path: ClockPath, rooms count: Int, multicast: MulticastShape?, seed: UInt64) {
+    init(
+        _ path: ClockPath, rooms count: Int, multicast: MulticastShape?, seed: UInt64,
+        keepsPublications: Bool = false
+    ) {
         rooms = (0..<count).map { room in
             ClockWorld(ClockParts(path, seed: seed &* 1_000 &+ UInt64(room)))
         }
@@ -25,6 +29,7 @@ struct HouseWorld {
                 $0, rooms: count, network: path.network(seed: seed), stamps: path.stamps,
                 seed: seed)
         }
+        for room in rooms.indices { rooms[room].keepsPublications = keepsPublications }
         if multicast != nil {
             for room in rooms.indices { rooms[room].follower.setReferenceRefusal(nil) }
         }
@@ -49,7 +54,8 @@ struct HouseWorld {
         let now = rooms[room].leaderNow
         for request in rooms[room].takeRequests() {
             judge.receive(request.reference, of: request, from: room, medium: 1, at: now)
-            if let beacon = judge.beacon(on: room, epoch: rooms[room].epoch, at: now) {
+            if sendsBeacons, let beacon = judge.beacon(on: room, epoch: rooms[room].epoch, at: now)
+            {
                 send(beacon)
             }
         }
@@ -68,6 +74,14 @@ struct HouseWorld {
 
 extension HouseWorld {
     mutating func state(of room: Int) -> ReferenceState { rooms[room].statistics().reference.state }
+
+    /// What a room says at this moment, its clock's reading, and the leader's.
+    mutating func look(
+        at room: Int
+    ) -> (SharedClock?, local: LocalInstant, truth: GroupInstant, ClockStatistics) {
+        let truth = GroupInstant(nanoseconds: rooms[room].leaderNow.nanoseconds)
+        return (rooms[room].sharedClock(), rooms[room].local, truth, rooms[room].statistics())
+    }
 
     /// Whether the leader's clock lies within what the room promises at this moment.
     mutating func containsTruth(_ room: Int) -> Bool {

@@ -90,16 +90,18 @@ public struct PairComparison: Sendable {
 }
 
 extension PairComparison.Job {
-    /// Computes it: about a second of a processor.
-    public func perform() -> PairComparison.Outcome {
-        let (without, _) = run(nil)
-        let (with, share) = run(kind.multicast)
+    /// Computes it: some seconds of a processor.
+    public func perform() -> PairComparison.Outcome { perform(seconds: PairComparison.seconds) }
+
+    func perform(seconds: Double) -> PairComparison.Outcome {
+        let (without, _) = run(nil, seconds)
+        let (with, share) = run(kind.multicast, seconds)
         return PairComparison.Outcome(
             kind: kind.name, seed: seed, without: without, with: with, shareInUse: share)
     }
 
     private func run(
-        _ multicast: MulticastShape?
+        _ multicast: MulticastShape?, _ seconds: Double
     ) -> (PairComparison.Outcome.Figures, inUse: Double) {
         guard let path = ClockPath.named(kind.path) else { return (.init(), 0) }
         var house = HouseWorld(
@@ -108,7 +110,7 @@ extension PairComparison.Job {
         var (pairs, alone): ([Double], [Double]) = ([], [])
         var figures = PairComparison.Outcome.Figures()
         var (inUse, looks) = (0, 0)
-        while house.time < PairComparison.seconds {
+        while house.time < seconds {
             house.run(until: house.time + ClockErrors.grid)
             let errors = house.errors()
             for room in errors.indices {

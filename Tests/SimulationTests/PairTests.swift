@@ -1,0 +1,104 @@
+import ClockSync
+import Testing
+import Timing
+
+@testable import Simulation
+
+/// Houses of three rooms with reference broadcasts: rooms come closer together on the air, and no
+/// further apart where broadcasts say nothing.
+@Suite struct PairTests {
+    /// Long enough for the mean of a minute's errors to be small; shorter than the command's runs,
+    /// which show more.
+    static let seconds = 80.0
+
+    static func outcomes(_ house: String, _ seeds: Range<UInt64>) -> [PairComparison.Outcome] {
+        let kind = PairComparison.kinds.first { $0.name == house }!
+        return seeds.map {
+            PairComparison.Job(kind: kind, seed: $0).perform(seconds: seconds)
+        }
+    }
+
+    /// Measured on ten seeds of the full length: a fifth of the two-way error at most, at half and at 99 of a hundred.
+    @Test(arguments: ["wifi", "busy-wifi", "bloat"])
+    func `on the air rooms are twice as close together`(house: String) {
+        let outcomes = Self.outcomes(house, 1..<3)
+        let without = outcomes.reduce(0) { $0 + $1.without.p99 }
+        let with = outcomes.reduce(0) { $0 + $1.with.p99 }
+        #expect(with * 2 < without, "\(with / 2) against \(without / 2) µs")
+        for outcome in outcomes {
+            #expect(outcome.with.p50 * 2 < outcome.without.p50)
+            #expect(outcome.shareInUse > 0.5)
+            #expect(outcome.with.misses == 0)
+        }
+    }
+
+    /// The schedules of two runs drift apart, so equal means: within a tenth and 0.3 µs.
+    @Test(arguments: ["wired", "wired-load", "converted"])
+    func `where broadcasts tell nothing they do no harm`(house: String) {
+        let outcomes = Self.outcomes(house, 1..<3)
+        let without = outcomes.reduce(0) { $0 + $1.without.p99 } / 2
+        let with = outcomes.reduce(0) { $0 + $1.with.p99 } / 2
+        #expect(with < without * 1.1 + 0.3, "\(with) against \(without) µs")
+        #expect(outcomes.allSatisfy { $0.with.misses == 0 })
+    }
+
+    @Test func `rooms on two access points do not disturb each other`() {
+        for outcome in Self.outcomes("two-aps", 1..<3) {
+            #expect(outcome.with.p99 < outcome.without.p99 * 1.1 + 0.3)
+            // Two of the three hang on the same one.
+            #expect(outcome.shareInUse > 0.4 && outcome.shareInUse < 0.8, "\(outcome.shareInUse)")
+        }
+    }
+
+    /// Beacons come, and end at 18 s: the line neither steps nor turns back, leans by 100 ppm at most
+    /// (200 where the two-way line is off by more than 300 µs), and the bound contains the truth.
+    @Test(arguments: ["wifi", "busy-wifi", "wired", "bloat"], [1, 2] as [UInt64])
+    func `the corrected line keeps every promise of the line`(path: String, seed: UInt64) throws {
+        let path = try #require(ClockPath.named(path))
+        var house = HouseWorld(path, rooms: 2, multicast: .air, seed: seed, keepsPublications: true)
+        var watches = [LineWatch(), LineWatch()]
+        var largest = Nanoseconds.zero
+        var isInUse = [false, false]
+        while house.time < 30 {
+            if house.time > 18 { house.sendsBeacons = false }
+            house.run(until: house.time + 0.02)
+            for room in 0..<2 {
+                let (clock, local, truth, statistics) = house.look(at: room)
+                guard let clock else { continue }
+                watches[room].look(clock, at: local, truth: truth)
+                let correction = statistics.reference.correction.magnitude
+                largest = max(largest, correction)
+                #expect(correction <= statistics.roundTripFloor / 2 + .microseconds(1))
+                let lean = (clock.map.skew - statistics.skewPartsPerMillion * 1e-6).magnitude
+                let isFar = statistics.deviation.magnitude > .microseconds(300)
+                if isInUse[room] { #expect(lean <= (isFar ? 200e-6 : 100e-6) + 1e-9) }
+                isInUse[room] = clock.quality == .locked
+            }
+        }
+        for watch in watches {
+            #expect(watch.complaints.isEmpty, "\(watch.complaints.prefix(3))")
+            #expect(watch.misses.isEmpty, "\(watch.misses.prefix(3))")
+        }
+        for room in house.rooms {
+            let lines = room.publications.drop { $0.quality != .locked }
+            for (before, after) in zip(lines, lines.dropFirst()) where before.epoch == after.epoch {
+                let handOver = after.map.fromAnchor
+                let step = after.map(handOver) - before.map(handOver)
+                // To the nanosecond of the representation.
+                #expect(step.magnitude <= Nanoseconds(1), "\(step)")
+            }
+        }
+        #expect(largest > .zero)
+    }
+
+    @Test func `a house happens twice alike`() {
+        func errors() -> [Double?] {
+            var house = HouseWorld(ClockPath.named("wifi")!, rooms: 3, multicast: .air, seed: 9)
+            house.run(until: 15)
+            return house.errors()
+        }
+        let first = errors()
+        #expect(first == errors())
+        #expect(first.allSatisfy { $0 != nil })
+    }
+}
