@@ -140,7 +140,7 @@ extension LeaderMachine {
 
     /// Rooms take a leader for lost after five missed signs of life.
     static let aliveInterval = Nanoseconds.seconds(1)
-    /// Rooms report twice a second: ten missed reports.
+    /// Rooms report once a second: five missed reports.
     static let silenceUntilLost = Nanoseconds.seconds(5)
     static let silenceUntilClosed = Nanoseconds.seconds(30)
     /// A link heard this recently is alive, and a second room may not take its name.

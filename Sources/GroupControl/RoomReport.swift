@@ -22,7 +22,7 @@ public enum RoomActivity: String, CaseIterable, Codable, Sendable {
     case noOutput
 }
 
-/// How a room is doing, told twice a second.
+/// How a room is doing, told once a second.
 ///
 /// Values a person reads; numbers that are not finite become 0 and long texts are cut, so that a
 /// status can always be shown.

@@ -29,7 +29,7 @@ public struct SyncHistory: Equatable, Sendable {
 
     /// Takes a point, unless the one before is less than a second old.
     ///
-    /// Reports come twice a second: half of them are as good as all.
+    /// Reports come once a second; what comes more often is as good as one of them.
     public mutating func note(error: Nanoseconds, bound: Nanoseconds, at now: GroupInstant) {
         // A report that is a little early must not halve the rate.
         if let lastAt, now - lastAt < Self.interval - .milliseconds(250), now >= lastAt { return }
