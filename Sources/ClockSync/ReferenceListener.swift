@@ -159,7 +159,9 @@ struct ReferenceListener: Sendable {
             all.state = .notHeard
             return all
         }
-        all.state = isDeaf && verdict.state != .alone ? .notHeard : verdict.state
+        // A leader that sends none says so.
+        let isSilent = verdict.state == .alone || verdict.state == .off
+        all.state = isDeaf && !isSilent ? .notHeard : verdict.state
         all.rooms = verdict.rooms
         all.spread = verdict.spread
         all.noise = verdict.noise
