@@ -27,7 +27,7 @@ import Timing
                 clockAge: .milliseconds(120), latencyOffset: .microseconds(-1_500),
                 broadcasts: BroadcastReport(
                     state: "in use", rooms: 3, spread: Nanoseconds(21_300),
-                    correction: Nanoseconds(-17_250), noise: Nanoseconds(2_100))))
+                    correction: Nanoseconds(-17_200), noise: Nanoseconds(2_100))))
         return RoomStatus(
             name: name, report: report, settings: .standard, age: .milliseconds(200),
             history: history, hasPoints: true)
