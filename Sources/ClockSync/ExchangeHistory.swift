@@ -13,8 +13,6 @@ struct ExchangeHistory: Sendable {
     /// A round trip that is longer than the shortest known may be so in one direction; half of it
     /// then is error. Where in between is drawn at random.
     static let lopsided = 0.6
-    /// Windows so short that a wrong slope adds next to nothing to their delay.
-    static let shortWindow = 6.0
 
     private var forward = EnvelopePoints()
     private var backward = EnvelopePoints()
@@ -23,8 +21,6 @@ struct ExchangeHistory: Sendable {
     private var solver = EnvelopeSolver()
     /// Smallest sum of both directions' edges.
     private(set) var floor = DelayFloor()
-    /// The same of short windows alone.
-    private var shortFloor = DelayFloor()
     /// Smallest round trip of one exchange.
     private var shortestTrip = DelayFloor()
 
@@ -34,7 +30,6 @@ struct ExchangeHistory: Sendable {
         offsets.removeAll()
         blocks.removeAll()
         floor.removeAll()
-        shortFloor.removeAll()
         shortestTrip.removeAll()
     }
 
@@ -65,7 +60,7 @@ struct ExchangeHistory: Sendable {
         let fits = solver.fits(
             forward: forward.points, backward: backward.points, at: time, skew: filter.skew,
             variance: filter.variance)
-        judgePrior(by: fits, at: time, &filter)
+        judgePrior(by: fits, &filter)
         // A curved clock makes a long window's delay too small; twice its wander makes up for it.
         for fit in fits { floor.observe(fit.delay + 2 * fit.wander, at: time) }
         guard let floor = floor.delay,
@@ -87,21 +82,10 @@ struct ExchangeHistory: Sendable {
         return other
     }
 
-    /// Whether what was known of the skew can be true.
-    ///
-    /// A wrong slope takes away from the delay of a long window what no queue can give back. So
-    /// where the longest fit wants to leave the prior, and even at its border has less delay than
-    /// short windows, which no slope can fool, ever had, the prior is wrong. A floor that moves
-    /// pulls at the slope too, but adds delay.
-    private mutating func judgePrior(
-        by fits: [EnvelopeFit], at time: Double, _ filter: inout SkewFilter
-    ) {
-        for fit in fits where fit.window <= Self.shortWindow {
-            shortFloor.observe(fit.delay, at: time)
-        }
-        guard let longest = fits.last, longest.isPinned,
-            longest.delay + 2 * longest.wander + longest.noise < shortFloor.delay ?? .infinity
-        else { return filter.trust() }
+    /// Whether what was known of the skew can be true: the longest fit is the one that knows, and
+    /// it wants to leave.
+    private mutating func judgePrior(by fits: [EnvelopeFit], _ filter: inout SkewFilter) {
+        guard fits.last?.isPinned == true else { return filter.trust() }
         filter.doubt()
         // What was measured along a wrong slope is not a floor.
         floor.removeAll()
