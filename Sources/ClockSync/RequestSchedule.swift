@@ -3,7 +3,7 @@ import Timing
 /// When a room asks for the time, and which of its requests only wake what sleeps.
 ///
 /// - Joining: 16 requests 10 ms apart, then two a round trip (1 to 10 ms apart) until the line is
-///   good, at most for 3 s; once good, 40 a second until 3 s.
+///   good, at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second until 3 s.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 8 to 40 a second on
 ///   average, up to 100 in the first ten seconds, at random distances, so that no periodic
 ///   disturbance stays hidden; 2 when idle.
@@ -37,7 +37,7 @@ struct RequestSchedule: Sendable {
     static let joinSpacing = Nanoseconds.milliseconds(25)
     static let joinSpan = Nanoseconds.seconds(3)
     /// The first of it, in which requests follow each other as closely as the path allows.
-    static let denseSpan = Nanoseconds.seconds(3)
+    static let denseSpan = Nanoseconds.milliseconds(1_500)
     /// Until then a path that is seldom clean may be asked as often as its queues let pass.
     static let earlySpan = Nanoseconds.seconds(10)
     static let activeSpacing = Nanoseconds.milliseconds(125)
@@ -152,6 +152,10 @@ struct RequestSchedule: Sendable {
         let isStraight = prospect.skewDeviation <= Self.straightness
         // While the line is young every packet brings it forward.
         if age < Self.denseSpan, !(isGood && isStraight) { return slot(closeSpacing(prospect)) }
+        // And while nobody can play by it.
+        let isPlayable =
+            prospect.expectedError.map { $0.seconds <= OutputLine.goodError } ?? false
+        if age < Self.joinSpan, !isPlayable { return slot(closeSpacing(prospect)) }
         if age < Self.joinSpan { return steady(Self.joinSpacing, prospect) }
         if isIdle { return slot(jittered(Self.idleSpacing)) }
         let closest = age < Self.earlySpan ? Self.burstSpacing : Self.anxiousSpacing
@@ -174,7 +178,8 @@ struct RequestSchedule: Sendable {
     /// Closer than a way, packets of a jittery path would queue behind each other.
     private func closeSpacing(_ prospect: Prospect) -> Nanoseconds {
         let way = Nanoseconds(prospect.roundTrip.count / 2)
-        return min(Self.burstSpacing, max(Self.closestSpacing, way))
+        let least = max(Self.closestSpacing, min(prospect.roundTrip, Self.closestSpacing * 2))
+        return min(Self.burstSpacing, max(least, way))
     }
 
     /// So many packets as ``contentment`` takes: the error falls with less than the root of their

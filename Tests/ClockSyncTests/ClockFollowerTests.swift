@@ -171,6 +171,25 @@ import Timing
         #expect((world.readings.last?.error ?? 1).magnitude < 50e-6)
     }
 
+    @Test(arguments: [2e-3, -2e-3])
+    func `a leader's clock that jumps is right again within two seconds, on another line`(
+        size: Double
+    ) {
+        for seed: UInt64 in 71...73 {
+            var world = ExchangeWorld(.wired, seed: seed)
+            world.run(until: 20)
+            let before = world.published.last?.epoch
+            world.jump = (20, size)
+            // A second until the next train, half of one to measure anew.
+            world.run(until: 22)
+            // Leaning at 200 ppm would have taken away a fifth of it.
+            let error = world.readings.last?.error ?? 1
+            #expect(error.magnitude < 20e-6, "seed \(seed): \(error * 1e6) µs")
+            #expect(world.published.last?.epoch != before, "seed \(seed)")
+            #expect(world.published.last?.quality == .locked, "seed \(seed)")
+        }
+    }
+
     @Test func `while the leader is silent the line holds over and the bound grows`() {
         var world = ExchangeWorld(.wired, seed: 61)
         world.run(until: 60)

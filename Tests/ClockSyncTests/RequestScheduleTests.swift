@@ -13,11 +13,11 @@ struct RequestScheduleTests {
         let start = LocalInstant(nanoseconds: 5_000)
         var schedule = RequestSchedule(start: start, random: SplitMix64(seed: 7))
         var slots: [RequestSchedule.Slot] = []
-        while schedule.next < start + .seconds(15) {
+        while schedule.next < start + RequestSchedule.earlySpan + .seconds(15) {
             let now = schedule.next
             let slot = schedule.depart(at: now, prospect)
             schedule.answered(roundTrip: roundTrip, at: now + roundTrip)
-            if now > start + .seconds(5) { slots.append(slot) }
+            if now > start + RequestSchedule.earlySpan + .seconds(5) { slots.append(slot) }
         }
         return slots
     }
