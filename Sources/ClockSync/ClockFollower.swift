@@ -89,7 +89,8 @@ public struct ClockFollower: Sendable {
         schedule.answered(
             roundTrip: (t4 - reply.t1) - (reply.t3 - reply.t2), at: now)
         reference.take(
-            reply.reference, sequence: reply.sequence, skew: estimator.storedSkew.skew, at: now)
+            reply.reference, sequence: reply.sequence, skew: estimator.storedSkew.skew,
+            isNeeded: !schedule.isPathShort, at: now)
         if reply.epoch != leaderEpoch {
             // Samples of two lines do not mix; those still held back belong to the old one.
             leaderEpoch = reply.epoch

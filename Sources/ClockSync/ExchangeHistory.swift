@@ -13,6 +13,9 @@ struct ExchangeHistory: Sendable {
     /// A round trip that is longer than the shortest known may be so in one direction; half of it
     /// then is error. Where in between is drawn at random.
     static let lopsided = 0.6
+    /// … but for luck: on a path that stays as it is the shortest round trip of five minutes lies
+    /// below that of one by some distances between the six shortest of that one.
+    static let luck = 2.0
 
     private var forward = EnvelopePoints()
     private var backward = EnvelopePoints()
@@ -95,6 +98,7 @@ struct ExchangeHistory: Sendable {
         at time: Double, envelope: EnvelopeFit, floor: Double, _ filter: SkewFilter
     ) -> EnvelopeFit? {
         var best: EnvelopeFit?
+        let chance = Self.luck * offsets.extremeSpread
         func offer(_ fit: EnvelopeFit) {
             if fit.error < best?.error ?? .infinity { best = fit }
         }
@@ -103,7 +107,7 @@ struct ExchangeHistory: Sendable {
             floor: floor)
         {
             shortestTrip.observe(track.delay, at: time)
-            let longer = max(0, track.delay - (shortestTrip.delay ?? 0)) / 2
+            let longer = max(0, track.delay - (shortestTrip.delay ?? 0) - chance) / 2
             let soft = Self.lopsided * longer
             track.error = sqrt(track.error * track.error + soft * soft)
             if envelope.admits(track) { offer(track) }

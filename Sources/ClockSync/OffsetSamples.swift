@@ -31,5 +31,18 @@ struct OffsetSamples: Sendable {
         }
     }
 
+    /// What the six shortest round trips differ by; seconds.
+    var extremeSpread: Double {
+        var shortest: [Double] = []
+        shortest.reserveCapacity(7)
+        for sample in samples where shortest.count < 6 || sample.delay < shortest[5] {
+            shortest.insert(
+                sample.delay, at: shortest.firstIndex { $0 > sample.delay } ?? shortest.count)
+            if shortest.count > 6 { shortest.removeLast() }
+        }
+        guard let first = shortest.first, let last = shortest.last else { return 0 }
+        return last - first
+    }
+
     mutating func removeAll() { samples.removeAll(keepingCapacity: true) }
 }

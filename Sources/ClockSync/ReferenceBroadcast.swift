@@ -73,6 +73,8 @@ public enum ReferenceState: UInt8, Sendable, CaseIterable, CustomStringConvertib
     /// The rooms hear them together but for an offset that stays, which may be the packets' own.
     case standingOffset = 6
     case inUse = 7
+    /// The room's two-way line is sure enough by itself, as on wires.
+    case unneeded = 8
 
     /// In a person's words; see the cases for what it means.
     public var description: String {
@@ -85,6 +87,7 @@ public enum ReferenceState: UInt8, Sendable, CaseIterable, CustomStringConvertib
         case .scattered: "scattered"
         case .standingOffset: "standing offset"
         case .inUse: "in use"
+        case .unneeded: "not needed"
         }
     }
 }

@@ -104,12 +104,20 @@ extension ReferenceBroadcastJudge {
         receivers[place].line = ReferenceLine(
             map, at: receivers[place].t1, spread: pair.noise,
             scale: pair.scale / 2.0.squareRoot())
+        beginOffsetsAnew(of: receivers[place].cluster)
     }
 
     private mutating func leave(_ place: Int) {
+        beginOffsetsAnew(of: receivers[place].cluster)
         receivers[place].cluster = 0
         receivers[place].line = nil
-        receivers[place].offset = StandingOffset()
+    }
+
+    /// The mean of other rooms is another mean: what moved then would pass for coming and going.
+    private mutating func beginOffsetsAnew(of cluster: Int) {
+        for place in receivers.indices where receivers[place].cluster == cluster {
+            receivers[place].offset = StandingOffset()
+        }
     }
 
     mutating func rebuildClusters() {

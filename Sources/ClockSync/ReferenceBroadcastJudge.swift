@@ -27,9 +27,10 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
     /// How long a beacon waits for everybody's report: two idle requests, one of them lost, or the
     /// pause between two trains of requests.
     static var patience: Nanoseconds { .milliseconds(1_500) }
-    /// A room leaves its cluster above this spread, and joins one when it is clearly below. Fresh
-    /// contention for each packet spreads over more; receivers of one frame over a fifth.
-    public static var spreadLimit: Double { 100e-6 }
+    /// A room leaves its cluster above this spread, and joins one when it is clearly below. A packet
+    /// of its own for each station waits a random back-off of up to 15 slots of 9 µs even on quiet
+    /// air (IEEE 802.11 EDCA), which alone spreads over 34 µs; receivers of one frame over less.
+    public static var spreadLimit: Double { 30e-6 }
     static var sortingInterval: Nanoseconds { .seconds(1) }
 
     var receivers: [Receiver] = []

@@ -95,17 +95,25 @@ struct ReferenceListener: Sendable {
     // MARK: Following
 
     /// The leader's verdict on what request `sequence` said.
+    ///
+    /// - Parameter isNeeded: not on a path of wires. There two-way exchange is as good, and what the
+    ///   receivers differ by for good, in interrupts and in waking, is not small against its error.
     mutating func take(
-        _ verdict: ReferenceVerdict?, sequence: UInt32, skew: Double, at now: LocalInstant
+        _ verdict: ReferenceVerdict?, sequence: UInt32, skew: Double, isNeeded: Bool,
+        at now: LocalInstant
     ) {
-        guard refusal == nil, let verdict,
+        guard refusal == nil, var verdict,
             let place = told.firstIndex(where: { $0.sequence == sequence })
         else { return }
         let about = told[place]
         told.removeSubrange(...place)
+        if !isNeeded, verdict.state == .inUse { (verdict.state, verdict.share) = (.unneeded, 0) }
         self.verdict = verdict
-        judgedAt = now
-        guard verdict.state == .inUse || verdict.state == .standingOffset else { return }
+        switch verdict.state {
+        case .inUse, .standingOffset, .unneeded: judgedAt = now
+        // Without a cluster the last one counts a little longer, then fades.
+        default: return
+        }
         cluster = ClockMap(from: about.t1, to: about.reading + verdict.correction, skew: skew)
         share = min(max(verdict.share, 0), 1)
     }

@@ -90,6 +90,9 @@ struct RequestSchedule: Sendable {
         self.random = random
     }
 
+    /// A path of wires, by what the exchanges take on average.
+    var isPathShort: Bool { averageRoundTrip.map { $0 <= Self.shortPath } ?? false }
+
     /// Somebody answers; the exchange took `roundTrip`.
     mutating func answered(roundTrip: Nanoseconds, at now: LocalInstant) {
         if joinedAt == nil { joinedAt = now }
@@ -164,7 +167,7 @@ struct RequestSchedule: Sendable {
 
     /// One of the requests that come `spacing` apart on average.
     private mutating func steady(_ spacing: Nanoseconds, _ prospect: Prospect) -> Slot {
-        guard let averageRoundTrip, averageRoundTrip <= Self.shortPath else {
+        guard isPathShort else {
             return Slot(pause: jittered(spacing), isWaking: false)
         }
         if trainLeft == 0 { trainLeft = Self.trainLength }

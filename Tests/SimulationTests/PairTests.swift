@@ -11,20 +11,26 @@ import Timing
     /// which show more.
     static let seconds = 80.0
 
-    static func outcomes(_ house: String, _ seeds: Range<UInt64>) -> [PairComparison.Outcome] {
+    static func outcomes(
+        _ house: String, _ seeds: Range<UInt64>, seconds: Double = seconds
+    ) -> [PairComparison.Outcome] {
         let kind = PairComparison.kinds.first { $0.name == house }!
         return seeds.map {
             PairComparison.Job(kind: kind, seed: $0).perform(seconds: seconds)
         }
     }
 
-    /// Measured on ten seeds of the full length: a fifth of the two-way error at most, at half and at 99 of a hundred.
+    /// Measured on five seeds of 240 s: a fifth of the two-way error, at half and at 99 of a hundred,
+    /// in the middle one of the seeds. Not in each: large errors of the first minute may pass for
+    /// standing ones until their mean has sunk.
     @Test(arguments: ["wifi", "busy-wifi", "bloat"])
     func `on the air rooms are twice as close together`(house: String) {
-        let outcomes = Self.outcomes(house, 1..<3)
-        let without = outcomes.reduce(0) { $0 + $1.without.p99 }
-        let with = outcomes.reduce(0) { $0 + $1.with.p99 }
-        #expect(with * 2 < without, "\(with / 2) against \(without / 2) µs")
+        let outcomes = Self.outcomes(house, 1..<4, seconds: 120)
+        func middle(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+        let (without, with) = (
+            middle(outcomes.map(\.without.p99)), middle(outcomes.map(\.with.p99))
+        )
+        #expect(with * 2 < without, "\(with) against \(without) µs")
         for outcome in outcomes {
             #expect(outcome.with.p50 * 2 < outcome.without.p50)
             #expect(outcome.shareInUse > 0.5)
@@ -33,7 +39,7 @@ import Timing
     }
 
     /// The schedules of two runs drift apart, so equal means: within a tenth and 0.3 µs.
-    @Test(arguments: ["wired", "converted"])
+    @Test(arguments: ["wired", "converted", "queued"])
     func `where broadcasts tell nothing they do no harm`(house: String) {
         let outcomes = Self.outcomes(house, 1..<3)
         let without = outcomes.reduce(0) { $0 + $1.without.p99 } / 2
@@ -88,7 +94,8 @@ import Timing
                 #expect(step.magnitude <= Nanoseconds(1), "\(step)")
             }
         }
-        #expect(largest > .zero)
+        // On wires there is nothing to correct.
+        #expect(largest > .zero || path.name == "wired")
     }
 
     @Test func `a house happens twice alike`() {
