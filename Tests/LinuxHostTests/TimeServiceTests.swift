@@ -29,9 +29,17 @@ import Timing
         }
     }
 
-    /// Polls a condition of another thread; the suite's time limit ends what never happens.
+    /// Polls a condition of another thread. Gives up after minutes, so that what never happens is a
+    /// failure and not a hang.
     static func wait(until condition: () -> Bool) {
-        while !condition() { HostClock.sleep(until: HostClock.now() + .milliseconds(5)) }
+        let end = HostClock.now() + .seconds(120)
+        while !condition() {
+            guard HostClock.now() < end else {
+                Issue.record("waited for two minutes in vain")
+                return
+            }
+            HostClock.sleep(until: HostClock.now() + .milliseconds(5))
+        }
     }
 
     @Test(arguments: ["127.0.0.1", "localhost", "::1"])
