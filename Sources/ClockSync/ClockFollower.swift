@@ -13,15 +13,13 @@ public struct ClockFollower: Sendable {
         case publish(SharedClock)
     }
 
-    public static let burstLength = RequestSchedule.burstLength
-    public static let burstSpacing = RequestSchedule.burstSpacing
     /// Round trip below which cold caches are a part of the delay worth removing. On a longer path a
     /// herald would only be one more packet to queue behind.
     static let heraldedPath = Nanoseconds.microseconds(400)
     /// Requests that an answer may still come to.
     static let outstandingLimit = 64
-    /// How long an exchange waits for transmit stamps: two pauses between trains, or
-    /// four idle ones.
+    /// How long an exchange waits for transmit stamps: two pauses between trains, or four
+    /// idle ones.
     static let holdLimit = Nanoseconds.seconds(2)
     /// How long our own transmit stamp may take. The kernel delivers it in a fraction of that.
     static let ownStampLimit = Nanoseconds.milliseconds(50)

@@ -13,8 +13,9 @@ struct ExchangeHistory: Sendable {
     /// A round trip that is longer than the shortest known may be so in one direction; half of it
     /// then is error. Where in between is drawn at random.
     static let lopsided = 0.6
-    /// … but for luck: on a path that stays as it is the shortest round trip of five minutes lies
-    /// below that of one by some distances between the six shortest of that one.
+    /// … but for luck: also on a path that stays as it is, the shortest round trip of five minutes
+    /// lies below that of the last one or two. By as much, about, as the six shortest of those lie
+    /// apart (both grow with the logarithm of a number near five); this many times that is allowed.
     static let luck = 2.0
 
     private var forward = EnvelopePoints()

@@ -12,8 +12,8 @@ import Timing
 /// On a path of wires the steady requests come in trains of eight, a round trip apart. Evenly spaced
 /// ones find the processors of both rooms, and of what lies between, asleep; how long those take
 /// to wake depends on what else they do, so differs by direction, and two-way exchange turns half of
-/// that into an error (measured on an emulated switch: 16 µs, in a train less than 2). The first two
-/// requests of a train do the waking. On a path of milliseconds that does not matter, while requests
+/// that into an error: through an emulated switch requests took 16 µs longer than replies. The first
+/// two requests of a train do the waking. On a path of milliseconds that does not matter, while requests
 /// close behind each other would share one fate in its queues: there they stay apart.
 struct RequestSchedule: Sendable {
     /// What the estimator knows of the path.

@@ -39,8 +39,8 @@ import Timing
         for (client, latest) in zip(clients, latest) {
             let reference = client.statistics.reference
             #expect(reference.heard >= 16)
-            // One kernel hands the packet to all of them: what they differ by is the spread's limit.
-            #expect(reference.spread < .microseconds(100))
+            // One kernel hands the packet to all of them; with more spread they would be apart.
+            #expect(reference.spread <= .microseconds(30))
             let now = HostClock.now()
             let clock = try #require(latest.value)
             let error = Nanoseconds(
