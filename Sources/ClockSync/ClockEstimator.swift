@@ -89,10 +89,13 @@ public struct ClockEstimator: Sendable {
     public mutating func receive(
         _ sample: ExchangeSample, at now: LocalInstant
     ) -> ReceiveResult {
-        let roundTrip = sample.roundTrip
-        guard roundTrip > .zero, roundTrip <= Self.roundTripLimit, sample.t3 >= sample.t2,
-            sample.t4 - sample.t1 <= Self.roundTripLimit
-        else { return .rejected(.roundTrip) }
+        let held = sample.t3 - sample.t2
+        guard held >= .zero, sample.t4 - sample.t1 <= Self.roundTripLimit else {
+            return .rejected(.roundTrip)
+        }
+        // The leader's time to answer is in its own seconds: 10 µs in 100 ms, by some crystals.
+        let roundTrip = sample.roundTrip + Nanoseconds(seconds: filter.skew * held.seconds)
+        guard roundTrip > .zero else { return .rejected(.roundTrip) }
         if contradicts(sample) {
             // Nonsense contradicts itself too; a clock that jumped does not.
             if let last = contradictions.last, !Self.agree(last, sample) {

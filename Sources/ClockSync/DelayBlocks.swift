@@ -23,6 +23,10 @@ struct DelayBlocks: Sendable {
     /// Delay that was added lies anywhere between wholly in one direction, which shifts the offset
     /// by half of it, and in both alike.
     static let share = 0.4
+    /// Random walks of the skew, per √s: of a crystal at rest, in a quiet room, in a warming host.
+    static let walks = [0.006e-6, 0.02e-6, 0.1e-6]
+    /// Blocks that tell whether the line still fits.
+    static let recentBlocks = 4.0
     /// Of an edge without queueing; seconds.
     static let edgeNoise = 2e-6
     /// A longer memory of the floors than this cannot be told from a straight line.
@@ -66,22 +70,21 @@ struct DelayBlocks: Sendable {
     /// The line at `now`, for a skew that walks at random by `walk` per √s.
     ///
     /// - Parameters:
-    ///   - skew: the best known, to bring both directions of a block to one moment.
     ///   - prior: of the skew, before the samples.
-    mutating func fit(
-        at now: Double, skew: Double, prior: (skew: Double, variance: Double), walk: Double
+    ///   - known: smallest delay known of the path; both directions need not meet theirs in one block.
+    func fit(
+        at now: Double, prior: (skew: Double, variance: Double), walk: Double, floor known: Double
     ) -> EnvelopeFit? {
         guard blocks.count >= Self.fewest else { return nil }
-        measure(skew: skew)
         let floor = delays[0]
-        // A floor that two other blocks confirm is one.
-        let unsure = (delays[2] - floor) / 2
+        // A floor that two other blocks confirm is one, if no other is known.
+        let unsure = max((delays[2] - floor) / 2, 0.5 * (floor - known))
         let correlation = min(max(self.correlation, 0), Self.correlationLimit)
         let repetition = (1 + correlation) / (1 - correlation)
         let oldest = samples[0]
         var (x, s, time) = (0.0, 0.0, oldest.time)
         var (p00, p01, p11) = (1.0, 0.0, prior.variance + walk * walk)
-        var misfit = 0.0
+        var (misfit, recentMisfit) = (0.0, 1.0)
         for sample in samples {
             let dt = max(0, sample.time - time)
             time = max(time, sample.time)
@@ -96,6 +99,7 @@ struct DelayBlocks: Sendable {
             let rest = sample.offset - oldest.offset - drift - x
             let inverse = 1 / (p00 + r)
             misfit += rest * rest * inverse
+            recentMisfit += (rest * rest * inverse - recentMisfit) / Self.recentBlocks
             let (k0, k1) = (p00 * inverse, p01 * inverse)
             x += k0 * rest
             s += k1 * rest
@@ -105,7 +109,7 @@ struct DelayBlocks: Sendable {
         }
         let dt = now - time
         // Blocks that scatter more than they say make the result worse than it says.
-        let inflation = max(1, misfit / Double(samples.count))
+        let inflation = max(1, misfit / Double(samples.count), recentMisfit)
         let variance = inflation * (p00 + dt * (2 * p01 + dt * p11))
         let span = now - oldest.time
         var fit = EnvelopeFit(
@@ -117,7 +121,10 @@ struct DelayBlocks: Sendable {
         return fit
     }
 
-    private mutating func measure(skew: Double) {
+    /// Makes of each block a sample.
+    ///
+    /// - Parameter skew: the best known, to bring both directions of a block to one moment.
+    mutating func measure(skew: Double) {
         samples.removeAll(keepingCapacity: true)
         delays.removeAll(keepingCapacity: true)
         for block in blocks {
@@ -128,6 +135,19 @@ struct DelayBlocks: Sendable {
             delays.append(f + b)
         }
         delays.sort()
+    }
+
+    /// How far the mean of the blocks since `start` may lie from the mean of all: floors that stay
+    /// for longer than a block do not average as samples do. Zero when blocks do not resemble their
+    /// neighbours by more than chance.
+    func drift(since start: Double) -> Double {
+        guard blocks.count >= Self.fewest else { return 0 }
+        let number = Double(delays.count)
+        let mean = delays.reduce(0, +) / number
+        let variance = delays.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / number
+        let recent = Double(samples.lazy.filter { $0.time >= start }.count)
+        let likeness = min(max(correlation - 1 / sqrt(number), 0), Self.correlationLimit)
+        return sqrt(variance * 2 * likeness / (1 - likeness) / max(1, recent))
     }
 
     /// Of neighbouring blocks' delays.

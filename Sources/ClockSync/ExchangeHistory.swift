@@ -2,9 +2,12 @@ import func Glibc.sqrt
 
 /// The samples of one pair of clocks, and what they say together.
 ///
-/// Three readings compete, each with an error of its own making: the envelope
+/// There are three kinds of reading, each with an error of its own making: the envelope
 /// (``EnvelopeSolver``), the mean (``TrackingFit``), and the line through the floors of many blocks
-/// (``DelayBlocks``). The smallest error wins, the envelope by preference: what it says is unbiased.
+/// (``DelayBlocks``). The one with the smallest error says what is known of the skew and how sure
+/// it is, the envelope by preference: what it says is unbiased. The offset is the mean of them all,
+/// each by the inverse square of its error. Where one is certain it decides alone; where all doubt,
+/// as on air whose floors move, they err in different ways and their mean errs less than the best.
 ///
 /// Times and values are relative to the estimator's base, in seconds.
 struct ExchangeHistory: Sendable {
@@ -17,6 +20,14 @@ struct ExchangeHistory: Sendable {
     /// lies below that of the last one or two. By as much, about, as the six shortest of those lie
     /// apart (both grow with the logarithm of a number near five); this many times that is allowed.
     static let luck = 2.0
+    /// The error of a window whose clock bent, as a share of the delay that it lost by that.
+    static let bend = 0.7
+    /// What a path may lose and find again without that being news; seconds.
+    static let recentSpan = 10.0
+    /// Of a young envelope's noise, squared: nine parts are caution. Three edges of few samples look
+    /// like chance even where they are the floor.
+    static let youngSpan = 12.0
+    static let youngCaution = 0.9
 
     private var forward = EnvelopePoints()
     private var backward = EnvelopePoints()
@@ -44,12 +55,14 @@ struct ExchangeHistory: Sendable {
     mutating func insert(
         sent: Double, outward: Double, arrived: Double, homeward: Double, slope: Double
     ) {
+        let trip = outward + homeward
         forward.insert(time: sent, value: outward, slope: slope)
         backward.insert(time: arrived, value: homeward, slope: -slope)
         offsets.insert(
             OffsetSample(
                 time: (sent + arrived) / 2, offset: (outward - homeward) / 2,
-                delay: outward + homeward))
+                // The leader's time to answer is in its own seconds.
+                delay: trip + slope * (arrived - sent - trip)))
         blocks.insert(forward: (sent, outward), backward: (arrived, homeward), slope: slope)
     }
 
@@ -61,29 +74,67 @@ struct ExchangeHistory: Sendable {
     mutating func solve(
         at time: Double, elapsed: Double, window: Double?, filter: inout SkewFilter
     ) -> EnvelopeFit? {
-        let fits = solver.fits(
+        var fits = solver.fits(
             forward: forward.points, backward: backward.points, at: time, skew: filter.skew,
             variance: filter.variance)
         judgePrior(by: fits, &filter)
-        // A curved clock makes a long window's delay too small; twice its wander makes up for it.
-        for fit in fits { floor.observe(fit.delay + 2 * fit.wander, at: time) }
+        let extremes = offsets.extremes
+        observeFloor(&fits, extremes, at: time)
         guard let floor = floor.delay,
-            var fit = EnvelopeSolver.choose(fits, floor: floor, last: window)
+            var envelope = EnvelopeSolver.choose(fits, floor: floor, last: window)
         else { return nil }
-        if fit.error < 2e-6 {
-            fit = EnvelopeSolver.refine(
-                fit, forward: forward.points, backward: backward.points, at: time,
+        if envelope.error < 2e-6 {
+            envelope = EnvelopeSolver.refine(
+                envelope, forward: forward.points, backward: backward.points, at: time,
                 skew: filter.skew, variance: filter.variance)
         }
-        guard var other = otherReading(at: time, envelope: fit, floor: floor, filter),
-            other.error < Self.preference * fit.error
+        blocks.measure(skew: filter.skew)
+        let others =
+            (tracks(extremes, at: time, floor: floor, filter)
+            + DelayBlocks.walks.compactMap {
+                blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
+            }).filter(envelope.admits)
+        let offset = Self.mean(envelope, others)
+        guard var best = others.min(by: { $0.error < $1.error }),
+            best.error < Self.preference * envelope.error
         else {
-            filter.update(with: fit, after: elapsed)
-            return fit
+            filter.update(with: envelope, after: elapsed)
+            envelope.offset = offset
+            return envelope
         }
-        other.support = fit.support
-        filter.take(other)
-        return other
+        filter.take(best)
+        best.support = envelope.support
+        best.offset = offset
+        return best
+    }
+
+    /// The offset that all readings make together.
+    private static func mean(_ envelope: EnvelopeFit, _ others: [EnvelopeFit]) -> Double {
+        var square = envelope.error * envelope.error
+        if envelope.span < youngSpan { square -= youngCaution * envelope.noise * envelope.noise }
+        var weights = 1 / square
+        // Relative to the first: offsets may be large.
+        var sum = 0.0
+        for other in others {
+            let weight = 1 / (other.error * other.error)
+            weights += weight
+            sum += weight * (other.offset - envelope.offset)
+        }
+        return envelope.offset + sum / weights
+    }
+
+    /// A long window that a curved clock bends makes a delay too small: by twice its wander where
+    /// the crystal breathes, and by far more where it stepped. No less than the shortest round trips
+    /// allow is believed, and what is missing to that is doubt.
+    private mutating func observeFloor(
+        _ fits: inout [EnvelopeFit], _ extremes: (shortest: Double, spread: Double), at time: Double
+    ) {
+        let least = extremes.shortest - Self.luck * extremes.spread
+        for index in fits.indices {
+            floor.observe(max(least, fits[index].delay + 2 * fits[index].wander), at: time)
+            let missing = least - fits[index].delay - 2 * fits[index].noise
+            fits[index].wander += Self.bend * max(0, missing)
+        }
     }
 
     /// Whether what was known of the skew can be true: the longest fit is the one that knows, and
@@ -95,33 +146,25 @@ struct ExchangeHistory: Sendable {
         floor.removeAll()
     }
 
-    private mutating func otherReading(
-        at time: Double, envelope: EnvelopeFit, floor: Double, _ filter: SkewFilter
-    ) -> EnvelopeFit? {
-        var best: EnvelopeFit?
-        let chance = Self.luck * offsets.extremeSpread
-        func offer(_ fit: EnvelopeFit) {
-            if fit.error < best?.error ?? .infinity { best = fit }
-        }
-        for var track in TrackingFit.fits(
+    /// What averages say; their errors with what a changed path may add in one direction.
+    private mutating func tracks(
+        _ extremes: (shortest: Double, spread: Double), at time: Double, floor: Double,
+        _ filter: SkewFilter
+    ) -> [EnvelopeFit] {
+        guard let oldest = offsets.samples.first else { return [] }
+        var tracks = TrackingFit.fits(
             offsets.samples, at: time, skew: filter.prior.skew, variance: filter.prior.variance,
             floor: floor)
-        {
-            shortestTrip.observe(track.delay, at: time)
-            let longer = max(0, track.delay - (shortestTrip.delay ?? 0) - chance) / 2
-            let soft = Self.lopsided * longer
-            track.error = sqrt(track.error * track.error + soft * soft)
-            if envelope.admits(track) { offer(track) }
+        shortestTrip.observe(extremes.shortest, at: time)
+        let recent = offsets.shortest(since: time - Self.recentSpan)
+        let longer = recent - (shortestTrip.delay ?? recent) - Self.luck * extremes.spread
+        let soft = Self.lopsided * max(0, longer) / 2
+        let drift = blocks.drift(since: oldest.time)
+        for index in tracks.indices {
+            let own = tracks[index].error
+            tracks[index].error = sqrt(own * own + soft * soft + drift * drift)
         }
-        for walk in TrackingFit.walks {
-            if let line = blocks.fit(
-                at: time, skew: filter.skew, prior: filter.prior, walk: walk),
-                envelope.admits(line)
-            {
-                offer(line)
-            }
-        }
-        return best
+        return tracks
     }
 }
 

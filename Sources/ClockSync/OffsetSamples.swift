@@ -31,8 +31,8 @@ struct OffsetSamples: Sendable {
         }
     }
 
-    /// What the six shortest round trips differ by; seconds.
-    var extremeSpread: Double {
+    /// The shortest round trip, and what the six shortest differ by; seconds.
+    var extremes: (shortest: Double, spread: Double) {
         var shortest: [Double] = []
         shortest.reserveCapacity(7)
         for sample in samples where shortest.count < 6 || sample.delay < shortest[5] {
@@ -40,8 +40,18 @@ struct OffsetSamples: Sendable {
                 sample.delay, at: shortest.firstIndex { $0 > sample.delay } ?? shortest.count)
             if shortest.count > 6 { shortest.removeLast() }
         }
-        guard let first = shortest.first, let last = shortest.last else { return 0 }
-        return last - first
+        guard let first = shortest.first, let last = shortest.last else { return (.infinity, 0) }
+        return (first, last - first)
+    }
+
+    /// The shortest round trip since `start`.
+    func shortest(since start: Double) -> Double {
+        var least = Double.infinity
+        for sample in samples.reversed() {
+            if sample.time < start { break }
+            least = min(least, sample.delay)
+        }
+        return least
     }
 
     mutating func removeAll() { samples.removeAll(keepingCapacity: true) }

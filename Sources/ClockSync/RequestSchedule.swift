@@ -9,12 +9,14 @@ import Timing
 ///   disturbance stays hidden; 2 when idle.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
-/// On a path of wires the steady requests come in trains of eight, a round trip apart. Evenly spaced
-/// ones find the processors of both rooms, and of what lies between, asleep; how long those take
-/// to wake depends on what else they do, so differs by direction, and two-way exchange turns half of
-/// that into an error: through an emulated switch requests took 16 µs longer than replies. The first
-/// two requests of a train do the waking. On a path of milliseconds that does not matter, while requests
-/// close behind each other would share one fate in its queues: there they stay apart.
+/// On a path of wires the steady requests come in trains of up to eight, a round trip apart, and
+/// from train to train it is two thirds of a second at most: the next train finds a clock that
+/// jumped. Evenly spaced requests find the processors of both rooms, and of what lies between,
+/// asleep; how long those take to wake depends on what else they do, so differs by direction, and
+/// two-way exchange turns half of that into an error: through an emulated switch requests took 16 µs
+/// longer than replies. The first two requests of a train do the waking. On a path of milliseconds
+/// that does not matter, while requests close behind each other would share one fate in its queues:
+/// there they stay apart.
 struct RequestSchedule: Sendable {
     /// What the estimator knows of the path.
     struct Prospect {
@@ -50,7 +52,9 @@ struct RequestSchedule: Sendable {
     /// The same for the skew: in a second it adds as much.
     static let straightness = 2e-6
     static let idleSpacing = Nanoseconds.milliseconds(500)
-    static let trainLength = 8
+    static let longestTrain = 8
+    /// From train to train, at most and on average.
+    static let longestPause = Nanoseconds.milliseconds(650)
     static let wakingLength = 2
     /// Average round trip of a path of wires. The quickest radio takes a millisecond a packet.
     static let shortPath = Nanoseconds.milliseconds(1)
@@ -79,6 +83,7 @@ struct RequestSchedule: Sendable {
     private var burstLeft = Self.burstLength
     /// Of the train under way, the request that is due included.
     private var trainLeft = 0
+    private var trainLength = 0
     /// The next request wakes the radio for the burst behind it.
     private var wakes = false
     private var isIdle = false
@@ -165,15 +170,23 @@ struct RequestSchedule: Sendable {
         return steady(Self.steadySpacing(prospect, closest: closest), prospect)
     }
 
+    /// Requests of a train when they come `spacing` apart on average.
+    static func trainLength(at spacing: Nanoseconds) -> Int {
+        min(longestTrain, max(wakingLength + 1, Int(longestPause.count / spacing.count)))
+    }
+
     /// One of the requests that come `spacing` apart on average.
     private mutating func steady(_ spacing: Nanoseconds, _ prospect: Prospect) -> Slot {
         guard isPathShort else {
             return Slot(pause: jittered(spacing), isWaking: false)
         }
-        if trainLeft == 0 { trainLeft = Self.trainLength }
-        let isWaking = trainLeft > Self.trainLength - Self.wakingLength
+        if trainLeft == 0 {
+            trainLength = Self.trainLength(at: spacing)
+            trainLeft = trainLength
+        }
+        let isWaking = trainLeft > trainLength - Self.wakingLength
         trainLeft -= 1
-        let whole = Nanoseconds(spacing.count * Int64(Self.trainLength))
+        let whole = Nanoseconds(spacing.count * Int64(trainLength))
         return Slot(
             pause: trainLeft == 0 ? jittered(whole) : closeSpacing(prospect), isWaking: isWaking)
     }

@@ -7,10 +7,10 @@ import func Glibc.sqrt
 /// logarithm of the number of samples, while that of a mean falls with the root. A mean, though, is
 /// wrong by half of the difference between the mean queueing of the two directions, which nobody
 /// can see. So each fit carries that doubt in its error: a share of the queueing that its samples
-/// met, larger when the two directions do not scatter alike, and what whole seconds differ by more
-/// than their samples explain. On a path whose floor is often met the envelope wins by far, on a noisy one the
-/// mean does; in between, samples near the smallest round trip count more (as in chrony's and the
-/// minimum-delay filters of NTP), at three scales.
+/// met, larger when the two directions do not scatter alike, and what blocks of seconds differ by
+/// more than their samples explain. On a path whose floor is often met the envelope wins by far, on
+/// a noisy one the mean does; in between, samples near the smallest round trip count more (as in
+/// chrony's and the minimum-delay filters of NTP), at three scales.
 ///
 /// State: offset and skew; the skew walks at random, at one of two paces, a quiet room's and a
 /// warming host's. Each solve runs through the stored samples anew, so that late packets count and
@@ -23,7 +23,10 @@ struct TrackingFit: Sendable {
     /// The share of the statistical error of that difference that counts as one.
     static let unseenAsymmetry = 0.25
     /// Seconds that are looked at for slow changes of the path. A crystal runs straight as long.
-    static let blockSpan = 24.0
+    static let colourSpan = 60.0
+    /// Blocks of seconds that are compared for it: long enough to average jitter, shorter than the
+    /// floors of air stay.
+    static let blockSpan = 4.0
     /// Weight of a sample: (1 + (excess/scale)²)⁻²; scales in units of the median excess.
     static let scales = [0.25, 1.0, 8.0]
     /// Random walk of the skew, per √s.
@@ -46,7 +49,7 @@ struct TrackingFit: Sendable {
         guard let oldest = samples.first, samples.count >= fewest, now - oldest.time > 0.05 else {
             return []
         }
-        let excess = Excess(samples, since: now - blockSpan)
+        let excess = Excess(samples, since: now - colourSpan)
         var fits: [EnvelopeFit] = []
         for scale in scales {
             let scale = scale * excess.median
@@ -94,7 +97,7 @@ struct TrackingFit: Sendable {
         var scatter: Double
         /// How different the queueing of the two directions may be, as a share of its mean.
         var asymmetry: Double
-        /// Error of the means of whole seconds that independent samples would not have.
+        /// Error of the means of blocks that independent samples would not have.
         var colour: Double
     }
 
@@ -108,7 +111,7 @@ struct TrackingFit: Sendable {
         for index in samples.indices {
             let b = samples[index]
             let wb = weight(b, floor, scale)
-            if b.time > now - blockSpan {
+            if b.time > now - colourSpan {
                 blocks.add(b.time - now, b.offset - skew * (b.time - now), wb)
             }
             guard index > 0 else { continue }
@@ -133,7 +136,7 @@ struct TrackingFit: Sendable {
             scatter: sum / total + stamps * stamps, asymmetry: asymmetry, colour: blocks.colour)
     }
 
-    /// Means of whole seconds around a straight line.
+    /// Means of blocks of seconds around a straight line.
     private struct Blocks {
         private var (w, wt, wtt, wy, wty) = (0.0, 0.0, 0.0, 0.0, 0.0)
         private var means: [(w: Double, t: Double, y: Double, yy: Double, ww: Double)] = []
@@ -145,7 +148,7 @@ struct TrackingFit: Sendable {
             wtt += weight * t * t
             wy += weight * y
             wty += weight * t * y
-            let number = Int(t + 1_000)
+            let number = Int((t + 1_000) / TrackingFit.blockSpan)
             if number != block {
                 block = number
                 means.append((0, 0, 0, 0, 0))

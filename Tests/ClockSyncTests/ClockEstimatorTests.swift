@@ -9,13 +9,13 @@ import Timing
     /// An exchange with known delays at `seconds`; the leader runs `ppm` fast.
     static func sample(
         at seconds: Double, there: Double = 50e-6, back: Double = 50e-6, ppm: Double = 0,
-        shift: Double = 0
+        shift: Double = 0, hold: Double = 20e-6
     ) -> ExchangeSample {
         func group(_ time: Double) -> GroupInstant {
             leader + Nanoseconds(seconds: time * (1 + ppm * 1e-6) + shift)
         }
         let reached = seconds + there
-        let left = reached + 20e-6
+        let left = reached + hold
         return ExchangeSample(
             t1: start + Nanoseconds(seconds: seconds), t2: group(reached), t3: group(left),
             t4: start + Nanoseconds(seconds: left + back), stamps: .kernel)
@@ -59,6 +59,18 @@ import Timing
         let error = clock.map(now) - (Self.leader + .seconds(20))
         #expect((error - .microseconds(100)).magnitude < .microseconds(2))
         #expect(clock.uncertainty >= error.magnitude)
+    }
+
+    @Test func `an answer held for long counts on a path shorter than what the clocks part by`() {
+        // At 100 ppm they part by 10 µs in 100 ms; the round trip takes 8.
+        var estimator = ClockEstimator()
+        for index in 0..<200 {
+            let sample = Self.sample(
+                at: Double(index) * 0.2, there: 4e-6, back: 4e-6, ppm: 100,
+                hold: index < 20 ? 1e-3 : 0.1)
+            #expect(estimator.receive(sample, at: sample.t4) == .accepted, "exchange \(index)")
+        }
+        #expect((estimator.roundTripFloor! - .microseconds(8)).magnitude < .microseconds(1))
     }
 
     @Test func `round trips that are negative, zero or above a second are refused`() {

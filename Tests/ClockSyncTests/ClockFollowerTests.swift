@@ -47,7 +47,8 @@ import Timing
         // In trains of 8, 8 × 25 ms ± 20 % apart.
         #expect(abs(joined - settled - 56) <= 8, "1.4 s at 40 a second: \(joined - settled)")
         world.run(until: 13)
-        // A pause is uniform within 1 s ±20 %: 10 trains, standard deviation 0.12/√10 of that.
+        // In trains of 5: a pause is uniform within 625 ms ±20 %, 16 trains, standard deviation
+        // 0.12/√16 of that.
         #expect(abs(world.sent - joined - 80) <= 8, "10 s at 8 a second: \(world.sent - joined)")
     }
 

@@ -30,20 +30,22 @@ struct RequestScheduleTests {
         let isContent = expectedError < RequestSchedule.contentment
         let spacing = isContent ? RequestSchedule.activeSpacing : RequestSchedule.anxiousSpacing
         let expected = 10 / spacing.seconds
-        let train = Double(RequestSchedule.trainLength)
+        let length = RequestSchedule.trainLength(at: spacing)
+        let train = Double(length)
         // A pause is uniform within ±20 % of a train's length; four standard deviations of their
         // sum, a train cut off at the end, and the short pauses, which come on top.
         let scatter = 4 * 0.116 * (expected / train).squareRoot() * train + train
+        #expect(spacing.seconds * train < 1, "a jump is found within a second")
         let added = 10 / (spacing.seconds + RequestSchedule.closestSpacing.seconds)
         #expect(Double(slots.count) < expected + scatter)
         #expect(Double(slots.count) > added - scatter)
         let first = try #require(slots.firstIndex { $0.pause > .milliseconds(20) }) + 1
         for (index, slot) in slots.dropFirst(first).enumerated() {
-            let place = index % RequestSchedule.trainLength
+            let place = index % length
             #expect(slot.isWaking == (place < RequestSchedule.wakingLength), "request \(index)")
-            let isLast = place == RequestSchedule.trainLength - 1
+            let isLast = place == length - 1
             #expect(isLast || slot.pause == RequestSchedule.closestSpacing, "request \(index)")
-            #expect(!isLast || slot.pause > spacing * 5, "request \(index)")
+            #expect(!isLast || slot.pause > spacing * 3, "request \(index)")
         }
     }
 

@@ -75,6 +75,32 @@ import func Glibc.pow
         }
     }
 
+    /// The window over which a floor is remembered must not remember what a bent line made of it.
+    @Test(arguments: [ClockEvent.frequencyStep, .thermalStep])
+    func `a crystal that changes its rate on a wire is followed, and the bound holds`(
+        event: ClockEvent
+    ) throws {
+        let wired = try #require(ClockPath.named("wired"))
+        var (before, after, readings, misses) = ([Double](), [Double](), 0, 0)
+        for seed: UInt64 in 1...4 {
+            var world = ClockWorld(ClockParts(wired, seed: seed).with(event, at: 100))
+            for tenth in 500..<1_700 {
+                let time = Double(tenth) / 10
+                world.run(until: time)
+                let (clock, error) = (world.sharedClock(), world.error() ?? 1)
+                // Five seconds in which a step may be seen.
+                if time < 100 { before.append(error.magnitude) }
+                if time > 105 { after.append(error.magnitude) }
+                readings += 1
+                if (clock?.uncertainty.seconds ?? 0) < error.magnitude { misses += 1 }
+            }
+        }
+        func p99(_ values: [Double]) -> Double { values.sorted()[values.count * 99 / 100] }
+        // 5 ppm are 25 µs in the five seconds, 3 ppm within 40 s a third of that.
+        #expect(p99(after) < (event == .frequencyStep ? 15 : 8) * p99(before))
+        #expect(misses * 100 < readings)
+    }
+
     @Test(arguments: ClockDraw.blocks(40, of: 5))
     func `copies and packets that come too late change nothing`(seeds: Range<UInt64>) {
         for seed in seeds {
