@@ -201,6 +201,7 @@ public struct ClockEstimator: Sendable {
         let seconds =
             (offset - reading(of: line, at: now, base)).magnitude
             + estimate.fit.delay / 2 + estimate.fit.noise + 3 * estimate.fit.wander
+            + estimate.fit.shift
             + 2 * sqrt(filter.variance) * estimate.fit.support
         return Nanoseconds(seconds: seconds) + Self.growth(since: now - solvedAt, filter)
     }

@@ -43,7 +43,11 @@ struct DelayBlocks: Sendable {
     private var samples: [OffsetSample] = []
     private var delays: [Double] = []
 
-    mutating func removeAll() { blocks.removeAll(keepingCapacity: true) }
+    mutating func removeAll() {
+        blocks.removeAll(keepingCapacity: true)
+        samples.removeAll(keepingCapacity: true)
+        delays.removeAll(keepingCapacity: true)
+    }
 
     /// - Parameter slope: the best known slope of the values, to compare within a block.
     mutating func insert(
@@ -75,7 +79,7 @@ struct DelayBlocks: Sendable {
     func fit(
         at now: Double, prior: (skew: Double, variance: Double), walk: Double, floor known: Double
     ) -> EnvelopeFit? {
-        guard blocks.count >= Self.fewest else { return nil }
+        guard samples.count >= Self.fewest else { return nil }
         let floor = delays[0]
         // A floor that two other blocks confirm is one, if no other is known.
         let unsure = max((delays[2] - floor) / 2, 0.5 * (floor - known))
@@ -137,11 +141,12 @@ struct DelayBlocks: Sendable {
         delays.sort()
     }
 
-    /// How far the mean of the blocks since `start` may lie from the mean of all: floors that stay
-    /// for longer than a block do not average as samples do. Zero when blocks do not resemble their
-    /// neighbours by more than chance.
+    /// How far off the mean of the blocks since `start` may be because floors that stay for longer
+    /// than a block do not average as samples do. Zero when blocks do not resemble their neighbours by
+    /// more than chance. Of the sum of both directions' floors, twice what an offset suffers if they
+    /// change independently: with half of it the comparison of clocks came out worse.
     func drift(since start: Double) -> Double {
-        guard blocks.count >= Self.fewest else { return 0 }
+        guard samples.count >= Self.fewest else { return 0 }
         let number = Double(delays.count)
         let mean = delays.reduce(0, +) / number
         let variance = delays.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / number

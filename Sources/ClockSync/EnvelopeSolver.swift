@@ -25,6 +25,9 @@ struct EnvelopeFit: Equatable, Sendable {
     var tilt = 0.0
     /// Half of the delay above the path's known floor: it may lie in one direction alone.
     var excess = 0.0
+    /// How far ``offset`` was moved from what the window itself says: other readings have a say, but
+    /// the interval of truth lies around the window's own; seconds.
+    var shift = 0.0
     /// Expected error of ``offset``.
     var error = 0.0
 }

@@ -6,8 +6,9 @@ import func Glibc.sqrt
 /// (``EnvelopeSolver``), the mean (``TrackingFit``), and the line through the floors of many blocks
 /// (``DelayBlocks``). The one with the smallest error says what is known of the skew and how sure
 /// it is, the envelope by preference: what it says is unbiased. The offset is the mean of them all,
-/// each by the inverse square of its error. Where one is certain it decides alone; where all doubt,
-/// as on air whose floors move, they err in different ways and their mean errs less than the best.
+/// each by the inverse square of its error. One that is far surer than the rest decides; where all
+/// doubt, as on air whose floors move, they err in different ways, and their mean errs less than the
+/// best. (That readings of one kind repeat each other makes no difference that we could measure.)
 ///
 /// Times and values are relative to the estimator's base, in seconds.
 struct ExchangeHistory: Sendable {
@@ -16,17 +17,17 @@ struct ExchangeHistory: Sendable {
     /// A round trip that is longer than the shortest known may be so in one direction; half of it
     /// then is error. Where in between is drawn at random.
     static let lopsided = 0.6
-    /// … but for luck: also on a path that stays as it is, the shortest round trip of five minutes
-    /// lies below that of the last one or two. By as much, about, as the six shortest of those lie
-    /// apart (both grow with the logarithm of a number near five); this many times that is allowed.
+    /// … but for luck: also on a path that stays as it is, the shortest round trip of minutes lies
+    /// below that of the last seconds. By about as much as the six shortest of all lie apart; this
+    /// many times that is allowed.
     static let luck = 2.0
     /// The error of a window whose clock bent, as a share of the delay that it lost by that.
     static let bend = 0.7
     /// What a path may lose and find again without that being news; seconds.
     static let recentSpan = 10.0
-    /// Of a young envelope's noise, squared: nine parts are caution. Three edges of few samples look
-    /// like chance even where they are the floor.
+    /// Until this age edges that are the floor look like chance, for want of samples; seconds …
     static let youngSpan = 12.0
+    /// … and so much of an envelope's noise, squared, is caution.
     static let youngCaution = 0.9
 
     private var forward = EnvelopePoints()
@@ -99,12 +100,12 @@ struct ExchangeHistory: Sendable {
             best.error < Self.preference * envelope.error
         else {
             filter.update(with: envelope, after: elapsed)
-            envelope.offset = offset
+            envelope.move(to: offset)
             return envelope
         }
         filter.take(best)
         best.support = envelope.support
-        best.offset = offset
+        best.move(to: offset)
         return best
     }
 
@@ -157,7 +158,8 @@ struct ExchangeHistory: Sendable {
             floor: floor)
         shortestTrip.observe(extremes.shortest, at: time)
         let recent = offsets.shortest(since: time - Self.recentSpan)
-        let longer = recent - (shortestTrip.delay ?? recent) - Self.luck * extremes.spread
+        let known = shortestTrip.delay ?? recent
+        let longer = recent - known - Self.luck * extremes.spread
         let soft = Self.lopsided * max(0, longer) / 2
         let drift = blocks.drift(since: oldest.time)
         for index in tracks.indices {
@@ -169,6 +171,12 @@ struct ExchangeHistory: Sendable {
 }
 
 extension EnvelopeFit {
+    /// Other readings have a say in the offset.
+    fileprivate mutating func move(to mean: Double) {
+        shift = (mean - offset).magnitude
+        offset = mean
+    }
+
     /// Whether another reading lies where negative delays are not needed to explain it.
     fileprivate func admits(_ other: EnvelopeFit) -> Bool {
         (other.offset - offset).magnitude <= delay / 2 + 3 * noise + tilt

@@ -10,8 +10,8 @@ import Timing
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
 /// On a path of wires the steady requests come in trains of up to eight, a round trip apart, and
-/// from train to train it is two thirds of a second at most: the next train finds a clock that
-/// jumped. Evenly spaced requests find the processors of both rooms, and of what lies between,
+/// from train to train it is two thirds of a second on average at most: the next one finds a clock
+/// that jumped. Evenly spaced requests find the processors of both rooms, and of what lies between,
 /// asleep; how long those take to wake depends on what else they do, so differs by direction, and
 /// two-way exchange turns half of that into an error: through an emulated switch requests took 16 µs
 /// longer than replies. The first two requests of a train do the waking. On a path of milliseconds
@@ -84,6 +84,8 @@ struct RequestSchedule: Sendable {
     /// Of the train under way, the request that is due included.
     private var trainLeft = 0
     private var trainLength = 0
+    /// The average that was wanted when it began.
+    private var trainSpacing = Nanoseconds.zero
     /// The next request wakes the radio for the burst behind it.
     private var wakes = false
     private var isIdle = false
@@ -181,12 +183,13 @@ struct RequestSchedule: Sendable {
             return Slot(pause: jittered(spacing), isWaking: false)
         }
         if trainLeft == 0 {
+            trainSpacing = spacing
             trainLength = Self.trainLength(at: spacing)
             trainLeft = trainLength
         }
         let isWaking = trainLeft > trainLength - Self.wakingLength
         trainLeft -= 1
-        let whole = Nanoseconds(spacing.count * Int64(trainLength))
+        let whole = Nanoseconds(trainSpacing.count * Int64(trainLength))
         return Slot(
             pause: trainLeft == 0 ? jittered(whole) : closeSpacing(prospect), isWaking: isWaking)
     }

@@ -22,10 +22,11 @@ struct TrackingFit: Sendable {
     static let leastAsymmetry = 0.01
     /// The share of the statistical error of that difference that counts as one.
     static let unseenAsymmetry = 0.25
-    /// Seconds that are looked at for slow changes of the path. A crystal runs straight as long.
+    /// Seconds that are looked at for slow changes of the path (and for the typical excess). A crystal
+    /// runs nearly straight as long; what it does not counts as a change.
     static let colourSpan = 60.0
     /// Blocks of seconds that are compared for it: long enough to average jitter, shorter than the
-    /// floors of air stay.
+    /// floors of air stay. In the first four of them there is nothing to compare.
     static let blockSpan = 4.0
     /// Weight of a sample: (1 + (excess/scale)²)⁻²; scales in units of the median excess.
     static let scales = [0.25, 1.0, 8.0]

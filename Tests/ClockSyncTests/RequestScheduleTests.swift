@@ -31,6 +31,7 @@ struct RequestScheduleTests {
         let spacing = isContent ? RequestSchedule.activeSpacing : RequestSchedule.anxiousSpacing
         let expected = 10 / spacing.seconds
         let length = RequestSchedule.trainLength(at: spacing)
+        #expect(length == (isContent ? 5 : 8))
         let train = Double(length)
         // A pause is uniform within ±20 % of a train's length; four standard deviations of their
         // sum, a train cut off at the end, and the short pauses, which come on top.
@@ -39,13 +40,14 @@ struct RequestScheduleTests {
         let added = 10 / (spacing.seconds + RequestSchedule.closestSpacing.seconds)
         #expect(Double(slots.count) < expected + scatter)
         #expect(Double(slots.count) > added - scatter)
+        let shortest = Nanoseconds(spacing.count * Int64(length) * 4 / 5)
         let first = try #require(slots.firstIndex { $0.pause > .milliseconds(20) }) + 1
         for (index, slot) in slots.dropFirst(first).enumerated() {
             let place = index % length
             #expect(slot.isWaking == (place < RequestSchedule.wakingLength), "request \(index)")
             let isLast = place == length - 1
             #expect(isLast || slot.pause == RequestSchedule.closestSpacing, "request \(index)")
-            #expect(!isLast || slot.pause > spacing * 3, "request \(index)")
+            #expect(!isLast || slot.pause >= shortest, "request \(index)")
         }
     }
 
