@@ -82,7 +82,7 @@ struct DelayBlocks: Sendable {
         guard samples.count >= Self.fewest else { return nil }
         let floor = delays[0]
         // A floor that two other blocks confirm is one, if no other is known.
-        let unsure = max((delays[2] - floor) / 2, 0.5 * (floor - known))
+        let unsure = max(delays[2] - floor, floor - known) / 2
         let correlation = min(max(self.correlation, 0), Self.correlationLimit)
         let repetition = (1 + correlation) / (1 - correlation)
         let oldest = samples[0]

@@ -8,7 +8,8 @@ import func Glibc.sqrt
 /// it is, the envelope by preference: what it says is unbiased. The offset is the mean of them all,
 /// each by the inverse square of its error. One that is far surer than the rest decides; where all
 /// doubt, as on air whose floors move, they err in different ways, and their mean errs less than the
-/// best. (That readings of one kind repeat each other makes no difference that we could measure.)
+/// best. (Readings of one kind repeat each other. Weighing each kind as one reading made joins better
+/// and air with changing floors worse.)
 ///
 /// Times and values are relative to the estimator's base, in seconds.
 struct ExchangeHistory: Sendable {
