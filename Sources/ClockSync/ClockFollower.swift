@@ -206,10 +206,17 @@ public struct ClockFollower: Sendable {
         return TimeRequest(
             sequence: sequence, t1: now,
             stamps: StampClass(receive: kernelReceives, transmit: kernelTransmits),
-            pause: slot.pause, hasHerald: isShort,
+            pause: silence(until: slot.pause), hasHerald: isShort,
             reference: reference.report(
                 at: now, sequence: sequence, estimator.sharedClock(at: now),
                 skew: estimator.storedSkew.skew, error: estimator.expectedError))
+    }
+
+    /// What is left of a pause for nothing to be on the path. Within a train the two packets take a
+    /// large part of it; on a path of milliseconds the last round trip says little of the next.
+    private func silence(until next: Nanoseconds) -> Nanoseconds {
+        guard schedule.isPathShort else { return next }
+        return max(next - counts.roundTrip, Nanoseconds(next.count / 2))
     }
 
     /// What a reply says about the replies that left before it: only the last of them can still

@@ -53,6 +53,8 @@ struct EnvelopeSolver: Sendable {
     static let ramp = 0.006e-6
     /// Random walk of the skew inside a window, per √s.
     static let windowWalk = 0.03e-6
+    /// The share of a window's disagreement with what is known of the skew that counts as its error.
+    static let mistrust = 0.5
     /// Floor of the noise estimate: the stamps' own granularity.
     static let stampNoise = 0.5e-6
 
@@ -106,11 +108,22 @@ struct EnvelopeSolver: Sendable {
                     noise: 2 * scatter + Self.stampNoise, skewSpread: spread,
                     isPinned: (s - skew).magnitude > 0.8 * reach,
                     wander: Self.ramp * span * span / 12,
-                    // The likelihood falls to e⁻² at two standard deviations.
-                    support: support, tilt: min(spread / 2, sqrt(prior)) * support))
+                    support: support,
+                    tilt: tilt(spread, sqrt(prior), moved: s - skew) * support))
             if window > span { break }
         }
         return fits
+    }
+
+    /// How far the skew of a window may be off.
+    ///
+    /// - Parameters:
+    ///   - spread: ``EnvelopeFit/skewSpread``. The likelihood falls to e⁻² at two standard deviations.
+    ///   - prior: standard deviation of the prior.
+    ///   - moved: from the prior's mean. Where jitter is like noise, the few packets that an edge
+    ///     touches say less than their likelihood does.
+    private func tilt(_ spread: Double, _ prior: Double, moved: Double) -> Double {
+        max(min(spread / 2, prior), Self.mistrust * moved.magnitude)
     }
 
     // MARK: - Hulls. Their points hold time relative to now.

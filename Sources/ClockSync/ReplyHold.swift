@@ -60,11 +60,11 @@ extension TimeRequest {
     /// Of a request that does not say when the next will follow. Processors and emulated switches
     /// were as slow as ever after it.
     private static let usualHold = Nanoseconds.milliseconds(10)
-    private static let shortestHold = Nanoseconds.microseconds(500)
+    private static let shortestHold = Nanoseconds.microseconds(200)
     /// What the network may not make us hold: it bounds how long a flood stays with us.
     private static let longestHold = Nanoseconds.milliseconds(100)
 
-    /// How long its answer waits: half of the pause, 0.5 to 100 ms.
+    /// How long its answer waits: half of the pause, 0.2 to 100 ms.
     public var hold: Nanoseconds {
         guard pause > .zero else { return Self.usualHold }
         return min(max(Nanoseconds(pause.count / 2), Self.shortestHold), Self.longestHold)

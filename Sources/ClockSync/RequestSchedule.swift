@@ -56,10 +56,10 @@ struct RequestSchedule: Sendable {
     /// From train to train, at most and on average.
     static let longestPause = Nanoseconds.milliseconds(650)
     static let wakingLength = 2
-    /// Average round trip of a path of wires. The quickest radio takes a millisecond a packet.
+    /// Usual round trip of a path of wires. The quickest radio takes a millisecond a packet.
     static let shortPath = Nanoseconds.milliseconds(1)
-    /// Of the average: 1/16 of each exchange.
-    private static let averaging: Int64 = 16
+    /// An exchange moves the quartile by one part in so many upwards, or three downwards.
+    private static let quartileSteps: Int64 = 32
     /// A radio that was left alone for this long may sleep …
     static let drowsiness = Nanoseconds.milliseconds(80)
     /// … and takes this long to wake, at least: the first request of a burst does that.
@@ -79,7 +79,9 @@ struct RequestSchedule: Sendable {
     private var joinedAt: LocalInstant?
     private var lastSent: LocalInstant?
     private var lastAnswer: LocalInstant?
-    private var averageRoundTrip: Nanoseconds?
+    /// The lower quartile, roughly. A mean, and on a loaded machine the median, would take the
+    /// machine's stalls for a long path, and the wider spacing of a long path makes them longer.
+    private var usualRoundTrip: Nanoseconds?
     private var burstLeft = Self.burstLength
     /// Of the train under way, the request that is due included.
     private var trainLeft = 0
@@ -97,8 +99,8 @@ struct RequestSchedule: Sendable {
         self.random = random
     }
 
-    /// A path of wires, by what the exchanges take on average.
-    var isPathShort: Bool { averageRoundTrip.map { $0 <= Self.shortPath } ?? false }
+    /// A path of wires, by what exchanges take unless something holds them up.
+    var isPathShort: Bool { usualRoundTrip.map { $0 <= Self.shortPath } ?? false }
 
     /// Somebody answers; the exchange took `roundTrip`.
     mutating func answered(roundTrip: Nanoseconds, at now: LocalInstant) {
@@ -106,8 +108,9 @@ struct RequestSchedule: Sendable {
         // The first answer of all is part of the joining burst, unless that went unheard.
         if now - (lastAnswer ?? askedSince) > Self.silence { burst(at: now) }
         lastAnswer = now
-        let before = averageRoundTrip ?? roundTrip
-        averageRoundTrip = before + Nanoseconds((roundTrip - before).count / Self.averaging)
+        let before = usualRoundTrip ?? roundTrip
+        let step = Nanoseconds(before.count / Self.quartileSteps + 1)
+        usualRoundTrip = roundTrip > before ? before + step : before - step * 3
     }
 
     /// 16 requests 10 ms apart from now on.

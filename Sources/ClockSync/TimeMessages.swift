@@ -8,7 +8,8 @@ public struct TimeRequest: Equatable, Sendable {
     public var t1: LocalInstant
     /// What the follower's socket delivers, for the leader's status.
     public var stamps: StampClass
-    /// When the next request will follow; zero: unknown. The answer leaves halfway.
+    /// How long the path will be silent until the next request, the time that request and answer
+    /// travel not counted; zero: unknown. Half of it passes before the answer, half after.
     public var pause: Nanoseconds
     /// A packet that says nothing goes ahead of this one, and shall go ahead of the reply. What
     /// follows on its heels finds warm caches on the whole way: between network namespaces the

@@ -14,7 +14,7 @@ import Timing
 ///      7  flags                  the same
 ///      8  epoch of the beacons   epoch
 ///     16  sequence               sequence of the request
-///     20  pause until the next   previous sequence
+///     20  silence to the next    previous sequence
 ///         request in µs
 ///     24  t1                     t1 of the request
 ///     32  reading at t1          t2

@@ -18,7 +18,7 @@ import Timing
         #expect(wait(.milliseconds(10)) == .milliseconds(5))
         #expect(wait(.zero) == .milliseconds(10), "who says nothing waits a little")
         // Whatever a packet claims, it is held neither for ever nor not at all.
-        #expect(wait(Nanoseconds(1)) == .microseconds(500))
+        #expect(wait(Nanoseconds(1)) == .microseconds(200))
         #expect(wait(.seconds(4_000)) == .milliseconds(100))
     }
 
