@@ -21,15 +21,26 @@ public enum ResidentMemory {
     /// playing takes back up to 4 MB over a minute. Too small a limit would trim at every look.
     private static let growthLimit = 8_000_000
 
-    /// Trims after the start and after each time that much was touched, until cancelled.
+    /// Looks after a trim until the next one, which finds what the first came too early for: where
+    /// it falls into the opening of an item, the rest of that is touched behind it.
+    private static let looksToSettle = 2
+
+    /// Trims after the start, after each time that much was touched, and once more when that is
+    /// over, until cancelled.
     public static func keepTrimmed() async {
         var least = 0
+        var looksLeft = 0
         while (try? await Task.sleep(for: lookInterval)) != nil {
             if resident > least + growthLimit {
-                trim()
-                guard (try? await Task.sleep(for: returnTime)) != nil else { return }
-                least = resident
+                looksLeft = looksToSettle
+            } else {
+                guard looksLeft > 0 else { continue }
+                looksLeft -= 1
+                guard looksLeft == 0 else { continue }
             }
+            trim()
+            guard (try? await Task.sleep(for: returnTime)) != nil else { return }
+            least = resident
         }
     }
 
