@@ -52,6 +52,37 @@ import Timing
         #expect(abs(world.sent - joined - 80) <= 8, "10 s at 8 a second: \(world.sent - joined)")
     }
 
+    @Test func `within a train both directions come out of a silence of the same length`() throws {
+        let way = Nanoseconds.microseconds(150)
+        var now = LocalInstant(nanoseconds: 5_000)
+        let end = now + .seconds(6)
+        var follower = ClockFollower(start: now, seed: 5)
+        var sent: [(request: TimeRequest, at: LocalInstant)] = []
+        while now < end {
+            for case .send(let request) in follower.advance(to: now) {
+                sent.append((request, now))
+                let t2 = GroupInstant(nanoseconds: (now + way).nanoseconds)
+                let t3 = t2 + request.hold
+                let t4 = LocalInstant(nanoseconds: t3.nanoseconds) + way
+                let reply = TimeReply(
+                    sequence: request.sequence, epoch: 1, t1: request.t1, t2: t2, t3: t3,
+                    stamps: .program, previous: nil)
+                _ = follower.receive(reply, t4: t4, isKernelStamp: false, at: t4)
+            }
+            now = follower.nextDeadline
+        }
+        // When the path became known; each train but its last request, which a long pause follows.
+        let trains = zip(sent, sent.dropFirst())
+            .drop { $0.0.at < end - .seconds(3) }
+            .filter { $1.at - $0.at < .milliseconds(5) }
+        try #require(trains.count > 10)
+        for (one, next) in trains {
+            let before = one.request.hold
+            let after = (next.at - one.at) - way * 2 - before
+            #expect((before - after).magnitude <= .microseconds(1), "\(before) before, \(after)")
+        }
+    }
+
     @Test func `on a path that is never clean a room asks more often`() {
         var world = ExchangeWorld(.wifiBusy, seed: 3)
         world.run(until: 5)

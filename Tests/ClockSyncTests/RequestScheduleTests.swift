@@ -5,17 +5,22 @@ import Timing
 
 struct RequestScheduleTests {
     /// Ten seconds of a settled room's requests.
+    ///
+    /// - Parameter stall: what every third exchange takes longer.
     private func slots(
-        roundTrip: Nanoseconds, expectedError: Nanoseconds
+        roundTrip usual: Nanoseconds, expectedError: Nanoseconds, stall: Nanoseconds = .zero
     ) -> [RequestSchedule.Slot] {
         let prospect = RequestSchedule.Prospect(
-            roundTrip: roundTrip, expectedError: expectedError, skewDeviation: 1e-7)
+            roundTrip: usual, expectedError: expectedError, skewDeviation: 1e-7)
+        var exchanges = 0
         let start = LocalInstant(nanoseconds: 5_000)
         var schedule = RequestSchedule(start: start, random: SplitMix64(seed: 7))
         var slots: [RequestSchedule.Slot] = []
         while schedule.next < start + RequestSchedule.earlySpan + .seconds(15) {
             let now = schedule.next
             let slot = schedule.depart(at: now, prospect)
+            exchanges += 1
+            let roundTrip = exchanges.isMultiple(of: 3) ? usual + stall : usual
             schedule.answered(roundTrip: roundTrip, at: now + roundTrip)
             if now > start + RequestSchedule.earlySpan + .seconds(5) { slots.append(slot) }
         }
@@ -49,6 +54,15 @@ struct RequestScheduleTests {
             #expect(isLast || slot.pause == RequestSchedule.closestSpacing, "request \(index)")
             #expect(!isLast || slot.pause >= shortest, "request \(index)")
         }
+    }
+
+    @Test func `a machine that stalls does not make a wire a long path`() {
+        let slots = slots(
+            roundTrip: .microseconds(600), expectedError: .microseconds(4),
+            stall: .milliseconds(6))
+        let trains = slots.count { $0.pause > .milliseconds(20) }
+        #expect(trains * RequestSchedule.longestTrain <= slots.count + RequestSchedule.longestTrain)
+        #expect(trains > 10)
     }
 
     @Test func `on a path of milliseconds they stay apart`() {
