@@ -6,9 +6,10 @@ public import Timing
 /// to interrupt, a radio rests. A reply sent at once follows on the heels of its request and finds
 /// all of that awake. It is faster by 5 µs between two processes on one machine and by 40 to 80 µs
 /// through a software switch, always in the same direction, and half of it would be an error that
-/// two-way exchange cannot see. So the leader lets the path fall silent again before it answers.
+/// two-way exchange cannot see. So the leader lets the path fall silent again before it answers; the
+/// request says how long nothing else will travel.
 ///
-/// Halfway to the next request, both directions come out of a silence of the same length. The wait
+/// In the middle of that silence, both directions come out of one of the same length. The wait
 /// costs nothing in precision: t2 and t3 are stamped where they happen, and each direction is
 /// fitted for itself.
 ///
@@ -64,7 +65,7 @@ extension TimeRequest {
     /// What the network may not make us hold: it bounds how long a flood stays with us.
     private static let longestHold = Nanoseconds.milliseconds(100)
 
-    /// How long its answer waits: half of the pause, 0.2 to 100 ms.
+    /// How long its answer waits: half of the silence (``pause``), 0.2 to 100 ms.
     public var hold: Nanoseconds {
         guard pause > .zero else { return Self.usualHold }
         return min(max(Nanoseconds(pause.count / 2), Self.shortestHold), Self.longestHold)
