@@ -7,8 +7,8 @@
 /// standing offset is left to two-way exchange. At first everything stands.
 struct StandingOffset: Equatable, Sendable {
     /// Receivers of one frame differ by less on average; two packets, one after the other on quiet
-    /// air, by four times this.
-    static let limit = 40e-6
+    /// air, by three times this.
+    static let limit = 50e-6
     /// Where two-way errors are large, so are their means: as many times what comes and goes.
     static let proportion = 1.25
     /// Memory of the mean, and of the scatter around it; seconds.
