@@ -2,11 +2,11 @@ import Timing
 
 /// When a room asks for the time, and which of its requests only wake what sleeps.
 ///
-/// - Joining: 16 requests 10 ms apart, then two a round trip (1 to 10 ms apart) until the line is
+/// - Joining: 16 requests 10 ms apart, then two a round trip (1 ms apart at least) until the line is
 ///   good, at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second until 3 s.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 8 to 40 a second on
 ///   average, up to 100 in the first half minute, at random distances, so that no periodic
-///   disturbance stays hidden; 2 when idle.
+///   disturbance stays hidden; 2 when idle. Never more than two a round trip.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
 /// On a path of wires the steady requests come in trains of up to eight, a round trip apart, and
@@ -171,10 +171,11 @@ struct RequestSchedule: Sendable {
         let isPlayable =
             prospect.expectedError.map { $0.seconds <= OutputLine.goodError } ?? false
         if age < Self.joinSpan, !isPlayable { return slot(closeSpacing(prospect)) }
-        if age < Self.joinSpan { return steady(Self.joinSpacing, prospect) }
+        if age < Self.joinSpan { return steady(max(Self.joinSpacing, queueSpacing), prospect) }
         if isIdle { return slot(jittered(Self.idleSpacing)) }
         let closest = age < Self.earlySpan ? Self.burstSpacing : Self.anxiousSpacing
-        return steady(Self.steadySpacing(prospect, closest: closest), prospect)
+        let spacing = Self.steadySpacing(prospect, closest: max(closest, queueSpacing))
+        return steady(spacing, prospect)
     }
 
     /// Requests of a train when they come `spacing` apart on average.
@@ -199,11 +200,17 @@ struct RequestSchedule: Sendable {
             pause: trainLeft == 0 ? jittered(whole) : closeSpacing(prospect), isWaking: isWaking)
     }
 
-    /// Closer than a way, packets of a jittery path would queue behind each other.
+    /// As close as leaves them apart on the path.
     private func closeSpacing(_ prospect: Prospect) -> Nanoseconds {
-        let way = Nanoseconds(prospect.roundTrip.count / 2)
         let least = max(Self.closestSpacing, min(prospect.roundTrip, Self.closestSpacing * 2))
-        return min(Self.burstSpacing, max(least, way))
+        return max(least, queueSpacing)
+    }
+
+    /// Half of the usual round trip: where packets keep their order, those that follow closer mostly
+    /// wait behind each other and tell nothing. Through two emulated hops of 10 ± 15 ms, with two
+    /// rooms, one packet in 400 came unhindered at 45 requests a second a room, one in 2000 at 100.
+    private var queueSpacing: Nanoseconds {
+        min(Nanoseconds((usualRoundTrip?.count ?? 0) / 2), Self.activeSpacing)
     }
 
     /// So many packets as ``contentment`` takes: the error falls with less than the root of their

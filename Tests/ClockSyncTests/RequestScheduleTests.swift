@@ -72,6 +72,17 @@ struct RequestScheduleTests {
         #expect(slots.allSatisfy { $0.pause >= .milliseconds(20) })
     }
 
+    @Test(arguments: [60, 140])
+    func `on a path that queues they keep half of a round trip`(milliseconds: Int64) {
+        let roundTrip = Nanoseconds.milliseconds(milliseconds)
+        let slots = slots(roundTrip: roundTrip, expectedError: .milliseconds(1))
+        // ± 20 %, and the quartile steps around what it follows: by 1/32 up and 3/32 down.
+        let half = Double(roundTrip.count) / 2
+        let (least, most) = (half * 0.8 * (1 - 3.0 / 32), half * 1.2 * (1 + 1.0 / 32))
+        #expect(slots.allSatisfy { Double($0.pause.count) >= least - 1 })
+        #expect(slots.allSatisfy { Double($0.pause.count) <= most + 1 })
+    }
+
     @Test func `a burst after a pause wakes the radio first`() {
         let prospect = RequestSchedule.Prospect(
             roundTrip: .milliseconds(3), expectedError: .microseconds(1), skewDeviation: 1e-7)
