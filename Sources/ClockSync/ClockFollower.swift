@@ -21,6 +21,8 @@ public struct ClockFollower: Sendable {
     /// How long an exchange waits for transmit stamps: two pauses between trains, or four
     /// idle ones.
     static let holdLimit = Nanoseconds.seconds(2)
+    /// How long an answer may lie: more than the usual time between two requests.
+    static let answerPatience = Nanoseconds.milliseconds(150)
     /// How long our own transmit stamp may take. The kernel delivers it in a fraction of that.
     static let ownStampLimit = Nanoseconds.milliseconds(50)
 
@@ -161,6 +163,15 @@ public struct ClockFollower: Sendable {
             next = min(next, last + ClockEstimator.silence + Nanoseconds(1))
         }
         return next
+    }
+
+    /// Whether answers may lie where the kernel keeps and stamps them for `pause`, until
+    /// ``nextDeadline``: a thread that wakes for each costs twice as much. On wires it must wake.
+    /// There an answer that finds the processor asleep is late by microseconds that its request, sent
+    /// by a thread awake, is not.
+    public func mayAnswersWait(_ pause: Nanoseconds) -> Bool {
+        kernelReceives && published?.quality == .locked && !schedule.isPathShort
+            && pause <= Self.answerPatience
     }
 
     // MARK: - Output

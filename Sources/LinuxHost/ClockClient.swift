@@ -154,10 +154,10 @@ private struct ClockLoop {
                 takeStamps()
             }
             let wake = socket == nil ? pauseEnd : min(follower.nextDeadline, deafAt)
+            let pause = wake - HostClock.now()
             shared.wakeUp.wait(
-                or: socket?.descriptor,
-                timeoutNanoseconds: (wake - HostClock.now()).count)
-            shared.wakeUp.clear()
+                or: follower.mayAnswersWait(pause) ? nil : socket?.descriptor,
+                timeoutNanoseconds: pause.count)
         }
     }
 

@@ -17,12 +17,13 @@ final class WakeUp: Sendable {
         _ = eventfd_write(descriptor, 1)
     }
 
-    func clear() {
+    private func clear() {
         var count: eventfd_t = 0
         _ = unsafe eventfd_read(descriptor, &count)
     }
 
-    /// Waits until this or `socket` has something, or `timeout` is over; `nil` waits for ever.
+    /// Waits until this or `socket` has something, or `timeout` is over; `nil` waits for ever. Takes
+    /// the signals that there were.
     func wait(or socket: Int32?, timeoutNanoseconds: Int64?) {
         var descriptors = (
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
@@ -30,6 +31,7 @@ final class WakeUp: Sendable {
         )
         unsafe withUnsafeMutableBytes(of: &descriptors) {
             let first = unsafe $0.baseAddress!.assumingMemoryBound(to: pollfd.self)
+            defer { if unsafe first[0].revents != 0 { clear() } }
             guard let nanoseconds = timeoutNanoseconds.map({ max(0, $0) }) else {
                 _ = unsafe tutti_poll(first, 2, nil)
                 return

@@ -91,6 +91,17 @@ import Timing
         #expect(world.sent - joined > 2 * 5 * 8, "5 s: \(world.sent - joined)")
     }
 
+    @Test func `answers may lie on the air once the line is good, and never on wires`() {
+        var air = ExchangeWorld(.wifi, seed: 3)
+        #expect(!air.follower.mayAnswersWait(.milliseconds(25)))
+        air.run(until: 5)
+        #expect(air.follower.mayAnswersWait(.milliseconds(25)))
+        #expect(!air.follower.mayAnswersWait(.milliseconds(400)), "an idle room hears at once")
+        var wire = ExchangeWorld(.wired, seed: 3)
+        wire.run(until: 5)
+        #expect(!wire.follower.mayAnswersWait(.milliseconds(25)))
+    }
+
     @Test func `noise like jitter is averaged away`() {
         let errors = (UInt64(1)...6).map { seed in
             var world = ExchangeWorld(.normal, seed: seed)

@@ -1,8 +1,10 @@
 import ClockSync
-import LinuxHost
 import Synchronization
 import Testing
 import Timing
+import Wire
+
+@testable import LinuxHost
 
 /// Real sockets on the loopback interface; both ends share one clock, so the truth is known.
 @Suite(.timeLimit(.minutes(1))) struct TimeServiceTests {
@@ -86,6 +88,41 @@ import Timing
         Self.wait { service.answered >= before + 16 }
         // Without the burst the twenty a second of joining would take 0.8 s.
         #expect(HostClock.now() - begin < .milliseconds(700))
+    }
+
+    /// Nobody hurries: the second of two requests lies in the socket until the first is answered, and
+    /// a third comes while nothing is due.
+    @Test func `requests on the air are answered, in order and after their hold`() throws {
+        let service = try Self.service()
+        defer { service.stop() }
+        let leader = try SocketAddress.resolve(host: "127.0.0.1", port: service.port)[0]
+        let socket = try TimeSocket(connectedTo: leader)
+        // The service takes a new room for one on wires at first.
+        HostClock.sleep(until: HostClock.now() + .milliseconds(2_100))
+        func ask(_ sequence: UInt32) throws {
+            try socket.send(
+                .request(
+                    TimeRequest(
+                        sequence: sequence, t1: HostClock.now(), stamps: .kernel,
+                        pause: .milliseconds(20))))
+        }
+        var replies: [TimeReply] = []
+        func listen(for count: Int) {
+            Self.wait {
+                while let arrival = try? socket.receive() {
+                    if case .reply(let reply)? = arrival.packet { replies.append(reply) }
+                }
+                return replies.count >= count
+            }
+        }
+        try ask(1)
+        HostClock.sleep(until: HostClock.now() + .milliseconds(2))
+        try ask(2)
+        listen(for: 2)
+        try ask(3)
+        listen(for: 3)
+        #expect(replies.map(\.sequence) == [1, 2, 3])
+        for reply in replies { #expect(reply.t3 - reply.t2 >= .milliseconds(10)) }
     }
 
     @Test func `a port in use is a clear error`() throws {
