@@ -87,40 +87,34 @@ struct DelayBlocks: Sendable {
         let repetition = (1 + correlation) / (1 - correlation)
         let oldest = samples[0]
         var (x, s, time) = (0.0, 0.0, oldest.time)
-        var (p00, p01, p11) = (1.0, 0.0, prior.variance + walk * walk)
+        var covariance = DriftCovariance(offset: 1, rate: prior.variance + walk * walk)
         var (misfit, recentMisfit) = (0.0, 1.0)
         for sample in samples {
             let dt = max(0, sample.time - time)
             time = max(time, sample.time)
             x += s * dt
-            let step = walk * walk * dt
-            p00 += dt * (2 * p01 + dt * (p11 + step / 3))
-            p01 += dt * (p11 + step / 2)
-            p11 += step
+            covariance.advance(by: dt, walk: walk)
             let doubt = Self.share * (sample.delay - floor + unsure)
             let r = repetition * (Self.edgeNoise * Self.edgeNoise + doubt * doubt)
             let drift = prior.skew * (sample.time - oldest.time)
             let rest = sample.offset - oldest.offset - drift - x
-            let inverse = 1 / (p00 + r)
-            misfit += rest * rest * inverse
-            recentMisfit += (rest * rest * inverse - recentMisfit) / Self.recentBlocks
-            let (k0, k1) = (p00 * inverse, p01 * inverse)
-            x += k0 * rest
-            s += k1 * rest
-            p11 -= k1 * p01
-            p01 -= k0 * p01
-            p00 -= k0 * p00
+            let miss = rest * rest / (covariance.offset + r)
+            misfit += miss
+            recentMisfit += (miss - recentMisfit) / Self.recentBlocks
+            let gain = covariance.observe(noise: r)
+            x += gain.offset * rest
+            s += gain.rate * rest
         }
         let dt = now - time
         // Blocks that scatter more than they say make the result worse than it says.
         let inflation = max(1, misfit / Double(samples.count), recentMisfit)
-        let variance = inflation * (p00 + dt * (2 * p01 + dt * p11))
+        let variance = inflation * covariance.offset(after: dt)
         let span = now - oldest.time
         var fit = EnvelopeFit(
             window: span, span: span,
             offset: oldest.offset + prior.skew * span + x + s * dt, skew: prior.skew + s,
             delay: floor, noise: sqrt(max(0, variance)) + EnvelopeSolver.stampNoise,
-            skewSpread: sqrt(max(0, p11 * inflation)), isPinned: false, wander: 0)
+            skewSpread: sqrt(max(0, covariance.rate * inflation)), isPinned: false, wander: 0)
         fit.error = fit.noise
         return fit
     }

@@ -29,9 +29,7 @@ struct ReferenceLine: Equatable, Sendable {
     private(set) var map: ClockMap<LocalClock, GroupClock>
     /// Standard deviation of one stamp, seconds.
     private(set) var scale: Double
-    private var p00: Double
-    private var p01 = 0.0
-    private var p11 = Self.rateSpread * Self.rateSpread
+    private var covariance: DriftCovariance
     private var time: LocalInstant
     private var rejections = 0
 
@@ -45,11 +43,12 @@ struct ReferenceLine: Equatable, Sendable {
         self.map = map.reanchored(at: time)
         self.time = time
         self.scale = max(scale, Self.leastScale)
-        p00 = spread * spread
+        covariance = DriftCovariance(
+            offset: spread * spread, rate: Self.rateSpread * Self.rateSpread)
     }
 
     /// Of the offset, seconds².
-    var variance: Double { p00 }
+    var variance: Double { covariance.offset }
 
     /// The clock jumped, or its stamps are nonsense.
     var isLost: Bool { rejections >= Self.rejectionLimit }
@@ -57,10 +56,7 @@ struct ReferenceLine: Equatable, Sendable {
     mutating func advance(to instant: LocalInstant) {
         let dt = (instant - time).seconds
         guard dt > 0 else { return }
-        let step = Self.walk * Self.walk * dt
-        p00 += dt * (2 * p01 + dt * (p11 + step / 3))
-        p01 += dt * (p11 + step / 2)
-        p11 += step
+        covariance.advance(by: dt, walk: Self.walk)
         time = instant
         map = map.reanchored(at: instant)
     }
@@ -73,7 +69,7 @@ struct ReferenceLine: Equatable, Sendable {
     mutating func take(_ residual: Double, of rooms: Int) {
         // The mean moved with this room.
         let own = residual * sqrt(Double(rooms) / Double(rooms - 1))
-        let limit = Self.gate * sqrt(scale * scale + p00)
+        let limit = Self.gate * sqrt(scale * scale + variance)
         let size = min(own.magnitude, limit)
         // √(π/2) times the mean magnitude is the deviation of a normal distribution.
         scale += (1.2533 * size - scale) / Self.scaleMemory
@@ -83,13 +79,9 @@ struct ReferenceLine: Equatable, Sendable {
             return
         }
         rejections = 0
-        let inverse = 1 / (p00 + scale * scale)
-        let (k0, k1) = (p00 * inverse, p01 * inverse)
-        map.toAnchor += Nanoseconds(seconds: -k0 * residual)
-        map.skew -= k1 * residual
-        p11 -= k1 * p01
-        p01 -= k0 * p01
-        p00 -= k0 * p00
+        let gain = covariance.observe(noise: scale * scale)
+        map.toAnchor += Nanoseconds(seconds: -gain.offset * residual)
+        map.skew -= gain.rate * residual
     }
 
     /// Moves the line without learning anything: all lines of a cluster together.

@@ -191,43 +191,25 @@ struct TrackingFit: Sendable {
         let span = now - oldest.time
         // Offset (relative to the prior's line through the first sample) and skew.
         var (x, s) = (0.0, 0.0)
-        // Covariance by the model …
         let prior = variance + walk * walk
-        var (p00, p01, p11) = (1.0, 0.0, prior)
-        // … and by what was left over.
-        var (v00, v01, v11) = (0.0, 0.0, prior)
+        var model = DriftCovariance(offset: 1, rate: prior)
+        // What was left over says how well the model's gains did.
+        var actual = DriftCovariance(offset: 0, rate: prior)
         var (lag, lagWeight, queueing, weights) = (0.0, 0.0, 0.0, 0.0)
         var time = oldest.time
         for sample in samples {
             let dt = max(0, sample.time - time)
             time = max(time, sample.time)
             x += s * dt
-            let step = walk * walk * dt
-            p00 += dt * (2 * p01 + dt * (p11 + step / 3))
-            p01 += dt * (p11 + step / 2)
-            p11 += step
-            v00 += dt * (2 * v01 + dt * (v11 + step / 3))
-            v01 += dt * (v11 + step / 2)
-            v11 += step
+            model.advance(by: dt, walk: walk)
+            actual.advance(by: dt, walk: walk)
 
             let w = weight(sample, floor, scale)
-            let r = scatter / w
             let rest = sample.offset - oldest.offset - skew * (sample.time - oldest.time) - x
-            let inverse = 1 / (p00 + r)
-            let (k0, k1) = (p00 * inverse, p01 * inverse)
-            x += k0 * rest
-            s += k1 * rest
-            // Joseph's form for the second; its noise is what this sample really missed by.
-            let missed = rest * rest * (1 - k0)
-            let (a00, a01) = (v00 - k0 * v00, v01 - k0 * v01)
-            let a10 = v01 - k1 * v00
-            let a11 = v11 - k1 * v01
-            v00 = a00 - k0 * a00 + k0 * k0 * missed
-            v01 = a01 - k1 * a00 + k0 * k1 * missed
-            v11 = a11 - k1 * a10 + k1 * k1 * missed
-            p11 -= k1 * p01
-            p01 -= k0 * p01
-            p00 -= k0 * p00
+            let gain = model.observe(noise: scatter / w)
+            x += gain.offset * rest
+            s += gain.rate * rest
+            actual.observe(missed: rest * rest * (1 - gain.offset), gain: gain)
 
             let keep = 1 - 1 / lagMemory
             lag = lag * keep + w * rest
@@ -237,15 +219,14 @@ struct TrackingFit: Sendable {
         }
         let dt = now - time
         let offset = oldest.offset + skew * span + x + s * dt
-        let ahead = v00 + dt * (2 * v01 + dt * v11)
         let mean = lag / lagWeight
         let meanNoise = 2 * sqrt(scatter / lagWeight)
         let behind = max(0, mean.magnitude - meanNoise)
         let doubt = noise.asymmetry * queueing / weights
         var fit = EnvelopeFit(
             window: span, span: span, offset: offset, skew: skew + s, delay: floor,
-            noise: sqrt(max(0, ahead)) + EnvelopeSolver.stampNoise,
-            skewSpread: sqrt(max(0, v11)), isPinned: false, wander: behind)
+            noise: sqrt(max(0, actual.offset(after: dt))) + EnvelopeSolver.stampNoise,
+            skewSpread: sqrt(max(0, actual.rate)), isPinned: false, wander: behind)
         fit.error = sqrt(
             fit.noise * fit.noise + behind * behind + doubt * doubt + noise.colour * noise.colour)
         return fit
