@@ -54,35 +54,11 @@ enum BeaconGroup {
         var span = payload.mutableSpan
         var bytes = unsafe span.mutableBytes
         BeaconPacket.encode(beacon, into: &bytes)
-        var control: InlineArray<5, UInt64> = .init(repeating: 0)
+        var local = local
+        local.bindToInterface()
         let group = BeaconGroup.address(family, interface: local.interface)
-        let header = MemoryLayout<cmsghdr>.size
-        let count = unsafe withUnsafeMutableBytes(of: &payload) { payload in
-            unsafe withUnsafeMutableBytes(of: &control) { control in
-                var which = cmsghdr()
-                which.cmsg_len = header + local.count
-                which.cmsg_level = local.level
-                which.cmsg_type = local.type
-                unsafe control.storeBytes(of: which, as: cmsghdr.self)
-                for index in 0..<local.count { unsafe control[header + index] = local.bytes[index] }
-                if family == AF_INET {
-                    unsafe control.storeBytes(
-                        of: local.interface, toByteOffset: header, as: Int32.self)
-                }
-                var vector = unsafe iovec(iov_base: payload.baseAddress, iov_len: payload.count)
-                return unsafe withUnsafeMutablePointer(to: &vector) { vector in
-                    unsafe group.withPointer { name in
-                        var message = unsafe msghdr()
-                        unsafe message.msg_name = UnsafeMutableRawPointer(mutating: name)
-                        unsafe message.msg_namelen = group.length
-                        unsafe message.msg_iov = vector
-                        unsafe message.msg_iovlen = 1
-                        unsafe message.msg_control = control.baseAddress
-                        unsafe message.msg_controllen = (header + local.count + 7) & ~7
-                        return unsafe sendmsg(descriptor, &message, 0)
-                    }
-                }
-            }
+        let count = unsafe withUnsafeMutableBytes(of: &payload) {
+            unsafe local.send($0, through: descriptor, to: group)
         }
         if count == BeaconPacket.byteCount { sent += 1 }
     }
@@ -105,7 +81,6 @@ enum BeaconGroup {
     private let descriptor: Int32
     private let leader: SocketAddress
     private var conversion = StampConversion()
-    private let control = UnsafeMutableRawBufferPointer.allocate(byteCount: 256, alignment: 16)
 
     /// Listens where `socket` reaches its leader.
     ///
@@ -120,10 +95,7 @@ enum BeaconGroup {
         try join(BeaconGroup.address(leader.family, interface: interface), interface)
     }
 
-    deinit {
-        close(descriptor)
-        unsafe control.deallocate()
-    }
+    deinit { close(descriptor) }
 
     private func join(_ group: SocketAddress, _ interface: Int32) throws(HostError) {
         let subject = group.description
@@ -172,38 +144,12 @@ enum BeaconGroup {
     func receive() -> (beacon: ReferenceBeacon, at: LocalInstant)? {
         // A flood on the group must not keep the thread.
         for _ in 0..<64 {
-            var payload: InlineArray<4, UInt64> = .init(repeating: 0)
-            var name: InlineArray<4, UInt64> = .init(repeating: 0)
-            var (beacon, stamp, from): (ReferenceBeacon?, Int64?, SocketAddress?) = (nil, nil, nil)
-            let count = unsafe withUnsafeMutableBytes(of: &payload) { payload in
-                unsafe withUnsafeMutableBytes(of: &name) { name in
-                    var vector = unsafe iovec(iov_base: payload.baseAddress, iov_len: payload.count)
-                    return unsafe withUnsafeMutablePointer(to: &vector) { vector in
-                        var message = unsafe msghdr()
-                        unsafe message.msg_name = name.baseAddress
-                        unsafe message.msg_namelen = socklen_t(name.count)
-                        unsafe message.msg_iov = vector
-                        unsafe message.msg_iovlen = 1
-                        unsafe message.msg_control = control.baseAddress
-                        unsafe message.msg_controllen = control.count
-                        let count = unsafe recvmsg(descriptor, &message, 0)
-                        guard count >= 0 else { return count }
-                        let used = unsafe min(message.msg_controllen, control.count)
-                        stamp = unsafe TimeSocket.parse(
-                            UnsafeRawBufferPointer(rebasing: control[..<used])
-                        ).stamp
-                        let length = unsafe min(Int(message.msg_namelen), name.count)
-                        from = unsafe SocketAddress(
-                            UnsafeRawBufferPointer(rebasing: name[..<length]))
-                        beacon = BeaconPacket.decode(
-                            unsafe RawSpan(
-                                _unsafeBytes: UnsafeRawBufferPointer(rebasing: payload[..<count])))
-                        return count
-                    }
-                }
-            }
-            guard count >= 0 else { return nil }
-            guard let beacon, let stamp, from?.hasHost(of: leader) ?? false,
+            let message = ReceivedMessage.receive(
+                from: descriptor, count: BeaconPacket.byteCount
+            ) { BeaconPacket.decode($0) }
+            guard let message else { return nil }
+            guard let beacon = message.content, let stamp = message.control.stamp,
+                message.from?.hasHost(of: leader) ?? false,
                 let at = conversion.local(realTime: stamp)
             else { continue }
             return (beacon, at)

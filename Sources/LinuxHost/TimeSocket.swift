@@ -20,23 +20,10 @@ import Wire
         var isKernelStamp: Bool
     }
 
-    /// The address a packet came in on. A host with several must answer from the same one, or
-    /// the asker's socket drops the reply.
-    struct LocalAddress {
-        var level: Int32 = 0
-        var type: Int32 = 0
-        var bytes: InlineArray<20, UInt8> = .init(repeating: 0)
-        var count = 0
-        /// Number of the interface that it came in on.
-        var interface: Int32 = 0
-    }
-
     let descriptor: Int32
     private(set) var packetsSent: UInt32 = 0
     private var receiveConversion = StampConversion()
     private var transmitConversion = StampConversion()
-    /// Ancillary data of the call at hand; freed with the socket.
-    private let control = UnsafeMutableRawBufferPointer.allocate(byteCount: 512, alignment: 16)
 
     private static let stampFlags: UInt32 = [
         SOF_TIMESTAMPING_RX_SOFTWARE, SOF_TIMESTAMPING_TX_SOFTWARE, SOF_TIMESTAMPING_SOFTWARE,
@@ -80,10 +67,7 @@ import Wire
         setStamps(Self.stampFlags)
     }
 
-    deinit {
-        close(descriptor)
-        unsafe control.deallocate()
-    }
+    deinit { close(descriptor) }
 
     /// Marks what is sent as voice. A hint to the network; where it is refused, packets are merely
     /// ordinary.
@@ -145,7 +129,7 @@ import Wire
         var bytes = unsafe span.mutableBytes
         packet.encode(into: &bytes)
         let sent = unsafe withUnsafeMutableBytes(of: &storage) { payload in
-            unsafe transmit(payload, to: destination, from: local)
+            unsafe local.send(payload, through: descriptor, to: destination)
         }
         guard sent == TimePacket.byteCount else {
             let error = HostError("sendmsg", subject: destination?.description ?? "leader")
@@ -157,63 +141,33 @@ import Wire
         packetsSent &+= 1
     }
 
-    private func transmit(
-        _ payload: UnsafeMutableRawBufferPointer, to destination: SocketAddress?,
-        from local: LocalAddress
-    ) -> Int {
-        var vector = unsafe iovec(iov_base: payload.baseAddress, iov_len: payload.count)
-        return unsafe withUnsafeMutablePointer(to: &vector) { vector in
-            var message = unsafe msghdr()
-            unsafe message.msg_iov = vector
-            unsafe message.msg_iovlen = 1
-            if local.count > 0 {
-                var header = cmsghdr()
-                header.cmsg_len = MemoryLayout<cmsghdr>.size + local.count
-                header.cmsg_level = local.level
-                header.cmsg_type = local.type
-                unsafe control.storeBytes(of: header, as: cmsghdr.self)
-                for index in 0..<local.count {
-                    unsafe control[MemoryLayout<cmsghdr>.size + index] = local.bytes[index]
-                }
-                unsafe message.msg_control = control.baseAddress
-                unsafe message.msg_controllen = (header.cmsg_len + 7) & ~7
-            }
-            guard let destination else { return unsafe sendmsg(descriptor, &message, 0) }
-            return unsafe destination.withPointer { name in
-                unsafe message.msg_name = UnsafeMutableRawPointer(mutating: name)
-                unsafe message.msg_namelen = destination.length
-                return unsafe sendmsg(descriptor, &message, 0)
-            }
-        }
-    }
-
     // MARK: - Receiving
 
     /// The next packet that has arrived; `nil` when there is none.
     ///
     /// - Throws: a pending error of the socket, such as a refusal by the other host.
     func receive() throws(HostError) -> Arrival? {
-        guard let raw = try receiveMessage(flags: 0) else { return nil }
+        guard let message = try receiveMessage(flags: 0) else { return nil }
         let now = HostClock.now()
         var at = now
         var isKernelStamp = false
-        if let stamp = raw.control.stamp, let local = receiveConversion.local(realTime: stamp),
+        if let stamp = message.control.stamp, let local = receiveConversion.local(realTime: stamp),
             local <= now + .microseconds(2)
         {
             at = min(local, now)
             isKernelStamp = true
         }
-        guard let from = raw.from else { return nil }
+        guard let from = message.from else { return nil }
         return Arrival(
-            packet: raw.packet, from: from, local: raw.control.local, at: at,
+            packet: message.content, from: from, local: message.control.local, at: at,
             isKernelStamp: isKernelStamp)
     }
 
     /// The next transmit stamp of the kernel: number of the packet and when it left.
     func receiveTransmitStamp() -> (packet: UInt32, at: LocalInstant)? {
         // Stamps that cannot be converted are skipped; the queue is finite.
-        while let raw = try? receiveMessage(flags: Int32(MSG_ERRQUEUE)) {
-            guard let packet = raw.control.transmitted, let stamp = raw.control.stamp,
+        while let message = try? receiveMessage(flags: Int32(MSG_ERRQUEUE)) {
+            guard let packet = message.control.transmitted, let stamp = message.control.stamp,
                 let local = transmitConversion.local(realTime: stamp)
             else { continue }
             return (packet, local)
@@ -221,103 +175,14 @@ import Wire
         return nil
     }
 
-    private struct Raw {
-        var packet: TimePacket?
-        var from: SocketAddress?
-        var control = Control()
-    }
-
-    struct Control {
-        var stamp: Int64?
-        var transmitted: UInt32?
-        var local = LocalAddress()
-    }
-
-    private func receiveMessage(flags: Int32) throws(HostError) -> Raw? {
-        // One byte more than a packet: a longer datagram must not look like one.
-        var payload: InlineArray<13, UInt64> = .init(repeating: 0)
-        var name: InlineArray<4, UInt64> = .init(repeating: 0)
-        var result = Raw()
-        let count = unsafe withUnsafeMutableBytes(of: &payload) { payload in
-            unsafe withUnsafeMutableBytes(of: &name) { name in
-                var vector = unsafe iovec(
-                    iov_base: payload.baseAddress, iov_len: TimePacket.byteCount + 1)
-                return unsafe withUnsafeMutablePointer(to: &vector) { vector in
-                    var message = unsafe msghdr()
-                    unsafe message.msg_name = name.baseAddress
-                    unsafe message.msg_namelen = socklen_t(name.count)
-                    unsafe message.msg_iov = vector
-                    unsafe message.msg_iovlen = 1
-                    unsafe message.msg_control = control.baseAddress
-                    unsafe message.msg_controllen = control.count
-                    let count = unsafe recvmsg(descriptor, &message, flags)
-                    guard count >= 0 else { return count }
-                    let used = unsafe min(message.msg_controllen, control.count)
-                    result.control = unsafe Self.parse(
-                        UnsafeRawBufferPointer(rebasing: control[..<used]))
-                    let length = unsafe min(Int(message.msg_namelen), name.count)
-                    result.from = unsafe SocketAddress(
-                        UnsafeRawBufferPointer(rebasing: name[..<length]))
-                    result.packet = TimePacket(
-                        unsafe RawSpan(
-                            _unsafeBytes: UnsafeRawBufferPointer(rebasing: payload[..<count])))
-                    return count
-                }
-            }
-        }
-        if count >= 0 { return result }
+    private func receiveMessage(flags: Int32) throws(HostError) -> ReceivedMessage<TimePacket>? {
+        let message = ReceivedMessage.receive(
+            from: descriptor, flags: flags, count: TimePacket.byteCount
+        ) { TimePacket($0) }
+        if let message { return message }
         switch errno {
         case EAGAIN, EINTR: return nil
         default: throw HostError("recvmsg", subject: "time socket")
         }
-    }
-
-    /// Reads control messages without the CMSG macros, which Swift does not import.
-    static func parse(_ bytes: UnsafeRawBufferPointer) -> Control {
-        var found = Control()
-        var offset = 0
-        let header = MemoryLayout<cmsghdr>.size
-        while offset + header <= bytes.count {
-            let message = unsafe bytes.loadUnaligned(fromByteOffset: offset, as: cmsghdr.self)
-            let length = Int(message.cmsg_len)
-            guard length >= header, offset + length <= bytes.count else { break }
-            let (data, size) = (offset + header, length - header)
-            switch (message.cmsg_level, message.cmsg_type) {
-            case (SOL_SOCKET, SO_TIMESTAMPING) where size >= MemoryLayout<timespec>.size:
-                let time = unsafe bytes.loadUnaligned(fromByteOffset: data, as: timespec.self)
-                found.stamp = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-            case (Int32(IPPROTO_IP), 11 /* IP_RECVERR */), (Int32(IPPROTO_IPV6), 25):
-                guard size >= MemoryLayout<sock_extended_err>.size else { break }
-                let error = unsafe bytes.loadUnaligned(
-                    fromByteOffset: data, as: sock_extended_err.self)
-                if error.ee_origin == 4 /* SO_EE_ORIGIN_TIMESTAMPING */ {
-                    found.transmitted = error.ee_data
-                }
-            case (Int32(IPPROTO_IP), IP_PKTINFO) where size == 12:
-                // Index 0 lets routing choose the interface; the address is what matters.
-                found.local = unsafe LocalAddress(message, bytes, data, size)
-                found.local.interface = unsafe bytes.loadUnaligned(
-                    fromByteOffset: data, as: Int32.self)
-                for index in 0..<4 { found.local.bytes[index] = 0 }
-            case (Int32(IPPROTO_IPV6), 50 /* IPV6_PKTINFO */) where size == 20:
-                found.local = unsafe LocalAddress(message, bytes, data, size)
-                found.local.interface = unsafe bytes.loadUnaligned(
-                    fromByteOffset: data + 16, as: Int32.self)
-            default: break
-            }
-            offset += (length + 7) & ~7
-        }
-        return found
-    }
-}
-
-extension TimeSocket.LocalAddress {
-    fileprivate init(
-        _ header: cmsghdr, _ source: UnsafeRawBufferPointer, _ offset: Int, _ size: Int
-    ) {
-        level = header.cmsg_level
-        type = header.cmsg_type
-        count = size
-        for index in 0..<size { unsafe bytes[index] = source[offset + index] }
     }
 }
