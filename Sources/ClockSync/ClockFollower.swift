@@ -89,8 +89,7 @@ public struct ClockFollower: Sendable {
         schedule.answered(
             roundTrip: (t4 - reply.t1) - (reply.t3 - reply.t2), at: now)
         reference.take(
-            reply.reference, sequence: reply.sequence, skew: estimator.storedSkew.skew,
-            isNeeded: !schedule.isPathShort, at: now)
+            reply.reference, sequence: reply.sequence, isNeeded: !schedule.isPathShort, at: now)
         if reply.epoch != leaderEpoch {
             // Samples of two lines do not mix; those still held back belong to the old one.
             leaderEpoch = reply.epoch
@@ -302,7 +301,8 @@ public struct ClockFollower: Sendable {
     private mutating func publication(at now: LocalInstant) -> Effect? {
         guard let twoWay = estimator.sharedClock(at: now) else { return nil }
         reference.aim(
-            at: now, twoWay.map, skew: estimator.storedSkew.skew,
+            at: now, twoWay.map, skew: estimator.storedSkew,
+            error: estimator.expectedError ?? .zero,
             limit: (estimator.roundTripFloor ?? .zero) / 2,
             maySet: twoWay.quality == .acquiring || twoWay.epoch != published?.epoch)
         let clock = reference.corrected(twoWay, at: now)

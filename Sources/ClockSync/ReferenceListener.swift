@@ -31,8 +31,9 @@ struct ReferenceListener: Sendable {
     private var verdict: ReferenceVerdict?
     private var judgedAt: LocalInstant?
     private var heardAt: LocalInstant?
-    /// The cluster's line: local to group.
-    private var cluster: ClockMap<LocalClock, GroupClock>?
+    /// A point of the cluster's line. Its slope is what is known of the skew by now: in the first
+    /// seconds that is far from what was known then.
+    private var cluster: (at: LocalInstant, reading: GroupInstant)?
     private var share = 0.0
 
     private var correction = ReferenceCorrection()
@@ -99,8 +100,7 @@ struct ReferenceListener: Sendable {
     /// - Parameter isNeeded: not on a path of wires. There two-way exchange is as good, and what the
     ///   receivers differ by for good, in interrupts and in waking, is not small against its error.
     mutating func take(
-        _ verdict: ReferenceVerdict?, sequence: UInt32, skew: Double, isNeeded: Bool,
-        at now: LocalInstant
+        _ verdict: ReferenceVerdict?, sequence: UInt32, isNeeded: Bool, at now: LocalInstant
     ) {
         guard refusal == nil, var verdict,
             let place = told.firstIndex(where: { $0.sequence == sequence })
@@ -114,7 +114,7 @@ struct ReferenceListener: Sendable {
         // Without a cluster the last one counts a little longer, then fades.
         default: return
         }
-        cluster = ClockMap(from: about.t1, to: about.reading + verdict.correction, skew: skew)
+        cluster = (about.t1, about.reading + verdict.correction)
         share = min(max(verdict.share, 0), 1)
     }
 
@@ -122,23 +122,29 @@ struct ReferenceListener: Sendable {
     ///
     /// - Parameters:
     ///   - line: the two-way line from now on.
+    ///   - skew: of the crystal.
+    ///   - error: expected of the two-way line.
     ///   - limit: the largest correction.
     mutating func aim(
-        at now: LocalInstant, _ line: ClockMap<LocalClock, GroupClock>, skew: Double,
-        limit: Nanoseconds, maySet: Bool
+        at now: LocalInstant, _ line: ClockMap<LocalClock, GroupClock>, skew: StoredSkew,
+        error: Nanoseconds, limit: Nanoseconds, maySet: Bool
     ) {
         guard let cluster, let judgedAt else {
             return correction.aim(
-                at: now, line, skew: skew, wanted: nil, slope: 0, maySet: maySet)
+                at: now, line, skew: skew.skew, wanted: nil, slope: 0, maySet: maySet)
         }
+        // What the cluster's line has gone astray since, against what the two-way line errs by.
+        let astray = skew.deviation * (now - cluster.at).seconds / max(error.seconds, 1e-9)
         let age = (now - judgedAt).seconds - Self.verdictLife
-        let share = age > 0 ? share * exp(-age / Self.fading) : share
-        let wanted = share * (cluster(now) - line(now)).seconds
+        let share = share * (age > 0 ? exp(-age / Self.fading) : 1) / (1 + astray * astray)
+        let reading = ClockMap(from: cluster.at, to: cluster.reading, skew: skew.skew)(now)
+        let wanted = share * (reading - line(now)).seconds
         let most = limit.seconds
         let isFar = wanted.magnitude > most
         correction.aim(
-            at: now, line, skew: skew, wanted: isFar ? (wanted < 0 ? -most : most) : wanted,
-            slope: isFar ? 0 : share * (cluster.skew - line.skew), maySet: maySet)
+            at: now, line, skew: skew.skew,
+            wanted: isFar ? (wanted < 0 ? -most : most) : wanted,
+            slope: isFar ? 0 : share * (skew.skew - line.skew), maySet: maySet)
     }
 
     func corrected(_ clock: SharedClock, at now: LocalInstant) -> SharedClock {

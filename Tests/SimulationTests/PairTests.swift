@@ -13,10 +13,17 @@ import Timing
 
     static func outcomes(
         _ house: String, _ seeds: Range<UInt64>, seconds: Double = seconds
-    ) -> [PairComparison.Outcome] {
+    ) async -> [PairComparison.Outcome] {
         let kind = PairComparison.kinds.first { $0.name == house }!
-        return seeds.map {
-            PairComparison.Job(kind: kind, seed: $0).perform(seconds: seconds)
+        return await withTaskGroup { group in
+            for seed in seeds {
+                group.addTask {
+                    PairComparison.Job(kind: kind, seed: seed).perform(seconds: seconds)
+                }
+            }
+            var outcomes: [PairComparison.Outcome] = []
+            for await outcome in group { outcomes.append(outcome) }
+            return outcomes
         }
     }
 
@@ -24,8 +31,8 @@ import Timing
     /// in the middle one of the seeds. Not in each: large errors of the first minute may pass for
     /// standing ones until their mean has sunk.
     @Test(arguments: ["wifi", "busy-wifi", "bloat"])
-    func `on the air rooms are twice as close together`(house: String) {
-        let outcomes = Self.outcomes(house, 1..<4, seconds: 120)
+    func `on the air rooms are twice as close together`(house: String) async {
+        let outcomes = await Self.outcomes(house, 1..<6, seconds: 120)
         func middle(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
         let (without, with) = (
             middle(outcomes.map(\.without.p99)), middle(outcomes.map(\.with.p99))
@@ -40,16 +47,16 @@ import Timing
 
     /// The schedules of two runs drift apart, so equal means: within a tenth and 0.3 µs.
     @Test(arguments: ["wired", "converted", "queued"])
-    func `where broadcasts tell nothing they do no harm`(house: String) {
-        let outcomes = Self.outcomes(house, 1..<3)
+    func `where broadcasts tell nothing they do no harm`(house: String) async {
+        let outcomes = await Self.outcomes(house, 1..<3)
         let without = outcomes.reduce(0) { $0 + $1.without.p99 } / 2
         let with = outcomes.reduce(0) { $0 + $1.with.p99 } / 2
         #expect(with < without * 1.1 + 0.3, "\(with) against \(without) µs")
         #expect(outcomes.allSatisfy { $0.with.misses == 0 })
     }
 
-    @Test func `rooms on two access points do not disturb each other`() {
-        for outcome in Self.outcomes("two-aps", 1..<3) {
+    @Test func `rooms on two access points do not disturb each other`() async {
+        for outcome in await Self.outcomes("two-aps", 1..<3) {
             #expect(outcome.with.p99 < outcome.without.p99 * 1.1 + 0.3)
             // Two of the three hang on the same one.
             #expect(outcome.shareInUse > 0.4 && outcome.shareInUse < 0.8, "\(outcome.shareInUse)")
