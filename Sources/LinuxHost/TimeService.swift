@@ -9,15 +9,6 @@ import Wire
 /// UDP on both families, marked for the voice queue. Nothing else happens on its thread, because
 /// where the kernel does not stamp what leaves, t3 is as good as the thread is punctual.
 public final class TimeService: Sendable {
-    /// Rooms on wires send their requests a millisecond apart, and each is to be answered halfway to
-    /// the next. Of those that pause for longer, several may lie, stamped by the kernel, until an
-    /// answer is due and wakes the thread anyway …
-    private static let hurry = Nanoseconds.milliseconds(4)
-    /// … but not for longer than this, …
-    private static let patience = Nanoseconds.milliseconds(15)
-    /// … nor where a room on wires asked lately.
-    private static let hurryMemory = Nanoseconds.seconds(2)
-
     public let port: Int
     private let thread: RealTimeThread
     private let shared: Shared
@@ -83,22 +74,18 @@ public final class TimeService: Sendable {
     ) {
         var server = ClockServer<SocketAddress>()
         var hold = ReplyHold<Waiting>()
-        /// Until when each packet wakes the thread.
-        var hurriesUntil = HostClock.now() + hurryMemory
+        var patience = RequestPatience(start: HostClock.now())
         while !shared.state.withLock({ $0.isStopped }) {
             let now = HostClock.now()
-            let pause = hold.nextDeadline.map { max(.zero, $0 - now) }
-            let mayLie = now > hurriesUntil && pause.map { $0 <= patience } ?? false
             shared.wakeUp.wait(
-                or: mayLie ? nil : socket.descriptor, timeoutNanoseconds: pause?.count)
+                or: patience.mayLie(until: hold.nextDeadline, at: now) ? nil : socket.descriptor,
+                timeoutNanoseconds: hold.nextDeadline.map { max(0, ($0 - now).count) })
             takeStamps(socket, &server)
             // A receive error tells of an earlier packet that nobody wanted; there is no one to
             // tell, and reading it has cleared it.
             while let arrival = try? socket.receive() {
                 guard case .request(let request)? = arrival.packet else { continue }
-                if request.pause < hurry || !arrival.isKernelStamp {
-                    hurriesUntil = max(hurriesUntil, arrival.at + hurryMemory)
-                }
+                patience.take(request, isKernelStamp: arrival.isKernelStamp, at: arrival.at)
                 hold.insert(
                     Waiting(request: request, arrival: arrival),
                     until: arrival.at + request.hold)

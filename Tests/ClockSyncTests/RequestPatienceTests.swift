@@ -1,0 +1,39 @@
+import Testing
+import Timing
+
+@testable import ClockSync
+
+@Suite struct RequestPatienceTests {
+    private let start = LocalInstant(nanoseconds: 5_000)
+    private var quiet: LocalInstant { start + RequestPatience.hurryMemory + .milliseconds(1) }
+
+    private func request(pause: Nanoseconds) -> TimeRequest {
+        TimeRequest(sequence: 1, t1: start, stamps: .kernel, pause: pause)
+    }
+
+    @Test func `requests on the air may lie until the next answer, and not for long`() {
+        var patience = RequestPatience(start: start)
+        patience.take(request(pause: .milliseconds(25)), isKernelStamp: true, at: quiet)
+        #expect(patience.mayLie(until: quiet + .milliseconds(12), at: quiet))
+        #expect(!patience.mayLie(until: quiet + .milliseconds(50), at: quiet))
+        #expect(!patience.mayLie(until: nil, at: quiet), "nothing would wake the thread")
+    }
+
+    @Test func `nothing lies while it is unknown who asks`() {
+        let patience = RequestPatience(start: start)
+        #expect(!patience.mayLie(until: start + .milliseconds(5), at: start))
+    }
+
+    /// A wire; a room that does not say; a kernel that does not stamp.
+    @Test(arguments: [(1, true), (0, true), (25, false)])
+    func `nothing lies for two seconds after a request in a hurry`(
+        milliseconds: Int64, isKernelStamp: Bool
+    ) {
+        var patience = RequestPatience(start: start)
+        patience.take(
+            request(pause: .milliseconds(milliseconds)), isKernelStamp: isKernelStamp, at: quiet)
+        #expect(!patience.mayLie(until: quiet + .milliseconds(5), at: quiet))
+        let later = quiet + RequestPatience.hurryMemory + .milliseconds(1)
+        #expect(patience.mayLie(until: later + .milliseconds(5), at: later))
+    }
+}
