@@ -6,7 +6,7 @@ import Timing
 ///   good, at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second until 3 s.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 8 to 40 a second on
 ///   average, up to 100 in the first half minute, at random distances, so that no periodic
-///   disturbance stays hidden; 2 when idle. Never more than two a round trip.
+///   disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
 /// On a path of wires the steady requests come in trains of up to eight, a round trip apart, and

@@ -8,9 +8,6 @@ struct ReceivedMessage<Content> {
     var from: SocketAddress?
     var control = MessageControl()
 
-    /// Of no more bytes than a time packet and one more.
-    private static var roomCount: Int { 104 }
-
     /// The next message of a socket.
     ///
     /// - Parameters:
@@ -29,7 +26,7 @@ struct ReceivedMessage<Content> {
             unsafe withUnsafeMutableBytes(of: &name) { name in
                 unsafe withUnsafeTemporaryAllocation(byteCount: 512, alignment: 16) { control in
                     var vector = unsafe iovec(
-                        iov_base: payload.baseAddress, iov_len: min(count + 1, Self.roomCount))
+                        iov_base: payload.baseAddress, iov_len: min(count + 1, payload.count))
                     return unsafe withUnsafeMutablePointer(to: &vector) { vector in
                         var message = unsafe msghdr()
                         unsafe message.msg_name = name.baseAddress

@@ -27,8 +27,8 @@ import Timing
         }
     }
 
-    /// Measured on five seeds of 240 s: a fifth of the two-way error, at half and at 99 of a hundred,
-    /// in the middle one of the seeds. Not in each: large errors of the first minute may pass for
+    /// Measured on five seeds of 240 s: a fifth of the two-way error at half, a sixth to two fifths at 99
+    /// of a hundred, in the middle one of the seeds. Not in each: large errors of the first minute may pass for
     /// standing ones until their mean has sunk.
     @Test(arguments: ["wifi", "busy-wifi", "bloat"])
     func `on the air rooms are twice as close together`(house: String) async {
