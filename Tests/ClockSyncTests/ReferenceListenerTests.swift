@@ -43,8 +43,8 @@ import Timing
             let most = correction + .microseconds(30)
             #expect(applied.magnitude <= most, "after \(step / 2) s: \(applied)")
             guard step > 60 else { continue }
-            let least = correction + .microseconds(1)
-            #expect(applied.magnitude <= least, "after \(step / 2) s: \(applied)")
+            let limit = correction + .microseconds(1)
+            #expect(applied.magnitude <= limit, "after \(step / 2) s: \(applied)")
         }
     }
 }
