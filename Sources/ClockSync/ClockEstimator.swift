@@ -1,3 +1,4 @@
+import func Glibc.exp2
 import func Glibc.sqrt
 public import Timing
 
@@ -61,6 +62,8 @@ public struct ClockEstimator: Sendable {
     private var line: OutputLine?
     /// When the measurements had to start over and the line was kept, until it was compared.
     private var shakenSince: LocalInstant?
+    /// When somebody first wanted to play by the line.
+    private var wantedSince: LocalInstant?
     /// Somebody may play by the line: from now on it leans and is not set.
     private var isInUse = false
     private var contradictions: [ExchangeSample] = []
@@ -134,6 +137,12 @@ public struct ClockEstimator: Sendable {
         if line != nil { lastBound = (.seconds(3600), now) }
     }
 
+    /// Somebody waits to play by the line: from now on that it becomes good is not worth more than
+    /// ``OutputLine/patience``.
+    public mutating func expectUse(at now: LocalInstant) {
+        if wantedSince == nil { wantedSince = now }
+    }
+
     /// Solves when a solve is due, and takes back the lean of the line.
     public mutating func advance(to now: LocalInstant) {
         solveIfDue(at: now)
@@ -180,10 +189,13 @@ public struct ClockEstimator: Sendable {
         guard age >= OutputLine.settling, samplesSinceStart >= Self.samplesToLock else {
             return false
         }
-        guard age < OutputLine.patience, let estimate else { return true }
+        // Who comes late to a line that was never good waits for it as others did before.
+        let wantedAt = max(wantedSince ?? now, start)
+        let waited = min(wantedAt - start, OutputLine.unhurriedPatience) + (now - wantedAt)
+        guard waited < OutputLine.patience, let estimate else { return true }
         // Also a second from now, when the first sound may be heard.
         let drift = sqrt(filter.variance)
-        let good = OutputLine.goodError * max(1, OutputLine.lenience * age.seconds)
+        let good = OutputLine.goodError * exp2(waited.seconds)
         return estimate.fit.error <= good && drift <= 2 * good
     }
 

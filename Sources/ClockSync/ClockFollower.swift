@@ -135,9 +135,20 @@ public struct ClockFollower: Sendable {
         return effects
     }
 
-    /// 16 requests 10 ms apart from now on; before a scheduled start.
+    /// 16 requests 10 ms apart from now on; before the line is played by again.
     public mutating func burst(at now: LocalInstant) {
         schedule.burst(at: now)
+    }
+
+    /// Somebody is about to play by the line: a burst, or as many requests as when joining while it
+    /// cannot be played by.
+    public mutating func expectStart(at now: LocalInstant) {
+        if estimator.quality(at: now) == .acquiring {
+            schedule.measureAnew(at: now)
+        } else {
+            schedule.burst(at: now)
+        }
+        estimator.expectUse(at: now)
     }
 
     /// Nothing plays: a lower rate will do.

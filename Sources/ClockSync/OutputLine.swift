@@ -15,13 +15,14 @@ import Timing
 struct OutputLine: Equatable, Sendable {
     /// Until this age the line may be set to the estimate instead of leaning: nobody plays by it.
     static let settling = Nanoseconds.milliseconds(300)
-    /// A line with a larger expected error is set anew for a while longer: a quarter of a sample at 48 kHz.
+    /// A line with a larger expected error is set anew for a while longer: a quarter of a sample at
+    /// 48 kHz. Twice as large an error will do after each second of waiting: what one second did not
+    /// bring, another hardly will.
     static let goodError = 5e-6
-    /// … the more the longer it took: what one second of waiting did not bring, another hardly
-    /// will. By so much of ``goodError`` a second.
-    static let lenience = 2.0
     /// … but nobody waits longer than this for a path that is bad.
-    static let patience = Nanoseconds.seconds(3)
+    static let patience = Nanoseconds.seconds(10)
+    /// So much of it may pass while nobody wants to play yet.
+    static let unhurriedPatience = Nanoseconds.seconds(2)
     /// A join inside a burst of delay: the line may be set anew within this age …
     static let youth = Nanoseconds.seconds(5)
     /// … when it is off by more than this.

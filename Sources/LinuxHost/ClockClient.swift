@@ -23,6 +23,7 @@ public final class ClockClient: Sendable {
         struct State {
             var isStopped = false
             var wantsBurst = false
+            var expectsStart = false
             var isIdle = false
             var statistics = ClockStatistics()
             var storedSkew = StoredSkew.unknown
@@ -74,7 +75,13 @@ public final class ClockClient: Sendable {
         thread.join()
     }
 
-    /// 16 exchanges 10 ms apart from now on; before a scheduled start.
+    /// Somebody is about to play by the clock, and waits until it is good.
+    public func expectStart() {
+        shared.state.withLock { $0.expectsStart = true }
+        shared.wakeUp.signal()
+    }
+
+    /// 16 exchanges 10 ms apart from now on; after it was idle.
     public func burst() {
         shared.state.withLock { $0.wantsBurst = true }
         shared.wakeUp.signal()
@@ -134,13 +141,17 @@ private struct ClockLoop {
     mutating func run() {
         while true {
             let orders = shared.state.withLock { state in
-                defer { state.wantsBurst = false }
-                return (state.isStopped, state.wantsBurst, state.isIdle)
+                defer {
+                    state.wantsBurst = false
+                    state.expectsStart = false
+                }
+                return state
             }
-            if orders.0 { return }
+            if orders.isStopped { return }
             let now = HostClock.now()
-            if orders.1 { follower.burst(at: now) }
-            follower.setIdle(orders.2, at: now)
+            if orders.wantsBurst { follower.burst(at: now) }
+            if orders.expectsStart { follower.expectStart(at: now) }
+            follower.setIdle(orders.isIdle, at: now)
             watchSuspend(at: now)
             connect(at: now)
             receive()

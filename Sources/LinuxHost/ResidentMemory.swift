@@ -19,7 +19,7 @@ public enum ResidentMemory {
     private static let returnTime = Duration.milliseconds(200)
     /// What is held may grow by this much before it is trimmed again. Opening an item touches 12 MB;
     /// playing takes back up to 4 MB over a minute. Too small a limit would trim at every look.
-    private static let growthLimit = 8_000_000
+    private static let growthLimit = 5_000_000
 
     /// Looks after a trim until the next one, which finds what the first came too early for: where
     /// it falls into the opening of an item, the rest of that is touched behind it.

@@ -286,6 +286,7 @@ final class OwnClock: Member.ClockSource {
 
     func follow(_ welcome: Welcome) { continuation.yield() }
     func burst() {}
+    func expectStart() {}
     func setIdle(_ isIdle: Bool) {}
     func remember() {}
     var figures: ClockFigures {

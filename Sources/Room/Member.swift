@@ -24,8 +24,10 @@ actor Member {
         /// The leader told where its time service is. Another clock gets another cell: what plays
         /// by the old one goes on by its last estimate.
         func follow(_ welcome: Welcome)
-        /// A start is near: measure as well as can be.
+        /// It was rarely asked and is soon to be played by.
         func burst()
+        /// Somebody is about to play by it, and waits until it is good.
+        func expectStart()
         /// Nothing is prepared or played: a few exchanges will do.
         func setIdle(_ isIdle: Bool)
         /// Keep what was learnt of the leader's crystal, if it is worth it.
@@ -245,7 +247,7 @@ actor Member {
             let welcome = welcome
             start { await self.load(asset, welcome) }
         case .prepare(let preparation):
-            clock.burst()
+            clock.expectStart()
             let file = files[preparation.asset.hash]
             stage?.expect(preparation.id)
             start { await self.prepare(preparation, file) }

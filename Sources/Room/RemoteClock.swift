@@ -83,6 +83,8 @@ final class RemoteClock: Member.ClockSource {
 
     func burst() { state.withLock { $0.client }?.burst() }
 
+    func expectStart() { state.withLock { $0.client }?.expectStart() }
+
     func setIdle(_ isIdle: Bool) {
         let client = state.withLock { state in
             state.isIdle = isIdle

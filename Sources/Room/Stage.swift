@@ -19,8 +19,8 @@ final class Stage {
     /// seeking and decoding take about this long.
     static let joinLead = Nanoseconds.milliseconds(250)
 
-    /// Several times what the slowest kind of card needs.
-    static let settlingLimit = Nanoseconds.seconds(3)
+    /// More than a clock or the slowest kind of card may take.
+    static let settlingLimit = Nanoseconds.seconds(12)
 
     struct VoiceFigures {
         var bufferedSeconds = 0.0

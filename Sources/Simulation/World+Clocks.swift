@@ -32,8 +32,8 @@ extension World {
         step(room) { $0.receive(.clock(quality), at: $1) }
     }
 
-    func burst(_ room: SimulatedRoom) {
-        room.follower?.burst(at: local(room.life.room))
+    func expectStart(_ room: SimulatedRoom) {
+        room.follower?.expectStart(at: local(room.life.room))
         armClock(room)
     }
 

@@ -250,6 +250,24 @@ import Timing
         #expect(world.sent - asked >= 16, "a burst follows the silence")
     }
 
+    @Test func `a poor line is fixed when somebody wants it, after a while at the latest`() {
+        var poor = 0
+        for seed: UInt64 in 1...8 {
+            var world = ExchangeWorld(.wifiBusy, seed: seed)
+            world.run(until: 5)
+            guard world.published.last?.quality == .acquiring else { continue }
+            poor += 1
+            let asked = world.sent
+            world.follower.expectStart(at: world.local(world.now))
+            world.run(until: 6)
+            #expect(world.sent - asked > 60, "as many as when joining: \(world.sent - asked)")
+            // Two of ten seconds count as waited; four solves a second.
+            world.run(until: 13.3)
+            #expect(world.published.last?.quality == .locked, "seed \(seed)")
+        }
+        #expect(poor > 0, "of eight lines one is poor after five seconds")
+    }
+
     @Test func `a stored skew makes a room ready sooner`() {
         func readyAfter(stored: Bool) -> Double {
             (UInt64(1)...12).reduce(0) { sum, seed in

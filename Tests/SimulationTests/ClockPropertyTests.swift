@@ -99,6 +99,24 @@ import func Glibc.pow
         #expect(misses == 0)
     }
 
+    @Test func `a start on a poor path waits, and is the better for it`() throws {
+        let path = try #require(ClockPath.named("busy-pareto"))
+        var (early, atLock) = ([Double](), [Double]())
+        for seed: UInt64 in 1...12 {
+            var world = ClockWorld(ClockParts(path, seed: seed))
+            // Its patience, and a solve that falls in between.
+            for tenth in 1...105 where world.published?.quality != .locked {
+                world.run(until: Double(tenth) / 10)
+                if tenth == 30 { early.append((world.error() ?? 1).magnitude) }
+            }
+            #expect(world.published?.quality == .locked, "seed \(seed)")
+            atLock.append((world.error() ?? 1).magnitude)
+        }
+        #expect(early.count > 6, "hardly a room can play by its line after three seconds")
+        // Packets at the floor are rare: it is better, not good.
+        #expect(atLock.sorted()[6] < early.sorted()[early.count / 2], "\(atLock), \(early)")
+    }
+
     @Test(arguments: ClockDraw.blocks(40, of: 5))
     func `copies and packets that come too late change nothing`(seeds: Range<UInt64>) {
         for seed in seeds {

@@ -51,6 +51,7 @@ struct ClockWorld {
         copying = SplitMix64(seed: parts.seed, "copies")
         follower = ClockFollower(
             start: clocks.local(now), seed: parts.seed, stored: stored)
+        follower.expectStart(at: clocks.local(now))
         arm()
     }
 
