@@ -137,8 +137,8 @@ public struct ClockEstimator: Sendable {
         if line != nil { lastBound = (.seconds(3600), now) }
     }
 
-    /// Somebody waits to play by the line: from now on that it becomes good is not worth more than
-    /// ``OutputLine/patience``.
+    /// Somebody waits to play by the line: from now on it may take no longer than the patience of
+    /// ``OutputLine`` to become good.
     public mutating func expectUse(at now: LocalInstant) {
         if wantedSince == nil { wantedSince = now }
     }
@@ -189,7 +189,7 @@ public struct ClockEstimator: Sendable {
         guard age >= OutputLine.settling, samplesSinceStart >= Self.samplesToLock else {
             return false
         }
-        // Who comes late to a line that was never good waits for it as others did before.
+        // Waiting counts from when somebody wants the line, and before that only a little.
         let wantedAt = max(wantedSince ?? now, start)
         let waited = min(wantedAt - start, OutputLine.unhurriedPatience) + (now - wantedAt)
         guard waited < OutputLine.patience, let estimate else { return true }
