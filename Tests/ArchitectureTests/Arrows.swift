@@ -55,7 +55,7 @@ enum Arrows {
 
     /// A pure target may take single functions of mathematics, one file each: they have no state.
     static let pureFunctions: Set<String> = [
-        "sin", "cos", "tan", "sqrt", "exp", "log", "log2", "log10", "pow", "floor", "ceil",
+        "sin", "cos", "tan", "sqrt", "exp", "exp2", "log", "log2", "log10", "pow", "floor", "ceil",
         "round", "rint", "fabs", "hypot", "atan2", "sinf", "cosf", "sqrtf", "lround", "erf",
         "fmod", "trunc", "cosh", "sinh", "log1p", "expm1", "cbrt", "atan", "tgamma", "lgamma",
         "j0", "remainder", "fma",
