@@ -160,6 +160,8 @@ actor Feed {
     nonisolated func filled() async -> Filling {
         await withCheckedContinuation { continuation in
             let known: Filling? = control.withLock {
+                // It may be over before anybody asks.
+                if case .failed = $0.filling { return $0.filling }
                 if $0.isCancelled { return .ended }
                 if $0.filling == nil { $0.waiters.append(continuation) }
                 return $0.filling
