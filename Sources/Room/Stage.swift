@@ -19,7 +19,7 @@ final class Stage {
     /// seeking and decoding take about this long.
     static let joinLead = Nanoseconds.milliseconds(250)
 
-    /// More than a clock or the slowest kind of card may take.
+    /// More than the ten seconds a clock may take, or the one of the slowest kind of card.
     static let settlingLimit = Nanoseconds.seconds(12)
 
     struct VoiceFigures {
