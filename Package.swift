@@ -51,8 +51,10 @@ let package = Package(
         // Hands values between one writer and its readers without locks or allocation.
         .target(name: "RealTime", swiftSettings: withPointers),
         // Decides and renders the frames of each period; owns the ports to media and card.
+        .systemLibrary(name: "CVector"),
         .target(
-            name: "Playout", dependencies: ["Timing", "RealTime"], swiftSettings: withPointers),
+            name: "Playout", dependencies: ["Timing", "RealTime", "CVector"],
+            swiftSettings: withPointers),
         // Runs all of the above in a seeded world of bad crystals, networks and cards.
         .target(
             name: "Simulation",

@@ -9,9 +9,9 @@ import Timing
 ///   disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
-/// On a path of wires the steady requests come in trains of up to eight, a round trip apart, and
+/// On a path of wires the steady requests come in trains of three to eight, a round trip apart, and
 /// from train to train it is two thirds of a second on average at most: the next one finds a clock
-/// that jumped. Evenly spaced requests find the processors of both rooms, and of what lies between,
+/// that jumped. A line that is far better than it needs to be takes the shortest trains, 4.6 a second. Evenly spaced requests find the processors of both rooms, and of what lies between,
 /// asleep; how long those take to wake depends on what else they do, so differs by direction, and
 /// two-way exchange turns half of that into an error: through an emulated switch requests took 16 µs
 /// longer than replies. The first two requests of a train do the waking. On a path of milliseconds
@@ -45,6 +45,9 @@ struct RequestSchedule: Sendable {
     /// all was worse at 24 s than at 8, up to which there had been 100.
     static let earlySpan = Nanoseconds.seconds(30)
     static let activeSpacing = Nanoseconds.milliseconds(125)
+    /// On wires, with an expected error that leaves so much room: the shortest train per
+    /// ``longestPause``.
+    static let calmSpacing = Nanoseconds.milliseconds(216)
     /// While the expected error is far above ``contentment``: on a path that is seldom clean only
     /// more packets help; 40 a second are 70 kbit/s.
     static let anxiousSpacing = Nanoseconds.milliseconds(25)
@@ -174,7 +177,9 @@ struct RequestSchedule: Sendable {
         if age < Self.joinSpan { return steady(max(Self.joinSpacing, queueSpacing), prospect) }
         if isIdle { return slot(jittered(Self.idleSpacing)) }
         let closest = age < Self.earlySpan ? Self.burstSpacing : Self.anxiousSpacing
-        let spacing = Self.steadySpacing(prospect, closest: max(closest, queueSpacing))
+        let spacing = Self.steadySpacing(
+            prospect, closest: max(closest, queueSpacing),
+            widest: isPathShort ? Self.calmSpacing : Self.activeSpacing)
         return steady(spacing, prospect)
     }
 
@@ -216,12 +221,12 @@ struct RequestSchedule: Sendable {
     /// So many packets as ``contentment`` takes: the error falls with less than the root of their
     /// number, so the square of what is missing is more than enough, and settles.
     private static func steadySpacing(
-        _ prospect: Prospect, closest: Nanoseconds
+        _ prospect: Prospect, closest: Nanoseconds, widest: Nanoseconds
     ) -> Nanoseconds {
         guard let error = prospect.expectedError, error > .zero else { return closest }
         let share = contentment.seconds / error.seconds
         let wanted = Nanoseconds(seconds: activeSpacing.seconds * share * share)
-        return min(max(wanted, closest), activeSpacing)
+        return min(max(wanted, closest), widest)
     }
 
     /// ± 20 %.

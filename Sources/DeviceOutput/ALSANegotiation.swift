@@ -19,7 +19,7 @@ struct ALSASetup {
 ///
 /// The order of wishes: samples as wide as the card takes; the preferred rate without a plug-in
 /// resampling behind our back (we resample ourselves, and know the exact position); two channels;
-/// a period of a third of the wanted buffer but at most 20 ms, 10 ms where the pointer moves by
+/// a period of a quarter of the wanted buffer but at most 20 ms, 10 ms where the pointer moves by
 /// the period. A PCM with a fixed, larger ring
 /// (dmix) is filled only up to the wanted buffer: latency is ours to choose.
 ///
@@ -100,7 +100,7 @@ struct ALSANegotiation {
         let wanted = max(Int(rate) * bufferMilliseconds / 1000, 64)
         let isBatch = unsafe snd_pcm_hw_params_is_batch(wish) == 1
         let longest = isBatch ? Self.batchPeriodMillisecondsMax : Self.periodMillisecondsMax
-        var period = snd_pcm_uframes_t(min(Int(rate) * longest / 1000, wanted / 3))
+        var period = snd_pcm_uframes_t(min(Int(rate) * longest / 1000, wanted / OutputFormat.usualPeriods))
         try check(
             unsafe snd_pcm_hw_params_set_period_size_near(pcm, wish, &period, nil),
             "snd_pcm_hw_params_set_period_size_near")

@@ -37,6 +37,10 @@ public final class OutputThread: Sendable {
         if case .realTime = scheduling { true } else { false }
     }
 
+    /// Twice what a host stalls for now and then, so that half of it may be heard before the other
+    /// half is there.
+    public static let standardBufferMilliseconds = 80
+
     private let thread: RealTimeThread
     private let shared: OutputLoop.Shared
 
@@ -56,7 +60,7 @@ public final class OutputThread: Sendable {
     /// - Throws: why the device cannot be opened; also for `.none`, which has no thread.
     public static func open(
         _ specification: OutputSpecification, sampleRate: Int = 48_000,
-        bufferMilliseconds: Int = 60, realTimePriority: Int = 60,
+        bufferMilliseconds: Int = standardBufferMilliseconds, realTimePriority: Int = 60,
         onChange: (@Sendable (State) -> Void)? = nil,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) -> OutputThread {

@@ -46,6 +46,10 @@ public class PacedDevice: AudioOutput {
 
     public func wait(_ plan: WaitPlan) -> OutputEvent {
         let giveUp = HostClock.now() + Self.longestWait
+        if card.isRunning, let due = plan.due {
+            let buffer = Double(format.bufferFrames) / Double(format.sampleRate)
+            HostClock.sleep(until: min(due, HostClock.now() + Nanoseconds(seconds: buffer)))
+        }
         while true {
             if advance() == .restarted { return .restarted }
             let missing = format.periodFrames - card.writableFrames
@@ -128,13 +132,13 @@ public class PacedDevice: AudioOutput {
                 fraction: fraction))
     }
 
-    /// Periods of 20 ms at most, three to a buffer; a buffer is a whole number of them.
+    /// Periods of 20 ms at most, four to a buffer; a buffer is a whole number of them.
     static func format(
         sampleRate: Int, channelCount: Int, bufferMilliseconds: Int
     ) -> OutputFormat {
         precondition((5...1000).contains(bufferMilliseconds), "buffer \(bufferMilliseconds) ms")
         let wanted = sampleRate * bufferMilliseconds / 1000
-        let period = max(16, min(sampleRate / 50, wanted / 3))
+        let period = max(16, min(sampleRate / 50, wanted / OutputFormat.usualPeriods))
         return OutputFormat(
             sampleRate: sampleRate, channelCount: channelCount, periodFrames: period,
             bufferFrames: max(2, wanted / period) * period)
@@ -147,7 +151,7 @@ public final class VirtualDevice: PacedDevice {
     /// - Throws: when the recording cannot be opened.
     public init(
         _ options: VirtualCardOptions, preferredSampleRate: Int = 48_000,
-        bufferMilliseconds: Int = 60,
+        bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
         let format = Self.format(
@@ -169,7 +173,7 @@ public final class FileDevice: PacedDevice {
     /// - Parameter onRecordingFailure: called when the file ends early, on a thread of its own.
     /// - Throws: when the file cannot be opened.
     public init(
-        path: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = 60,
+        path: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
         let format = Self.format(

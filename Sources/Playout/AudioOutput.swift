@@ -11,6 +11,12 @@ public struct OutputFormat: Equatable, Sendable {
     /// Frames the card can hold: the longest time between rendering and hearing.
     public var bufferFrames: Int
 
+    /// Periods that a buffer is cut into where the card leaves the choice: two are rendered at once
+    /// while two are heard.
+    public static var usualPeriods: Int {
+        @_noLocks @_noAllocation get { 4 }
+    }
+
     public init(sampleRate: Int, channelCount: Int, periodFrames: Int, bufferFrames: Int) {
         self.sampleRate = sampleRate
         self.channelCount = channelCount
@@ -49,8 +55,8 @@ public enum OutputEvent: Equatable, Sendable {
 /// When the engine wants the output thread to run next.
 @frozen
 public struct WaitPlan: Equatable, Sendable, BitwiseCopyable {
-    /// There is room for a period from here on, the engine believes: sleeping until then is cheaper
-    /// than being woken, and decides at which point of a frame the position is read. `nil`: let the
+    /// There is room for a period, or two, from here on, the engine believes: sleeping until then is
+    /// cheaper than being woken, and decides at which point of a frame the position is read. `nil`: let the
     /// card say when.
     public var due: LocalInstant?
     /// Come back then even if there is no room yet, as ``OutputEvent/glance``.

@@ -322,15 +322,6 @@ public struct CardClock: Sendable, BitwiseCopyable {
         epoch + Nanoseconds(seconds: time + (n / sampleRate - z - time) / (1 + r))
     }
 
-    /// The first step of the pointer at which it says `n` or more.
-    @_noLocks @_noAllocation
-    func stepEdge(from n: Double) -> Double {
-        guard step >= 1, n > 0, n < 1e15 else { return n }
-        let steps = Int64(n / step)
-        let edge = Double(steps) * step
-        return edge < n - 0.001 ? edge + step : edge
-    }
-
     /// Frames that have left the card at `instant`: the inverse of ``instant(ofFrame:)``.
     @_noLocks @_noAllocation
     public func frames(at instant: LocalInstant) -> Double {

@@ -20,19 +20,22 @@
     private let samples: UnsafeMutablePointer<Float>
     private let output: UnsafeMutablePointer<Float>
     private let stride: Int
+    private let isPortable: Bool
 
     /// - Parameters:
     ///   - left, right: the recording; as many samples each.
     ///   - inputRate, outputRate: frames per second, nominal; they choose the filter.
+    ///   - isPortable: to do without what only some processors have, as on a processor without it.
     public init(
         left: [Float], right: [Float], inputRate: Double, outputRate: Double,
-        periodFrames: Int = 480
+        periodFrames: Int = 480, isPortable: Bool = false
     ) {
         precondition(left.count == right.count, "\(left.count) and \(right.count) samples")
         precondition((1...65_536).contains(periodFrames), "period of \(periodFrames) frames")
         bank = FilterBank.shared(inputRate: inputRate, outputRate: outputRate)
         taps = bank.taps
         self.periodFrames = periodFrames
+        self.isPortable = isPortable
         frameCount = left.count
         margin = taps
         stride = left.count + 2 * margin
@@ -74,10 +77,11 @@
         }
         base += margin - taps / 2 + 1
         unsafe output.update(repeating: 0, count: 2 * count)
-        let buffers = unsafe RenderBuffers(
+        var buffers = unsafe RenderBuffers(
             inputLeft: samples + base, inputRight: samples + stride + base,
             sumLeft: output, sumRight: output + count, gains: output, ghostGains: output,
             fade: output, fadeFrames: 0, cross: output, crossFrames: 0)
+        if isPortable { buffers.fusesMultiplyAdd = false }
         unsafe Resampler.add(
             outputs: 0..<count, path: path, origin: 0, rows: UnsafePointer(bank.rows),
             taps: taps, buffers: buffers, gains: nil)

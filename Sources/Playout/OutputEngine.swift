@@ -104,8 +104,9 @@ import func Glibc.sin
 
     /// When the thread should run next: to render, or only to look at the card.
     ///
-    /// A fine pointer is read once a period, at a point between two of its counts that differs each
-    /// time: otherwise each reading would be taken just after the count has moved, and its error would
+    /// With a fine pointer the thread sleeps for two periods and renders them one after the other, where
+    /// two more are queued meanwhile: half of what a period costs is waking up. The pointer is
+    /// read at a point between two of its counts that differs each time: otherwise each reading would be taken just after the count has moved, and its error would
     /// be a constant of this machine's scheduler instead of noise that is averaged out. A pointer
     /// that moves in large steps is right just after a step only. A step is met when the card itself
     /// wakes the thread, and by looking at scattered moments: two a period. A card that is not known
@@ -126,8 +127,13 @@ import func Glibc.sin
             // With steps, the card wakes us every other time, at a step as a rule; the other looks are
             // spread over a whole step, for wake-ups that only follow the model could not correct it.
             isWoken = !isWoken
-            if card.usesEdge, isWoken { return WaitPlan() }
             let spread = max(1, card.step) * scatter
+            if !card.usesEdge, rendersPairs {
+                if isWoken { return WaitPlan() }
+                let both = needed + Double(format.periodFrames)
+                return WaitPlan(due: card.instant(ofFrame: both + 0.5 + spread))
+            }
+            if card.usesEdge, isWoken { return WaitPlan() }
             if card.usesEdge, hasLongPeriods {
                 let middle = needed - 0.5 * Double(format.periodFrames)
                 let glance = card.instant(ofFrame: middle + 0.5 + spread)
@@ -141,6 +147,12 @@ import func Glibc.sin
         let next = now + Nanoseconds(seconds: spacing * (0.5 + scatter))
         let due = card.instant(ofFrame: needed)
         return WaitPlan(glance: next + glanceMargin < due ? next : nil)
+    }
+
+    private var rendersPairs: Bool {
+        @_noLocks @_noAllocation get {
+            format.bufferFrames >= OutputFormat.usualPeriods * format.periodFrames
+        }
     }
 
     private var hasLongPeriods: Bool {

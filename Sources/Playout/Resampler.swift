@@ -1,3 +1,5 @@
+import CVector
+
 /// Where in an item the output frames of one period lie: `base + offset + step·k + bend·k²`.
 ///
 /// Exact at both ends of the period, and the step grows from frame to frame, so that a change of the
@@ -63,13 +65,28 @@ struct FramePath: BitwiseCopyable {
     /// squares of both is 1.
     let cross: UnsafeMutablePointer<Float>
     let crossFrames: Int
+    /// Whether eight floats are multiplied and added in one instruction.
+    var fusesMultiplyAdd = Self.processorFuses
+
+    /// Whether the processor can: most x86-64 since 2013, but not all of them, and Swift compiles for
+    /// all. Elsewhere it uses what there is.
+    static var processorFuses: Bool {
+        #if arch(x86_64)
+            tutti_has_fused_multiply_add()
+        #else
+            false
+        #endif
+    }
 }
 
 /// Reads `bank.taps` input frames around each position and adds the result to the sum.
 enum Resampler {
     /// Rows of a filter bank between two input frames.
     static var phases: Int {
-        @_noLocks @_noAllocation get { 256 }
+        @_noLocks @_noAllocation get { 1 << phaseBits }
+    }
+    private static var phaseBits: Int {
+        @_noLocks @_noAllocation @inline(__always) get { 8 }
     }
 
     /// - Parameters:
@@ -83,32 +100,34 @@ enum Resampler {
         outputs: Range<Int>, path: FramePath, origin: Int, rows: UnsafePointer<SIMD8<Float>>,
         taps: Int, buffers: RenderBuffers, gains: UnsafePointer<Float>?
     ) {
+        #if arch(x86_64)
+            if buffers.fusesMultiplyAdd {
+                return unsafe addFused(
+                    outputs: outputs, path: path, origin: origin, rows: rows, taps: taps,
+                    buffers: buffers, gains: gains)
+            }
+        #endif
         let vectors = taps / 8
         let left = unsafe UnsafeRawPointer(buffers.inputLeft)
         let right = unsafe UnsafeRawPointer(buffers.inputRight)
         var k = outputs.lowerBound
         while k < outputs.upperBound {
-            // Position in rows, not negative. Beside 1.5 · 2⁵² a double keeps whole numbers only: the
-            // sum's last bits are the row below the position, found without the traps of `Int(_:)`.
-            // A position on a row may get the row below, and u = 1.
-            let x = (path.offset(k) - Double(origin)) * Double(phases)
-            let shifted = (x - 0.5) + Self.wholeBits
-            let row = Int(truncatingIfNeeded: shifted.bitPattern &- Self.wholeBits.bitPattern)
-            let u = x - (shifted - Self.wholeBits)
+            let phase = Phase(at: path.offset(k) - Double(origin))
+            let u = phase.u
             // Lagrange through the rows at −1, 0, 1, 2. Factors in common are left to the optimiser:
             // taken out here, it pairs the weights and shuffles vectors in the loop below.
             let w0 = SIMD8<Float>(repeating: Float(-u * (u - 1) * (u - 2) / 6))
             let w1 = SIMD8<Float>(repeating: Float((u + 1) * (u - 1) * (u - 2) / 2))
             let w2 = SIMD8<Float>(repeating: Float(-(u + 1) * u * (u - 2) / 2))
             let w3 = SIMD8<Float>(repeating: Float((u + 1) * u * (u - 1) / 6))
-            let row0 = unsafe rows + (row & (phases - 1)) &* vectors
+            let row0 = unsafe rows + phase.row &* vectors
             let row1 = unsafe row0 + vectors
             let row2 = unsafe row1 + vectors
             let row3 = unsafe row2 + vectors
             var sumLeft = SIMD8<Float>(repeating: 0)
             var sumRight = SIMD8<Float>(repeating: 0)
             var v = 0
-            var byte = 4 &* (row / phases)
+            var byte = 4 &* phase.frame
             while v < vectors {
                 let h = unsafe row0[v] * w0 + row1[v] * w1 + (row2[v] * w2 + row3[v] * w3)
                 sumLeft +=
@@ -125,9 +144,57 @@ enum Resampler {
         }
     }
 
-    /// 1.5 · 2⁵²: doubles of this size are whole, and their last bits count.
-    private static var wholeBits: Double {
-        @_noLocks @_noAllocation @inline(__always) get { 6_755_399_441_055_744 }
+    #if arch(x86_64)
+        /// The same in two thirds of the time, where the processor has eight multiply-adds at once.
+        @_noLocks @_noAllocation
+        private static func addFused(
+            outputs: Range<Int>, path: FramePath, origin: Int, rows: UnsafePointer<SIMD8<Float>>,
+            taps: Int, buffers: RenderBuffers, gains: UnsafePointer<Float>?
+        ) {
+            let vectors = taps / 8
+            let table = unsafe UnsafeRawPointer(rows)
+            var k = outputs.lowerBound
+            while k < outputs.upperBound {
+                let phase = Phase(at: path.offset(k) - Double(origin))
+                let row = unsafe table + phase.row &* vectors &* 32
+                let sample = unsafe tutti_filter(
+                    row.assumingMemoryBound(to: Float.self), taps, phase.u,
+                    buffers.inputLeft + phase.frame, buffers.inputRight + phase.frame)
+                let gain = if let gains = unsafe gains { unsafe gains[k] } else { Float(1) }
+                unsafe buffers.sumLeft[k] += sample.left * gain
+                unsafe buffers.sumRight[k] += sample.right * gain
+                k &+= 1
+            }
+        }
+    #endif
+
+    /// A position between two input frames, as rows of the filter bank and their weights.
+    private struct Phase {
+        /// The input frame of the first tap.
+        var frame: Int
+        /// The first of four rows.
+        var row: Int
+        /// Where between the second and the third of them, 0…1.
+        var u: Double
+
+        /// - Parameter position: input frames from the first one on; not negative.
+        @_noLocks @_noAllocation @inline(__always)
+        init(at position: Double) {
+            // Beside 1.5 · 2⁵² a double keeps whole numbers only: the sum's last bits are the row below
+            // the position, found without the traps of `Int(_:)`. A position on a row may get the row
+            // below, and u = 1.
+            let x = position * Double(phases)
+            let shifted = (x - 0.5) + Self.wholeBits
+            let index = Int(truncatingIfNeeded: shifted.bitPattern &- Self.wholeBits.bitPattern)
+            u = x - (shifted - Self.wholeBits)
+            frame = index >> phaseBits
+            row = index & (phases - 1)
+        }
+
+        /// 1.5 · 2⁵²: doubles of this size are whole, and their last bits count.
+        private static var wholeBits: Double {
+            @_noLocks @_noAllocation @inline(__always) get { 6_755_399_441_055_744 }
+        }
     }
 
     @_noLocks @_noAllocation

@@ -43,7 +43,7 @@ public struct NodeConfiguration: Sendable {
         syncTarget: Nanoseconds = .milliseconds(1), usesAvahi: Bool = true,
         usesBroadcasts: Bool = true,
         realTimePriority: Int = 50,
-        bufferMilliseconds: Int = 60, sampleRate: Int = 48_000,
+        bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds, sampleRate: Int = 48_000,
         logger: Logger = Logger(label: "tutti")
     ) {
         self.name = name

@@ -24,7 +24,7 @@ enum Arrows {
             name: "Wire", mayImport: ["Timing", "ClockSync", "GroupControl", "SwiftProtobuf"],
             isPure: true),
         Target(name: "RealTime", mayImport: [], isPure: true),
-        Target(name: "Playout", mayImport: ["Timing", "RealTime"], isPure: true),
+        Target(name: "Playout", mayImport: ["Timing", "RealTime", "CVector"], isPure: true),
         Target(
             name: "Simulation",
             mayImport: ["Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout"],

@@ -32,11 +32,11 @@ struct RequestScheduleTests {
         expectedError: Nanoseconds
     ) throws {
         let slots = slots(roundTrip: .microseconds(300), expectedError: expectedError)
-        let isContent = expectedError < RequestSchedule.contentment
-        let spacing = isContent ? RequestSchedule.activeSpacing : RequestSchedule.anxiousSpacing
+        let isCalm = expectedError < RequestSchedule.contentment
+        let spacing = isCalm ? RequestSchedule.calmSpacing : RequestSchedule.anxiousSpacing
         let expected = 10 / spacing.seconds
         let length = RequestSchedule.trainLength(at: spacing)
-        #expect(length == (isContent ? 5 : 8))
+        #expect(length == (isCalm ? 3 : 8))
         let train = Double(length)
         // A pause is uniform within ±20 % of a train's length; four standard deviations of their
         // sum, a train cut off at the end, and the short pauses, which come on top.

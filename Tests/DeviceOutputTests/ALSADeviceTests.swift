@@ -52,9 +52,9 @@ enum SilentCards {
         #expect(device.sampleFormat == .signed32)
         #expect(device.format.sampleRate == rate)
         #expect(device.format.channelCount == 2)
-        // A third of the buffer, at most 20 ms; the queue is whole periods.
+        // A quarter of the buffer, at most 20 ms; the queue is whole periods.
         let wanted = rate * milliseconds / 1000
-        #expect(device.format.periodFrames == min(rate / 50, wanted / 3))
+        #expect(device.format.periodFrames == min(rate / 50, wanted / 4))
         #expect(device.format.bufferFrames % device.format.periodFrames == 0)
         #expect(abs(device.format.bufferFrames - wanted) < device.format.periodFrames)
     }

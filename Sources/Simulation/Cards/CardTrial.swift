@@ -34,8 +34,8 @@ public struct CardTrial {
 
     /// Errors count from here on, seconds after the card was opened.
     public static let settling = 10.0
-    /// 60 ms.
-    private static let bufferFrames = 2_880
+    /// 80 ms.
+    private static let bufferFrames = 3_840
     private var bufferPeriods: Int { Self.bufferFrames / card.model.periodFrames }
     /// From the look before a period is rendered to the one after it is written, seconds.
     private static let writing = 47e-6

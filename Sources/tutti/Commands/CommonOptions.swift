@@ -1,4 +1,5 @@
 import ArgumentParser
+import DeviceOutput
 import Logging
 import Room
 
@@ -104,7 +105,9 @@ struct RoomOptions: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("What the sound card should hold (default: 60).", valueName: "ms"))
+        help: ArgumentHelp(
+            "What the sound card should hold (default: \(OutputThread.standardBufferMilliseconds)).",
+            valueName: "ms"))
     var bufferMs: String?
 
     @Option(

@@ -21,7 +21,7 @@ struct Settings: Equatable, Sendable {
     var latencyOffsetMicroseconds: Int?
     var syncTargetMicroseconds = 1_000
     var stateFolder: String
-    var bufferMilliseconds = 60
+    var bufferMilliseconds = OutputThread.standardBufferMilliseconds
     var sampleRate = 48_000
     /// Below the kernel's interrupt threads (50): what passes our packets on must not wait for us.
     var realTimePriority = 20
