@@ -49,7 +49,7 @@ extension EnvelopeSolver {
             low = max(low, fit.offset - half)
             high = min(high, fit.offset + half)
             if low > high { break }
-            let soft = 0.6 * fit.excess
+            let soft = lopsided * fit.excess
             fit.error = sqrt(
                 fit.noise * fit.noise + fit.wander * fit.wander + soft * soft
                     + fit.tilt * fit.tilt)

@@ -55,6 +55,8 @@ struct EnvelopeSolver: Sendable {
     static let windowWalk = 0.03e-6
     /// The share of a window's disagreement with what is known of the skew that counts as its error.
     static let mistrust = 0.5
+    /// The share of half a window's delay above the path's floor that counts as error.
+    static let lopsided = 0.6
     /// Floor of the noise estimate: the stamps' own granularity.
     static let stampNoise = 0.5e-6
 

@@ -2,9 +2,9 @@ import func Glibc.sqrt
 
 /// The samples of one pair of clocks, and what they say together.
 ///
-/// There are three kinds of reading, each with an error of its own making: the envelope
-/// (``EnvelopeSolver``), the mean (``TrackingFit``), and the line through the floors of many blocks
-/// (``DelayBlocks``). The one with the smallest error says what is known of the skew and how sure
+/// There are four kinds of reading, each with an error of its own making: the envelope
+/// (``EnvelopeSolver``), the mean (``TrackingFit``), the line through the floors of many blocks
+/// (``DelayBlocks``), and the most frequent delay (``ModalFit``). The one with the smallest error says what is known of the skew and how sure
 /// it is, the envelope by preference: what it says is unbiased. The offset is the mean of them all,
 /// each by the inverse square of its error. One that is far surer than the rest decides; where all
 /// doubt, as on air whose floors move, they err in different ways, and their mean errs less than the
@@ -30,11 +30,16 @@ struct ExchangeHistory: Sendable {
     static let youngSpan = 12.0
     /// … and so much of an envelope's noise, squared, is caution.
     static let youngCaution = 0.9
+    /// The lowest packets of each direction are off by this share of what most of the quick ones take
+    /// longer. Without it, three contacts within a microsecond by chance outvoted hundreds 60 µs higher
+    /// (emulated air).
+    static let edgeLuck = 0.3
 
     private var forward = EnvelopePoints()
     private var backward = EnvelopePoints()
     private var offsets = OffsetSamples()
     private var blocks = DelayBlocks()
+    private var modes = ModalFit()
     private var solver = EnvelopeSolver()
     /// Smallest sum of both directions' edges.
     private(set) var floor = DelayFloor()
@@ -91,11 +96,20 @@ struct ExchangeHistory: Sendable {
                 skew: filter.skew, variance: filter.variance)
         }
         blocks.measure(skew: filter.skew)
+        var edges = DelayBlocks.walks.compactMap {
+            blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
+        }
+        let change = pathChange(extremes, at: time)
+        var modal = modes.readings(
+            offsets.samples, at: time, skew: filter.skew, deviation: sqrt(filter.variance),
+            floor: floor)
+        for index in modal.indices { modal[index].fit.doubt(change) }
+        let luck = Self.edgeLuck * (modes.height(of: modal, in: offsets.samples, at: time) ?? 0)
+        envelope.doubt(luck)
+        for index in edges.indices { edges[index].doubt(luck) }
         let others =
-            (tracks(extremes, at: time, floor: floor, filter)
-            + DelayBlocks.walks.compactMap {
-                blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
-            }).filter(envelope.admits)
+            (tracks(at: time, floor: floor, change: change, filter) + edges + modal.map(\.fit))
+            .filter(envelope.admits)
         let offset = Self.mean(envelope, others)
         guard var best = others.min(by: { $0.error < $1.error }),
             best.error < Self.preference * envelope.error
@@ -148,26 +162,29 @@ struct ExchangeHistory: Sendable {
         floor.removeAll()
     }
 
-    /// What averages say; their errors with what a changed path may add in one direction.
-    private mutating func tracks(
-        _ extremes: (shortest: Double, spread: Double), at time: Double, floor: Double,
-        _ filter: SkewFilter
+    /// What averages say.
+    private func tracks(
+        at time: Double, floor: Double, change: Double, _ filter: SkewFilter
     ) -> [EnvelopeFit] {
-        guard let oldest = offsets.samples.first else { return [] }
         var tracks = TrackingFit.fits(
             offsets.samples, at: time, skew: filter.prior.skew, variance: filter.prior.variance,
             floor: floor)
+        for index in tracks.indices { tracks[index].doubt(change) }
+        return tracks
+    }
+
+    /// What a path that changed may add in one direction, seconds.
+    private mutating func pathChange(
+        _ extremes: (shortest: Double, spread: Double), at time: Double
+    ) -> Double {
+        guard let oldest = offsets.samples.first else { return 0 }
         shortestTrip.observe(extremes.shortest, at: time)
         let recent = offsets.shortest(since: time - Self.recentSpan)
         let known = shortestTrip.delay ?? recent
         let longer = recent - known - Self.luck * extremes.spread
         let soft = Self.lopsided * max(0, longer) / 2
         let drift = blocks.drift(since: oldest.time)
-        for index in tracks.indices {
-            let own = tracks[index].error
-            tracks[index].error = sqrt(own * own + soft * soft + drift * drift)
-        }
-        return tracks
+        return sqrt(soft * soft + drift * drift)
     }
 }
 
@@ -177,6 +194,9 @@ extension EnvelopeFit {
         shift = (mean - offset).magnitude
         offset = mean
     }
+
+    /// Adds to the expected error.
+    fileprivate mutating func doubt(_ more: Double) { error = sqrt(error * error + more * more) }
 
     /// Whether another reading lies where negative delays are not needed to explain it.
     fileprivate func admits(_ other: EnvelopeFit) -> Bool {
