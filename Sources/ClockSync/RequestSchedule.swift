@@ -9,9 +9,9 @@ import Timing
 ///   disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
-/// On a path of wires the steady requests come in trains of three to eight, a round trip apart, and
+/// On a path of wires the steady requests come in trains of four to eight, a round trip apart, and
 /// from train to train it is two thirds of a second on average at most: the next one finds a clock
-/// that jumped. A line that is far better than it needs to be takes the shortest trains, 4.6 a second. Evenly spaced requests find the processors of both rooms, and of what lies between,
+/// that jumped. A line that is far better than it needs to be takes the shortest trains, 6 a second. Evenly spaced requests find the processors of both rooms, and of what lies between,
 /// asleep; how long those take to wake depends on what else they do, so differs by direction, and
 /// two-way exchange turns half of that into an error: through an emulated switch requests took 16 µs
 /// longer than replies. The first two requests of a train do the waking. On a path of milliseconds
@@ -45,9 +45,9 @@ struct RequestSchedule: Sendable {
     /// all was worse at 24 s than at 8, up to which there had been 100.
     static let earlySpan = Nanoseconds.seconds(30)
     static let activeSpacing = Nanoseconds.milliseconds(125)
-    /// On wires, with an expected error that leaves so much room: the shortest train per
-    /// ``longestPause``.
-    static let calmSpacing = Nanoseconds.milliseconds(216)
+    /// On wires, with an expected error that leaves so much room: trains of four. The last reply of a
+    /// train is stamped by the next one's first, and waiting for that a jump would be found late.
+    static let calmSpacing = Nanoseconds.milliseconds(162)
     /// While the expected error is far above ``contentment``: on a path that is seldom clean only
     /// more packets help; 40 a second are 70 kbit/s.
     static let anxiousSpacing = Nanoseconds.milliseconds(25)

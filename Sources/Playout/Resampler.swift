@@ -72,9 +72,9 @@ struct FramePath: BitwiseCopyable {
     /// all. Elsewhere it uses what there is.
     static var processorFuses: Bool {
         #if arch(x86_64)
-            tutti_has_fused_multiply_add()
+        tutti_has_fused_multiply_add()
         #else
-            false
+        false
         #endif
     }
 }
@@ -101,11 +101,11 @@ enum Resampler {
         taps: Int, buffers: RenderBuffers, gains: UnsafePointer<Float>?
     ) {
         #if arch(x86_64)
-            if buffers.fusesMultiplyAdd {
-                return unsafe addFused(
-                    outputs: outputs, path: path, origin: origin, rows: rows, taps: taps,
-                    buffers: buffers, gains: gains)
-            }
+        if buffers.fusesMultiplyAdd {
+            return unsafe addFused(
+                outputs: outputs, path: path, origin: origin, rows: rows, taps: taps,
+                buffers: buffers, gains: gains)
+        }
         #endif
         let vectors = taps / 8
         let left = unsafe UnsafeRawPointer(buffers.inputLeft)
@@ -145,27 +145,27 @@ enum Resampler {
     }
 
     #if arch(x86_64)
-        /// The same in two thirds of the time, where the processor has eight multiply-adds at once.
-        @_noLocks @_noAllocation
-        private static func addFused(
-            outputs: Range<Int>, path: FramePath, origin: Int, rows: UnsafePointer<SIMD8<Float>>,
-            taps: Int, buffers: RenderBuffers, gains: UnsafePointer<Float>?
-        ) {
-            let vectors = taps / 8
-            let table = unsafe UnsafeRawPointer(rows)
-            var k = outputs.lowerBound
-            while k < outputs.upperBound {
-                let phase = Phase(at: path.offset(k) - Double(origin))
-                let row = unsafe table + phase.row &* vectors &* 32
-                let sample = unsafe tutti_filter(
-                    row.assumingMemoryBound(to: Float.self), taps, phase.u,
-                    buffers.inputLeft + phase.frame, buffers.inputRight + phase.frame)
-                let gain = if let gains = unsafe gains { unsafe gains[k] } else { Float(1) }
-                unsafe buffers.sumLeft[k] += sample.left * gain
-                unsafe buffers.sumRight[k] += sample.right * gain
-                k &+= 1
-            }
+    /// The same in two thirds of the time, where the processor has eight multiply-adds at once.
+    @_noLocks @_noAllocation
+    private static func addFused(
+        outputs: Range<Int>, path: FramePath, origin: Int, rows: UnsafePointer<SIMD8<Float>>,
+        taps: Int, buffers: RenderBuffers, gains: UnsafePointer<Float>?
+    ) {
+        let vectors = taps / 8
+        let table = unsafe UnsafeRawPointer(rows)
+        var k = outputs.lowerBound
+        while k < outputs.upperBound {
+            let phase = Phase(at: path.offset(k) - Double(origin))
+            let row = unsafe table + phase.row &* vectors &* 32
+            let sample = unsafe tutti_filter(
+                row.assumingMemoryBound(to: Float.self), taps, phase.u,
+                buffers.inputLeft + phase.frame, buffers.inputRight + phase.frame)
+            let gain = if let gains = unsafe gains { unsafe gains[k] } else { Float(1) }
+            unsafe buffers.sumLeft[k] += sample.left * gain
+            unsafe buffers.sumRight[k] += sample.right * gain
+            k &+= 1
         }
+    }
     #endif
 
     /// A position between two input frames, as rows of the filter bank and their weights.
