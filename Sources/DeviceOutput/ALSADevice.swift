@@ -50,7 +50,8 @@ public final class ALSADevice: AudioOutput {
     ///   - bufferMilliseconds: queue to keep, 5…1000; a card may insist on more or less.
     /// - Throws: what failed, at which PCM, and what to do about it.
     public convenience init(
-        pcm: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds
+        pcm: String, preferredSampleRate: Int = 48_000,
+        bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds
     ) throws(OutputError) {
         precondition((5...1000).contains(bufferMilliseconds), "buffer \(bufferMilliseconds) ms")
         precondition(preferredSampleRate > 0, "sample rate \(preferredSampleRate)")

@@ -100,7 +100,8 @@ struct ALSANegotiation {
         let wanted = max(Int(rate) * bufferMilliseconds / 1000, 64)
         let isBatch = unsafe snd_pcm_hw_params_is_batch(wish) == 1
         let longest = isBatch ? Self.batchPeriodMillisecondsMax : Self.periodMillisecondsMax
-        var period = snd_pcm_uframes_t(min(Int(rate) * longest / 1000, wanted / OutputFormat.usualPeriods))
+        var period = snd_pcm_uframes_t(
+            min(Int(rate) * longest / 1000, wanted / OutputFormat.usualPeriods))
         try check(
             unsafe snd_pcm_hw_params_set_period_size_near(pcm, wish, &period, nil),
             "snd_pcm_hw_params_set_period_size_near")

@@ -173,7 +173,8 @@ public final class FileDevice: PacedDevice {
     /// - Parameter onRecordingFailure: called when the file ends early, on a thread of its own.
     /// - Throws: when the file cannot be opened.
     public init(
-        path: String, preferredSampleRate: Int = 48_000, bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds,
+        path: String, preferredSampleRate: Int = 48_000,
+        bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
         let format = Self.format(
