@@ -30,10 +30,6 @@ struct ExchangeHistory: Sendable {
     static let youngSpan = 12.0
     /// … and so much of an envelope's noise, squared, is caution.
     static let youngCaution = 0.9
-    /// The lowest packets of each direction are off by this share of what most of the quick ones take
-    /// longer. Without it, three contacts within a microsecond by chance outvoted hundreds 60 µs higher
-    /// (emulated air).
-    static let edgeLuck = 0.3
 
     private var forward = EnvelopePoints()
     private var backward = EnvelopePoints()
@@ -96,19 +92,16 @@ struct ExchangeHistory: Sendable {
                 skew: filter.skew, variance: filter.variance)
         }
         blocks.measure(skew: filter.skew)
-        var edges = DelayBlocks.walks.compactMap {
+        let edges = DelayBlocks.walks.compactMap {
             blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
         }
         let change = pathChange(extremes, at: time)
         var modal = modes.readings(
             offsets.samples, at: time, skew: filter.skew, deviation: sqrt(filter.variance),
             floor: floor)
-        for index in modal.indices { modal[index].fit.doubt(change) }
-        let luck = Self.edgeLuck * (modes.height(of: modal, in: offsets.samples, at: time) ?? 0)
-        envelope.doubt(luck)
-        for index in edges.indices { edges[index].doubt(luck) }
+        for index in modal.indices { modal[index].doubt(change) }
         let others =
-            (tracks(at: time, floor: floor, change: change, filter) + edges + modal.map(\.fit))
+            (tracks(at: time, floor: floor, change: change, filter) + edges + modal)
             .filter(envelope.admits)
         let offset = Self.mean(envelope, others)
         guard var best = others.min(by: { $0.error < $1.error }),

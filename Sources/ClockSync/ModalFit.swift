@@ -16,12 +16,6 @@ import func Glibc.sqrt
 /// themselves. What they cannot tell is whether both crests belong to the same queueing: by how much one
 /// stands higher above its edge than the other does is doubt.
 struct ModalFit: Sendable {
-    struct Reading: Sendable {
-        var fit: EnvelopeFit
-        /// Of the lower crest above its edge, seconds: by so much the lowest packets are luck.
-        var height: Double
-    }
-
     /// How far back to look, seconds.
     static let windows = [12.0, 24, 48]
     /// Half width h of a gathering, seconds: what stamps and schedulers of two busy hosts blur a floor
@@ -56,8 +50,8 @@ struct ModalFit: Sendable {
     ///   - floor: smallest delay known of the path.
     mutating func readings(
         _ samples: [OffsetSample], at now: Double, skew: Double, deviation: Double, floor: Double
-    ) -> [Reading] {
-        var readings: [Reading] = []
+    ) -> [EnvelopeFit] {
+        var readings: [EnvelopeFit] = []
         for window in Self.windows {
             let first = samples.firstIndex { $0.time >= now - window } ?? samples.count
             let recent = samples[first...]
@@ -76,18 +70,6 @@ struct ModalFit: Sendable {
             if first == samples.startIndex { break }
         }
         return readings
-    }
-
-    /// How far the crests stand above their edges, seconds, where every window says so with certainty:
-    /// where floors change, the windows see different ones.
-    func height(
-        of readings: [Reading], in samples: [OffsetSample], at now: Double
-    ) -> Double? {
-        guard let oldest = samples.first else { return nil }
-        let whole = Self.windows.firstIndex { $0 >= now - oldest.time }
-        let possible = whole.map { $0 + 1 } ?? Self.windows.count
-        let certain = readings.filter { $0.fit.error < $0.height }
-        return certain.count == possible ? certain.map(\.height).min() : nil
     }
 
     /// The samples as one-way values along the known skew, without those far above the lowest.
@@ -305,7 +287,7 @@ struct ModalFit: Sendable {
 
     private func reading(
         _ line: Line, _ crests: Crests, window: Double, span: Double, skew: Double, floor: Double
-    ) -> Reading {
+    ) -> EnvelopeFit {
         let heights = (
             outward: max(0, line.outward - crests.outward.edge),
             homeward: max(0, line.homeward - crests.homeward.edge)
@@ -323,6 +305,6 @@ struct ModalFit: Sendable {
         fit.error = sqrt(
             fit.noise * fit.noise + doubt * doubt + common * common + soft * soft
                 + fit.wander * fit.wander)
-        return Reading(fit: fit, height: min(heights.outward, heights.homeward))
+        return fit
     }
 }
