@@ -33,7 +33,7 @@ import Timing
         #expect(errors.microseconds(percentile: 0.95) < 40)
     }
 
-    @Test func `a joining room asks fast until its line is good, then 40 and 8 times a second`() {
+    @Test func `a joining room asks fast until its line is good, then 40 and 6 to 8 times a second`() {
         var world = ExchangeWorld(.wired, seed: 3)
         world.run(until: 0.145)
         #expect(abs(world.sent - 15) <= 1, "a burst 10 ms apart: \(world.sent)")
@@ -47,9 +47,10 @@ import Timing
         // In trains of 8, 8 × 25 ms ± 20 % apart.
         #expect(abs(joined - settled - 56) <= 8, "1.4 s at 40 a second: \(joined - settled)")
         world.run(until: 13)
-        // In trains of 5: a pause is uniform within 625 ms ±20 %, 16 trains, standard deviation
-        // 0.12/√16 of that.
-        #expect(abs(world.sent - joined - 80) <= 8, "10 s at 8 a second: \(world.sent - joined)")
+        // In trains of 4 to 5, by how good the line is: a pause is uniform within 650 ms ±20 %, 16
+        // trains, standard deviation 0.12/√16 of that.
+        let asked = world.sent - joined
+        #expect(62 - 8 <= asked && asked <= 80 + 8, "10 s at 6 to 8 a second: \(asked)")
     }
 
     @Test func `within a train both directions come out of a silence of the same length`() throws {
