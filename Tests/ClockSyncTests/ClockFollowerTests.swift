@@ -33,7 +33,7 @@ import Timing
         #expect(errors.microseconds(percentile: 0.95) < 40)
     }
 
-    @Test func `a joining room asks fast until its line is good, then 40 and 6 to 8 times a second`() {
+    @Test func `a joining room asks fast until its line is good, then 40 and then 6 to 8 a second`() {
         var world = ExchangeWorld(.wired, seed: 3)
         world.run(until: 0.145)
         #expect(abs(world.sent - 15) <= 1, "a burst 10 ms apart: \(world.sent)")
