@@ -12,9 +12,9 @@ public import Timing
 ///
 /// Four exchanges in a row that contradict the prediction mean that a clock jumped or the leader
 /// was replaced: the samples are dropped, the skew is kept. When the new estimate is as good as one
-/// must be to be played by, it is compared with the line: what leaning takes away within a second is
-/// leant away; more than that is a jump that was heard already, and there is a new line with a new
-/// epoch.
+/// must be to be played by, it is compared with the line: what leaning takes away within a second
+/// is leant away; more than that is a jump that was heard already, and there is a new line with a
+/// new epoch.
 ///
 /// Coordinates: the clocks' epochs may lie years apart, so everything is kept relative to the first
 /// exchange, in seconds.
@@ -183,7 +183,8 @@ public struct ClockEstimator: Sendable {
             ? .locked : .acquiring
     }
 
-    /// Whether a line that began at `start` may be played by: it is good, or will not soon be better.
+    /// Whether a line that began at `start` may be played by: it is good, or will not soon be
+    /// better.
     private func isSettled(since start: LocalInstant, at now: LocalInstant) -> Bool {
         let age = now - start
         guard age >= OutputLine.settling, samplesSinceStart >= Self.samplesToLock else {

@@ -3,8 +3,8 @@ public import Timing
 /// A room's side of the exchange: when to ask, and what to make of the answers.
 ///
 /// `RequestSchedule` says when to ask. The kernel tells when a packet left only after it left: our
-/// own stamp arrives from the error queue, the leader's with its next reply. An exchange is held back
-/// until both are known or cannot come any more; in the joining burst that costs 10 ms.
+/// own stamp arrives from the error queue, the leader's with its next reply. An exchange is held
+/// back until both are known or cannot come any more; in the joining burst that costs 10 ms.
 public struct ClockFollower: Sendable {
     public enum Effect: Equatable, Sendable {
         /// Send it now; `t1` is the instant given to the call that returned it.
@@ -13,8 +13,8 @@ public struct ClockFollower: Sendable {
         case publish(SharedClock)
     }
 
-    /// Round trip below which cold caches are a part of the delay worth removing. On a longer path a
-    /// herald would only be one more packet to queue behind.
+    /// Round trip below which cold caches are a part of the delay worth removing. On a longer path
+    /// a herald would only be one more packet to queue behind.
     static let heraldedPath = Nanoseconds.microseconds(400)
     /// Requests that an answer may still come to.
     static let outstandingLimit = 64
@@ -176,8 +176,9 @@ public struct ClockFollower: Sendable {
     }
 
     /// Whether answers may lie where the kernel keeps and stamps them for `pause`, until
-    /// ``nextDeadline``: a thread that wakes for each costs half as much again. On wires it must wake:
-    /// where answers lay there, the median skew of rooms was 3.8 µs, and 1.7 to 2.4 where they did not.
+    /// ``nextDeadline``: a thread that wakes for each costs half as much again. On wires it must
+    /// wake: where answers lay there, the median skew of rooms was 3.8 µs, and 1.7 to 2.4 where
+    /// they did not.
     ///
     /// - Parameter pause: until the thread wakes anyway.
     public func mayAnswersWait(_ pause: Nanoseconds) -> Bool {

@@ -75,7 +75,8 @@ struct DelayBlocks: Sendable {
     ///
     /// - Parameters:
     ///   - prior: of the skew, before the samples.
-    ///   - known: smallest delay known of the path; both directions need not meet theirs in one block.
+    ///   - known: smallest delay known of the path; both directions need not meet theirs in one
+    ///     block.
     func fit(
         at now: Double, prior: (skew: Double, variance: Double), walk: Double, floor known: Double
     ) -> EnvelopeFit? {
@@ -136,9 +137,9 @@ struct DelayBlocks: Sendable {
     }
 
     /// How far off the mean of the blocks since `start` may be because floors that stay for longer
-    /// than a block do not average as samples do. Zero when blocks do not resemble their neighbours by
-    /// more than chance. Of the sum of both directions' floors, twice what an offset suffers if they
-    /// change independently: with half of it the comparison of clocks came out worse.
+    /// than a block do not average as samples do. Zero when blocks do not resemble their neighbours
+    /// by more than chance. Of the sum of both directions' floors, twice what an offset suffers if
+    /// they change independently: with half of it the comparison of clocks came out worse.
     func drift(since start: Double) -> Double {
         guard samples.count >= Self.fewest else { return 0 }
         let number = Double(delays.count)

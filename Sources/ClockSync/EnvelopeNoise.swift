@@ -6,12 +6,12 @@ import func Glibc.sqrt
 ///
 /// - Jitter that thins out towards the floor. The mean distance of the six lowest samples of a
 ///   direction from each other is the scale; nothing else is to be had.
-/// - A floor that a share of all packets meets exactly, as on idle air. Then a few samples lie within
-///   microseconds of the edge and the seventh a thousand times higher, and the edge is as sharp as
-///   the few are close. Only: any line under the samples touches three of them, whatever is true
-///   (two unknowns and a slope). So three contacts are no evidence, and each further sample of
-///   either direction is, the more the closer it lies: if the samples near an edge come at random,
-///   the k-th gap is shorter than `sure[k]⁻¹` of what it should be in one case of fifty.
+/// - A floor that a share of all packets meets exactly, as on idle air. Then a few samples lie
+///   within microseconds of the edge and the seventh a thousand times higher, and the edge is as
+///   sharp as the few are close. Only: any line under the samples touches three of them, whatever
+///   is true (two unknowns and a slope). So three contacts are no evidence, and each further sample
+///   of either direction is, the more the closer it lies: if the samples near an edge come at
+///   random, the k-th gap is shorter than `sure[k]⁻¹` of what it should be in one case of fifty.
 enum EnvelopeNoise {
     /// Residuals kept of each direction.
     static let kept = 6

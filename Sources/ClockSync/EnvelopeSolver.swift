@@ -25,8 +25,8 @@ struct EnvelopeFit: Equatable, Sendable {
     var tilt = 0.0
     /// Half of the delay above the path's known floor: it may lie in one direction alone.
     var excess = 0.0
-    /// How far ``offset`` was moved from what the window itself says: other readings have a say, but
-    /// the interval of truth lies around the window's own; seconds.
+    /// How far ``offset`` was moved from what the window itself says: other readings have a say,
+    /// but the interval of truth lies around the window's own; seconds.
     var shift = 0.0
     /// Expected error of ``offset``.
     var error = 0.0
@@ -53,7 +53,8 @@ struct EnvelopeSolver: Sendable {
     static let ramp = 0.006e-6
     /// Random walk of the skew inside a window, per √s.
     static let windowWalk = 0.03e-6
-    /// The share of a window's disagreement with what is known of the skew that counts as its error.
+    /// The share of a window's disagreement with what is known of the skew that counts as its
+    /// error.
     static let mistrust = 0.5
     /// The share of half a window's delay above the path's floor that counts as error.
     static let lopsided = 0.6
@@ -120,7 +121,8 @@ struct EnvelopeSolver: Sendable {
     /// How far the skew of a window may be off.
     ///
     /// - Parameters:
-    ///   - spread: ``EnvelopeFit/skewSpread``. The likelihood falls to e⁻² at two standard deviations.
+    ///   - spread: ``EnvelopeFit/skewSpread``. The likelihood falls to e⁻² at two standard
+    ///     deviations.
     ///   - prior: standard deviation of the prior.
     ///   - moved: from the prior's mean. Where jitter is like noise, the few packets that an edge
     ///     touches say less than their likelihood does.

@@ -4,12 +4,12 @@ import func Glibc.sqrt
 ///
 /// There are four kinds of reading, each with an error of its own making: the envelope
 /// (``EnvelopeSolver``), the mean (``TrackingFit``), the line through the floors of many blocks
-/// (``DelayBlocks``), and the most frequent delay (``ModalFit``). The one with the smallest error says what is known of the skew and how sure
-/// it is, the envelope by preference: what it says is unbiased. The offset is the mean of them all,
-/// each by the inverse square of its error. One that is far surer than the rest decides; where all
-/// doubt, as on air whose floors move, they err in different ways, and their mean errs less than the
-/// best. (Readings of one kind repeat each other. Weighing each kind as one reading made joins better
-/// and air with changing floors worse.)
+/// (``DelayBlocks``), and the most frequent delay (``ModalFit``). The one with the smallest error
+/// says what is known of the skew and how sure it is, the envelope by preference: what it says is
+/// unbiased. The offset is the mean of them all, each by the inverse square of its error. One that
+/// is far surer than the rest decides; where all doubt, as on air whose floors move, they err in
+/// different ways, and their mean errs less than the best. (Readings of one kind repeat each other.
+/// Weighing each kind as one reading made joins better and air with changing floors worse.)
 ///
 /// Times and values are relative to the estimator's base, in seconds.
 struct ExchangeHistory: Sendable {
@@ -133,8 +133,8 @@ struct ExchangeHistory: Sendable {
     }
 
     /// A long window that a curved clock bends makes a delay too small: by twice its wander where
-    /// the crystal breathes, and by far more where it stepped. No less than the shortest round trips
-    /// allow is believed, and what is missing to that is doubt.
+    /// the crystal breathes, and by far more where it stepped. No less than the shortest round
+    /// trips allow is believed, and what is missing to that is doubt.
     private mutating func observeFloor(
         _ fits: inout [EnvelopeFit], _ extremes: (shortest: Double, spread: Double), at time: Double
     ) {

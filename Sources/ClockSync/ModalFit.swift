@@ -2,24 +2,24 @@ import func Glibc.sqrt
 
 /// The most frequent delay of each direction.
 ///
-/// Where a share of the packets meets nobody, their delays gather a little above the floor, as wide as
-/// stamps and schedulers make them, and thin out above. The lowest, which an edge rests on, are the
-/// luckiest of many; a mean is drawn up by all that queue. The crest of the gathering is where most
-/// agree, and its place is known the better the more there are, as that of a mean:
+/// Where a share of the packets meets nobody, their delays gather a little above the floor, as wide
+/// as stamps and schedulers make them, and thin out above. The lowest, which an edge rests on, are
+/// the luckiest of many; a mean is drawn up by all that queue. The crest of the gathering is where
+/// most agree, and its place is known the better the more there are, as that of a mean:
 ///
 ///     s, F, B = argmax Σ k((fᵢ − s·uᵢ − F)/h) + Σ k((bᵢ + s·uᵢ − B)/h),    k(x) = 1/(1 + x²)
 ///     offset  = (F − B)/2                                                  uᵢ: time of sample i, from now
 ///
 /// Slope and crests are searched for with counts in bins, and refined by weighted least squares
 /// (weights (1 + x²)⁻²; S. Geman, D. McClure, 1985). How well they are known is what the sandwich
-/// of an M-estimator says (P. Huber, 1967), so that few packets at the floor, or none that agree, tell so
-/// themselves. What they cannot tell is whether both crests belong to the same queueing: by how much one
-/// stands higher above its edge than the other does is doubt.
+/// of an M-estimator says (P. Huber, 1967), so that few packets at the floor, or none that agree,
+/// tell so themselves. What they cannot tell is whether both crests belong to the same queueing: by
+/// how much one stands higher above its edge than the other does is doubt.
 struct ModalFit: Sendable {
     /// How far back to look, seconds.
     static let windows = [12.0, 24, 48]
-    /// Half width h of a gathering, seconds: what stamps and schedulers of two busy hosts blur a floor
-    /// by. Half or twice as much made recorded rooms on emulated air worse by a half.
+    /// Half width h of a gathering, seconds: what stamps and schedulers of two busy hosts blur a
+    /// floor by. Half or twice as much made recorded rooms on emulated air worse by a half.
     static let width = 30e-6
     /// Until this age there are too few.
     static let youngest = 1.0
@@ -124,8 +124,8 @@ struct ModalFit: Sendable {
         var count: Double { outward.count + homeward.count }
     }
 
-    /// The slope along which most packets agree; `nil` where another one, or another delay, would do
-    /// nearly as well.
+    /// The slope along which most packets agree; `nil` where another one, or another delay, would
+    /// do nearly as well.
     private mutating func crests(range: Double, span: Double) -> Crests? {
         let step = max(1.4 * Self.width / span, 2 * range / Self.mostSlopes)
         let half = Int(range / step) + 1
@@ -255,7 +255,8 @@ struct ModalFit: Sendable {
         }
     }
 
-    /// What the sandwich is made of: sums of the squares of what each packet says, and of how firmly.
+    /// What the sandwich is made of: sums of the squares of what each packet says, and of how
+    /// firmly.
     private struct Influence {
         var time: Double
         var square = 0.0

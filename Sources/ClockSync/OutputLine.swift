@@ -10,14 +10,14 @@ import Timing
 ///     e = estimate − line,  edge = e beyond ±excess
 ///     rate − 1 = skew + clip(edge/τ + (e − edge)/τᵢₙ, ±limit)
 ///
-/// τ is short where the estimate is good; what exceeds twice its expected error goes within a second
-/// in any case.
+/// τ is short where the estimate is good; what exceeds twice its expected error goes within a
+/// second in any case.
 struct OutputLine: Equatable, Sendable {
     /// Until this age the line may be set to the estimate instead of leaning: nobody plays by it.
     static let settling = Nanoseconds.milliseconds(300)
     /// A line with a larger expected error is set anew for a while longer: a quarter of a sample at
-    /// 48 kHz. Twice as large an error will do after each second of waiting: what one second did not
-    /// bring, another hardly will.
+    /// 48 kHz. Twice as large an error will do after each second of waiting: what one second did
+    /// not bring, another hardly will.
     static let goodError = 5e-6
     /// … but nobody waits longer than this for a path that is bad.
     static let patience = Nanoseconds.seconds(10)

@@ -3,10 +3,11 @@ public import Timing
 /// One event that all rooms of a medium witness: a datagram on multicast.
 ///
 /// Two-way exchange sees half of the difference of two directions as an error, and on the air it
-/// changes by tens of µs. But a frame that an access point sends once arrives at all of its stations
-/// within a fraction of a µs, whatever queues and contention it went through before. Each room says
-/// what the group's time was, by its own reckoning, when it heard the frame; where two rooms
-/// disagree, their reckonings do. (Reference broadcast synchronisation; Elson, Girod, Estrin 2002.)
+/// changes by tens of µs. But a frame that an access point sends once arrives at all of its
+/// stations within a fraction of a µs, whatever queues and contention it went through before. Each
+/// room says what the group's time was, by its own reckoning, when it heard the frame; where two
+/// rooms disagree, their reckonings do. (Reference broadcast synchronisation; Elson, Girod, Estrin
+/// 2002.)
 ///
 /// When it was sent does not matter, so it says only which one it is.
 public struct ReferenceBeacon: Equatable, Sendable {

@@ -27,9 +27,10 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
     /// How long a beacon waits for everybody's report: two idle requests, one of them lost, or the
     /// pause between two trains of requests.
     static var patience: Nanoseconds { .milliseconds(1_500) }
-    /// A room leaves its cluster above this spread, and joins one when it is clearly below. A packet
-    /// of its own for each station waits a random back-off of up to 15 slots of 9 µs even on quiet
-    /// air (IEEE 802.11 EDCA), which alone spreads over 34 µs; receivers of one frame over less.
+    /// A room leaves its cluster above this spread, and joins one when it is clearly below. A
+    /// packet of its own for each station waits a random back-off of up to 15 slots of 9 µs even on
+    /// quiet air (IEEE 802.11 EDCA), which alone spreads over 34 µs; receivers of one frame over
+    /// less.
     public static var spreadLimit: Double { 30e-6 }
     static var sortingInterval: Nanoseconds { .seconds(1) }
 
@@ -123,7 +124,8 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
         judge(medium, at: now)
     }
 
-    /// The beacon to send now, on the medium where a request of `peer` has just arrived; `nil`: none.
+    /// The beacon to send now, on the medium where a request of `peer` has just arrived; `nil`:
+    /// none.
     ///
     /// The room that asked is awake, and hears what follows a few µs earlier than the others; so no
     /// room's requests give the occasion more often than its share.

@@ -1,14 +1,14 @@
 import Timing
 
-/// The published line while it differs from the two-way line: their difference changes at a rate, and
-/// never steps.
+/// The published line while it differs from the two-way line: their difference changes at a rate,
+/// and never steps.
 ///
 /// The rate is chosen so that the corrected line leans no more than the two-way line does by
 /// itself, or ``slewLimit``: mostly it leans less, because it does not follow the coming and going
 /// of two-way errors.
 struct ReferenceCorrection: Sendable {
-    /// Largest lean of the corrected line, unless the two-way line leans more. At 20 ppm, 0.03 cent of
-    /// pitch, an error of 50 µs is gone after 2.5 s.
+    /// Largest lean of the corrected line, unless the two-way line leans more. At 20 ppm, 0.03 cent
+    /// of pitch, an error of 50 µs is gone after 2.5 s.
     static let slewLimit = 20e-6
     /// How fast the difference follows what it should be; seconds.
     static let followTime = 1.5

@@ -6,8 +6,8 @@ import func Glibc.sqrt
 ///
 /// A Kalman filter of offset and rate. What it is fed is the difference of two rooms' receive
 /// stamps, in which nothing is left of the sender, the air and the access point: some tens of µs of
-/// receive path, fresh each time. Two crystals against each other are straight for half a minute, so
-/// three hundred beacons tell their offset to one or two µs.
+/// receive path, fresh each time. Two crystals against each other are straight for half a minute,
+/// so three hundred beacons tell their offset to one or two µs.
 ///
 /// Among rooms of equal noise s, with the mean of all of them as the common moment, the filter of
 /// each is the optimal one for the differences between them, however many there are.
@@ -61,7 +61,8 @@ struct ReferenceLine: Equatable, Sendable {
         map = map.reanchored(at: instant)
     }
 
-    /// Takes how much later than the cluster this room heard a beacon; call ``advance(to:)`` before.
+    /// Takes how much later than the cluster this room heard a beacon; call ``advance(to:)``
+    /// before.
     ///
     /// - Parameters:
     ///   - residual: seconds by the cluster's time.

@@ -97,8 +97,9 @@ struct ReferenceListener: Sendable {
 
     /// The leader's verdict on what request `sequence` said.
     ///
-    /// - Parameter isNeeded: not on a path of wires. There two-way exchange is as good, and what the
-    ///   receivers differ by for good, in interrupts and in waking, is not small against its error.
+    /// - Parameter isNeeded: not on a path of wires. There two-way exchange is as good, and what
+    ///   the receivers differ by for good, in interrupts and in waking, is not small against its
+    ///   error.
     mutating func take(
         _ verdict: ReferenceVerdict?, sequence: UInt32, isNeeded: Bool, at now: LocalInstant
     ) {

@@ -2,9 +2,9 @@ public import Timing
 
 /// Whether the leader's thread must wake for each request that arrives.
 ///
-/// Rooms on wires send their requests a millisecond apart, and each is to be answered halfway to the
-/// next (``ReplyHold``). Of those that pause for longer, several may lie, stamped by the kernel, until
-/// an answer is due and wakes the thread anyway.
+/// Rooms on wires send their requests a millisecond apart, and each is to be answered halfway to
+/// the next (``ReplyHold``). Of those that pause for longer, several may lie, stamped by the
+/// kernel, until an answer is due and wakes the thread anyway.
 public struct RequestPatience: Sendable {
     /// A shorter silence is that of a room on wires.
     static let hurry = Nanoseconds.milliseconds(4)
@@ -27,7 +27,8 @@ public struct RequestPatience: Sendable {
         hurriesUntil = max(hurriesUntil, instant + Self.hurryMemory)
     }
 
-    /// Whether what arrives after `now` may lie until `deadline`, when the thread wakes; `nil`: never.
+    /// Whether what arrives after `now` may lie until `deadline`, when the thread wakes; `nil`:
+    /// never.
     public func mayLie(until deadline: LocalInstant?, at now: LocalInstant) -> Bool {
         guard let deadline else { return false }
         return now > hurriesUntil && deadline - now <= Self.longest

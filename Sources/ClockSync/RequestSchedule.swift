@@ -2,8 +2,8 @@ import Timing
 
 /// When a room asks for the time, and which of its requests only wake what sleeps.
 ///
-/// - Joining: 16 requests 10 ms apart, then two a round trip (1 ms apart at least) until the line is
-///   good, at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second until 3 s.
+/// - Joining: 16 requests 10 ms apart, then two a round trip (1 ms apart at least) until the line
+///   is good, at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second until 3 s.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 8 to 40 a second on
 ///   average, up to 100 in the first half minute, at random distances, so that no periodic
 ///   disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
@@ -11,12 +11,13 @@ import Timing
 ///
 /// On a path of wires the steady requests come in trains of four to eight, a round trip apart, and
 /// from train to train it is two thirds of a second on average at most: the next one finds a clock
-/// that jumped. A line that is far better than it needs to be takes the shortest trains, 6 a second. Evenly spaced requests find the processors of both rooms, and of what lies between,
+/// that jumped. A line that is far better than it needs to be takes the shortest trains, 6 a
+/// second. Evenly spaced requests find the processors of both rooms, and of what lies between,
 /// asleep; how long those take to wake depends on what else they do, so differs by direction, and
-/// two-way exchange turns half of that into an error: through an emulated switch requests took 16 µs
-/// longer than replies. The first two requests of a train do the waking. On a path of milliseconds
-/// that does not matter, while requests close behind each other would share one fate in its queues:
-/// there they stay apart.
+/// two-way exchange turns half of that into an error: through an emulated switch requests took 16
+/// µs longer than replies. The first two requests of a train do the waking. On a path of
+/// milliseconds that does not matter, while requests close behind each other would share one fate
+/// in its queues: there they stay apart.
 struct RequestSchedule: Sendable {
     /// What the estimator knows of the path.
     struct Prospect {
@@ -40,13 +41,13 @@ struct RequestSchedule: Sendable {
     static let joinSpan = Nanoseconds.seconds(3)
     /// The first of it, in which requests follow each other as closely as the path allows.
     static let denseSpan = Nanoseconds.milliseconds(1_500)
-    /// Until then a path that is seldom clean may be asked as often as its queues let pass. Some seven
-    /// packets in a thousand meet nobody on emulated air: at 40 a second even the most likely clock of
-    /// all was worse at 24 s than at 8, up to which there had been 100.
+    /// Until then a path that is seldom clean may be asked as often as its queues let pass. Some
+    /// seven packets in a thousand meet nobody on emulated air: at 40 a second even the most likely
+    /// clock of all was worse at 24 s than at 8, up to which there had been 100.
     static let earlySpan = Nanoseconds.seconds(30)
     static let activeSpacing = Nanoseconds.milliseconds(125)
-    /// On wires, with an expected error that leaves so much room: trains of four. The last reply of a
-    /// train is stamped by the next one's first, and waiting for that a jump would be found late.
+    /// On wires, with an expected error that leaves so much room: trains of four. The last reply of
+    /// a train is stamped by the next one's first, and waiting for that a jump would be found late.
     static let calmSpacing = Nanoseconds.milliseconds(162)
     /// While the expected error is far above ``contentment``: on a path that is seldom clean only
     /// more packets help; 40 a second are 70 kbit/s.
@@ -211,9 +212,10 @@ struct RequestSchedule: Sendable {
         return max(least, queueSpacing)
     }
 
-    /// Half of the usual round trip: where packets keep their order, those that follow closer mostly
-    /// wait behind each other and tell nothing. Through two emulated hops of 10 ± 15 ms, with two
-    /// rooms, one packet in 400 came unhindered at 45 requests a second a room, one in 2000 at 100.
+    /// Half of the usual round trip: where packets keep their order, those that follow closer
+    /// mostly wait behind each other and tell nothing. Through two emulated hops of 10 ± 15 ms,
+    /// with two rooms, one packet in 400 came unhindered at 45 requests a second a room, one in
+    /// 2000 at 100.
     private var queueSpacing: Nanoseconds {
         min(Nanoseconds((usualRoundTrip?.count ?? 0) / 2), Self.activeSpacing)
     }

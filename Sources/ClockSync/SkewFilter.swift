@@ -63,7 +63,8 @@ struct SkewFilter: Sendable {
 
     mutating func advance(by seconds: Double) { variance += Self.walk * Self.walk * seconds }
 
-    /// - Parameter interval: seconds since the update before; overlapping windows repeat themselves.
+    /// - Parameter interval: seconds since the update before; overlapping windows repeat
+    ///   themselves.
     mutating func update(with fit: EnvelopeFit, after interval: Double) {
         guard fit.span > 0.02 else { return }
         let noise = max(2 * fit.noise / fit.span, fit.skewSpread)

@@ -22,8 +22,8 @@ struct TrackingFit: Sendable {
     static let leastAsymmetry = 0.01
     /// The share of the statistical error of that difference that counts as one.
     static let unseenAsymmetry = 0.25
-    /// Seconds that are looked at for slow changes of the path (and for the typical excess). A crystal
-    /// runs nearly straight as long; what it does not counts as a change.
+    /// Seconds that are looked at for slow changes of the path (and for the typical excess). A
+    /// crystal runs nearly straight as long; what it does not counts as a change.
     static let colourSpan = 60.0
     /// Blocks of seconds that are compared for it: long enough to average jitter, shorter than the
     /// floors of air stay. In the first four of them there is nothing to compare.

@@ -178,8 +178,8 @@ public final class ALSADevice: AudioOutput {
 
     // MARK: -
 
-    /// How many frames there is room for, or the library's error; keeps the position that comes with
-    /// it.
+    /// How many frames there is room for, or the library's error; keeps the position that comes
+    /// with it.
     private func look() -> Int {
         guard let (delay, room, instant) = unsafe stamps.read(pcm, into: status) else {
             latest = nil
@@ -192,7 +192,8 @@ public final class ALSADevice: AudioOutput {
     /// Sleeps until the engine believes that there is room.
     ///
     /// A card that is not paced at all (`null`) is held to a card's pace here, or the thread would
-    /// spin; its position says nothing, so what the engine believes is bounded by the buffer's length.
+    /// spin; its position says nothing, so what the engine believes is bounded by the buffer's
+    /// length.
     private func hold(_ plan: WaitPlan) {
         let rate = Double(format.sampleRate)
         if let due = plan.due {

@@ -88,7 +88,8 @@ final class FrameQueue {
         return true
     }
 
-    /// Completes the file and waits until it is on its way to the disk; a dead disk for some seconds.
+    /// Completes the file and waits until it is on its way to the disk; a dead disk for some
+    /// seconds.
     func finish() {
         for _ in 0..<100 {
             payDebt()

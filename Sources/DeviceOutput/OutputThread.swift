@@ -114,7 +114,8 @@ public final class OutputThread: Sendable {
 
     /// Hands the loop to its thread.
     ///
-    /// `@unchecked Sendable`: made before the thread starts and used by nobody but the thread after.
+    /// `@unchecked Sendable`: made before the thread starts and used by nobody but the thread
+    /// after.
     private final class Confined: @unchecked Sendable {
         let loop: OutputLoop
         init(_ loop: OutputLoop) { self.loop = loop }

@@ -147,7 +147,8 @@ public class PacedDevice: AudioOutput {
 
 /// A virtual card: `virtual:ppm=80,record=/tmp/kitchen`.
 public final class VirtualDevice: PacedDevice {
-    /// - Parameter onRecordingFailure: called when the recording ends early, on a thread of its own.
+    /// - Parameter onRecordingFailure: called when the recording ends early, on a thread of its
+    ///   own.
     /// - Throws: when the recording cannot be opened.
     public init(
         _ options: VirtualCardOptions, preferredSampleRate: Int = 48_000,

@@ -56,7 +56,8 @@ struct PositionStamps {
         return nil
     }
 
-    /// The stamp on the local clock; `nil` when it is missing, older than the last or in the future.
+    /// The stamp on the local clock; `nil` when it is missing, older than the last or in the
+    /// future.
     private mutating func accepted(
         _ stamp: timespec, before: LocalInstant, after: LocalInstant
     ) -> LocalInstant? {

@@ -1,7 +1,7 @@
 public import Timing
 
-/// How a room's clock fares with reference broadcasts: packets that several rooms hear at once, from
-/// which the leader sees how far their clocks are apart.
+/// How a room's clock fares with reference broadcasts: packets that several rooms hear at once,
+/// from which the leader sees how far their clocks are apart.
 public struct BroadcastReport: Equatable, Sendable {
     /// "in use", or why not: "off", "no multicast", "alone", "not heard", "gathering", "scattered",
     /// "standing offset"; empty for a room that has no leader to hear.

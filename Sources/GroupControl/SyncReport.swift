@@ -10,10 +10,10 @@ import func Glibc.sqrt
 ///
 ///     bound = |error| + clock + path + card
 ///
-/// with the error that is known and being corrected, the estimate of the group clock (noise, wander,
-/// age), half of the smallest round trip, and the position of the card. Any two rooms are within the
-/// sum of their bounds. The *expectation* is a guess of the same distance without the worst case of
-/// the path, usually many times smaller, and no promise.
+/// with the error that is known and being corrected, the estimate of the group clock (noise,
+/// wander, age), half of the smallest round trip, and the position of the card. Any two rooms are
+/// within the sum of their bounds. The *expectation* is a guess of the same distance without the
+/// worst case of the path, usually many times smaller, and no promise.
 ///
 /// What hangs behind the card (converter, amplifier, air) is in neither: nobody measures it here.
 /// ``latencyOffset`` is what the owner says of it.

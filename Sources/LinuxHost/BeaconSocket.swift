@@ -8,8 +8,8 @@ import Wire
 ///
 /// 224.0.0.254 and ff02::114 are set aside for experiments (RFC 4727), so they collide with no
 /// protocol; whatever else is tried there has another port or another magic. Groups of 224.0.0.0/24
-/// are flooded by every switch, without regard to who joined (RFC 4541, 2.1.2), and most access points
-/// leave them alone even where they turn other groups into packets for each station.
+/// are flooded by every switch, without regard to who joined (RFC 4541, 2.1.2), and most access
+/// points leave them alone even where they turn other groups into packets for each station.
 enum BeaconGroup {
     static let port = 7431
 

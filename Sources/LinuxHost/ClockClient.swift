@@ -42,7 +42,8 @@ public final class ClockClient: Sendable {
     ///   - priority: for SCHED_FIFO; 0 for ordinary. A refusal is in ``scheduling``.
     ///   - seed: of sequence numbers and spacing; should differ from start to start.
     ///   - stored: ``storedSkew`` of an earlier session with this leader.
-    ///   - broadcasts: whether to take part in reference broadcasts, where the network has multicast.
+    ///   - broadcasts: whether to take part in reference broadcasts, where the network has
+    ///     multicast.
     ///   - publish: takes every new snapshot and how it came about; called on the clock thread up
     ///     to 100 times a second, so it must not wait.
     /// - Throws: only when there can be no thread.
@@ -288,7 +289,8 @@ private struct ClockLoop {
             let open = try TimeSocket(connectedTo: leader)
             socket = open
             openedAt = now
-            // Where there is no multicast, two-way exchange is all there is, and the status says so.
+            // Where there is no multicast, two-way exchange is all there is, and the status says
+            // so.
             beacons = usesBroadcasts ? try? BeaconReceiver(beside: open, leader: leader) : nil
             follower.setReferenceRefusal(
                 beacons != nil ? nil : usesBroadcasts ? .noMulticast : .off)

@@ -12,8 +12,8 @@ struct ReceivedMessage<Content> {
     ///
     /// - Parameters:
     ///   - flags: of `recvmsg(2)`.
-    ///   - count: of bytes expected, fewer than 104; a longer datagram is cut after one more, so that
-    ///     it does not look like an expected one.
+    ///   - count: of bytes expected, fewer than 104; a longer datagram is cut after one more, so
+    ///     that it does not look like an expected one.
     ///   - decode: of the bytes there are.
     /// - Returns: `nil` when there is none; `errno` says why.
     static func receive(

@@ -17,9 +17,9 @@ public enum ResidentMemory {
     private static let lookInterval = Duration.seconds(2)
     /// What is in use is back this long after a trim, but for little.
     private static let returnTime = Duration.milliseconds(200)
-    /// What is held may grow by this much before it is trimmed again. Opening an item touches 12 MB;
-    /// playing takes back up to 4 MB over a minute. Too small a limit would trim at every look; 23 MB
-    /// and this much are below 30 MB.
+    /// What is held may grow by this much before it is trimmed again. Opening an item touches 12
+    /// MB; playing takes back up to 4 MB over a minute. Too small a limit would trim at every look;
+    /// 23 MB and this much are below 30 MB.
     private static let growthLimit = 5_000_000
 
     /// Looks after a trim until the next one, which finds what the first came too early for: where

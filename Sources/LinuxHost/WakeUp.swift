@@ -22,8 +22,8 @@ final class WakeUp: Sendable {
         _ = unsafe eventfd_read(descriptor, &count)
     }
 
-    /// Waits until this or `socket` has something, or `timeout` is over; `nil` waits for ever. Takes
-    /// the signals that there were.
+    /// Waits until this or `socket` has something, or `timeout` is over; `nil` waits for ever.
+    /// Takes the signals that there were.
     func wait(or socket: Int32?, timeoutNanoseconds: Int64?) {
         var descriptors = (
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),

@@ -5,10 +5,11 @@ import Timing
 
 /// Keeps one voice supplied with decoded frames.
 ///
-/// A feed begins at one frame of one item and only goes forward: a seek is a new feed beside the old
-/// one, which sounds until the new one takes over. Its task opens the source, fills the ring, and
-/// then sleeps until a good part of the ring has been played; it ends, and gives voice and source
-/// back, when the item has been played, when its voice was stopped for good, or when cancelled.
+/// A feed begins at one frame of one item and only goes forward: a seek is a new feed beside the
+/// old one, which sounds until the new one takes over. Its task opens the source, fills the ring,
+/// and then sleeps until a good part of the ring has been played; it ends, and gives voice and
+/// source back, when the item has been played, when its voice was stopped for good, or when
+/// cancelled.
 ///
 /// The actor's part is the decoding (see `Feed+Decoding.swift`), on a queue of its own. The
 /// part declared here is what the player does from any thread: it only touches `control`.
@@ -91,8 +92,8 @@ actor Feed {
     /// More than half the length of the resampler's filter at the highest rate.
     static let historyFrames: Int64 = 256
 
-    /// Begins to work. The feed's task is its own: whoever made the feed must ``cancel()`` it or let
-    /// it ``retire()``.
+    /// Begins to work. The feed's task is its own: whoever made the feed must ``cancel()`` it or
+    /// let it ``retire()``.
     nonisolated func begin() {
         let task = Task(executorPreference: output.executor) { await self.run() }
         control.withLock {

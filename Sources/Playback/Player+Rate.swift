@@ -43,14 +43,14 @@ extension Player {
     ///
     /// Rate 0 is a pause whose last sound ends at the host time. A host time that is past still
     /// defines the line: the player joins where the line is now. Until the host time what sounds
-    /// goes on; a newer call replaces one that is pending. With the place prerolled and the call made
-    /// ``PlayerOutput/latency`` ahead, the first sample is exact.
+    /// goes on; a newer call replaces one that is pending. With the place prerolled and the call
+    /// made ``PlayerOutput/latency`` ahead, the first sample is exact.
     ///
     /// - Parameters:
     ///   - rate: 0, or 0.5…2.
     ///   - time: ``MediaTime/invalid``: wherever item time is at the host time.
-    ///   - hostTime: an instant of ``sourceClock``; without one, local nanoseconds. `nil`: as soon as
-    ///     the output allows.
+    ///   - hostTime: an instant of ``sourceClock``; without one, local nanoseconds. `nil`: as soon
+    ///     as the output allows.
     /// - Throws: ``PlaybackError`` with the codes `waitsToMinimizeStalling`, `itemNotReady`,
     ///   `noItem`, `rateNotSupported` or `timeNotNumeric`.
     public func setRate(

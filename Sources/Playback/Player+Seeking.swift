@@ -10,13 +10,14 @@ extension Player {
         await seek(to: time, toleranceBefore: .zero, toleranceAfter: .zero)
     }
 
-    /// Goes to `time`, clamped into the item, always exactly: the tolerances allow more than is used.
+    /// Goes to `time`, clamped into the item, always exactly: the tolerances allow more than is
+    /// used.
     ///
     /// While playing, the old place sounds until the new one is buffered and takes over without a
     /// gap. Loads the item first where that is not done.
     ///
-    /// - Returns: true when the new place is buffered (and, if playing, its line decided); false when
-    ///   a newer seek, another item or an error came in between, or the time is not a number.
+    /// - Returns: true when the new place is buffered (and, if playing, its line decided); false
+    ///   when a newer seek, another item or an error came in between, or the time is not a number.
     @discardableResult
     public func seek(
         to time: MediaTime, toleranceBefore: MediaTime, toleranceAfter: MediaTime
@@ -77,8 +78,8 @@ extension Player {
     /// Gets ready to play from `time` at `rate` while what sounds now goes on undisturbed.
     ///
     /// A following ``setRate(_:time:atHostTime:)`` to that place (or to a line that passes it soon)
-    /// starts it on its instant and stops the old sound at the same instant: an exact seek. One place
-    /// can be prerolled at a time; a newer preroll ends the older with false.
+    /// starts it on its instant and stops the old sound at the same instant: an exact seek. One
+    /// place can be prerolled at a time; a newer preroll ends the older with false.
     ///
     /// - Parameter time: ``MediaTime/invalid``: the current time; then the player must be paused.
     /// - Returns: see ``preroll(atRate:)``.

@@ -5,9 +5,9 @@ public import Timing
 /// Plays one item through one output, by its own clock or in lockstep with other players.
 ///
 /// Lockstep: set ``sourceClock`` to the clock all share, clear
-/// ``automaticallyWaitsToMinimizeStalling``, ``preroll(atRate:time:)`` everywhere, then give all the
-/// same ``setRate(_:time:atHostTime:)``. From the host time on, the item time leaves every output at
-/// that rate, to within a sample; who is late joins where the line is now.
+/// ``automaticallyWaitsToMinimizeStalling``, ``preroll(atRate:time:)`` everywhere, then give all
+/// the same ``setRate(_:time:atHostTime:)``. From the host time on, the item time leaves every
+/// output at that rate, to within a sample; who is late joins where the line is now.
 ///
 /// All members may be used from any thread. None waits for a decoder or the output, except those
 /// that are `async`.

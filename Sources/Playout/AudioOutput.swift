@@ -55,9 +55,9 @@ public enum OutputEvent: Equatable, Sendable {
 /// When the engine wants the output thread to run next.
 @frozen
 public struct WaitPlan: Equatable, Sendable, BitwiseCopyable {
-    /// There is room for a period, or two, from here on, the engine believes: sleeping until then is
-    /// cheaper than being woken, and decides at which point of a frame the position is read. `nil`: let the
-    /// card say when.
+    /// There is room for a period, or two, from here on, the engine believes: sleeping until then
+    /// is cheaper than being woken, and decides at which point of a frame the position is read.
+    /// `nil`: let the card say when.
     public var due: LocalInstant?
     /// Come back then even if there is no room yet, as ``OutputEvent/glance``.
     public var glance: LocalInstant?
@@ -72,12 +72,13 @@ public struct WaitPlan: Equatable, Sendable, BitwiseCopyable {
 
 /// Port: a card, a virtual card or a file; driven by one output thread.
 ///
-/// The thread calls, again and again: `wait`, `reading`, then (having rendered) `write`; after a wait
-/// that ended as a glance only `reading`.
+/// The thread calls, again and again: `wait`, `reading`, then (having rendered) `write`; after a
+/// wait that ended as a glance only `reading`.
 public protocol AudioOutput: AnyObject {
     var format: OutputFormat { get }
 
-    /// Blocks until a period can be written, or until the glance of the plan; at most about a second.
+    /// Blocks until a period can be written, or until the glance of the plan; at most about a
+    /// second.
     func wait(_ plan: WaitPlan) throws(OutputError) -> OutputEvent
 
     /// The card's position now; `nil` while it cannot say.

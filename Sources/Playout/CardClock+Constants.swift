@@ -1,5 +1,5 @@
-/// What ``CardClock`` takes crystals and pointers for. Computed, because a stored global could be made
-/// lazily, which the output thread must not wait for.
+/// What ``CardClock`` takes crystals and pointers for. Computed, because a stored global could be
+/// made lazily, which the output thread must not wait for.
 extension CardClock {
     /// Random walk of the rate, seconds per second per √s: a crystal in a room has 0.01 ppm/√s, one
     /// beside a warm processor more. Larger follows faster and is noisier.
@@ -32,7 +32,8 @@ extension CardClock {
     static var foundPhase: Double {
         @_noLocks @_noAllocation get { 10e-6 }
     }
-    /// Between the freshest looks of the first window, at least, seconds: unless the steps are smaller.
+    /// Between the freshest looks of the first window, at least, seconds: unless the steps are
+    /// smaller.
     static var firstEdgeSpacing: Double {
         @_noLocks @_noAllocation get { 10e-6 }
     }
@@ -76,8 +77,8 @@ extension CardClock {
     static var edgeTrendWeight: Double {
         @_noLocks @_noAllocation get { 0.4 }
     }
-    /// Square of the mean's standard deviations beyond which it is a trend: 3. Chance has that once in
-    /// 370, and a rate that is freed for nothing is found again in a second.
+    /// Square of the mean's standard deviations beyond which it is a trend: 3. Chance has that once
+    /// in 370, and a rate that is freed for nothing is found again in a second.
     static var trendLimit: Double {
         @_noLocks @_noAllocation get { 9 }
     }

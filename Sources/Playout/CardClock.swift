@@ -4,21 +4,21 @@ public import Timing
 ///
 /// A card counts frames with its own crystal. Each reading says: at local instant `t` the card had
 /// played `N` frames, i.e. `N/fs` of its own seconds. The difference `z = N/fs − t` is a line whose
-/// slope `r` is the card's rate error. Readings are noisy (the pointer moves in steps, the look at it
-/// is late), so `[z, r]` is estimated by a Kalman filter: between readings `z` grows by `r·dt` and both
-/// wander with the white frequency noise of a crystal; a reading observes `z`. The noise of the
-/// readings is learnt from the innovations, and an innovation beyond three standard deviations
-/// counts as one of three (Huber), so that a late look does not tear the line.
+/// slope `r` is the card's rate error. Readings are noisy (the pointer moves in steps, the look at
+/// it is late), so `[z, r]` is estimated by a Kalman filter: between readings `z` grows by `r·dt`
+/// and both wander with the white frequency noise of a crystal; a reading observes `z`. The noise
+/// of the readings is learnt from the innovations, and an innovation beyond three standard
+/// deviations counts as one of three (Huber), so that a late look does not tear the line.
 ///
 /// **Which reading counts** depends on the pointer (``PointerProbe`` tells, on the first silence):
 /// - It counts frame by frame: each reading counts. A whole number of frames is on average half a
 ///   frame behind the card, which is added.
-/// - It moves in steps (8 frames, 1 ms on USB, a period): it is always late and never early. Of each
-///   window of up to 0.4 s only the edge counts: the freshest reading, brought forward by how late
-///   the freshest is on average. Where readings are spread evenly near their edge, the mean distance
-///   between the freshest ones equals the mean distance of the freshest from the edge, so a third of
-///   the way from the fourth to the first is added. The result has no bias that depends on the step;
-///   rooms with different cards play together.
+/// - It moves in steps (8 frames, 1 ms on USB, a period): it is always late and never early. Of
+///   each window of up to 0.4 s only the edge counts: the freshest reading, brought forward by how
+///   late the freshest is on average. Where readings are spread evenly near their edge, the mean
+///   distance between the freshest ones equals the mean distance of the freshest from the edge, so
+///   a third of the way from the fourth to the first is added. The result has no bias that depends
+///   on the step; rooms with different cards play together.
 ///
 /// Solving for `t` gives the instant of any frame: `t(n) = t₀ + (n/fs − z₀ − t₀) / (1 + r)`.
 public struct CardClock: Sendable, BitwiseCopyable {
@@ -180,14 +180,15 @@ public struct CardClock: Sendable, BitwiseCopyable {
         let spacing = isFaulty ? 0 : edge.spacing
         let innovation = isFaulty ? edge.best.3 : edge.best.0 + spacing
         if edges == 0 {
-            // Four looks may lie close together by chance; what the number of looks promises may not.
+            // Four looks may lie close together by chance; what the number of looks promises may
+            // not.
             let promised = min(Self.firstEdgeSpacing, step / (sampleRate * Double(edge.looks)))
             noise = 1.4 * max(spacing * spacing, promised * promised)
         }
         edges += 1
         update(innovation, at: max(edge.bestTime, time))
-        // The rate's uncertainty must not decide which look is the freshest; and as long as the phase is
-        // not found, after a restart too, there is no time to lose.
+        // The rate's uncertainty must not decide which look is the freshest; and as long as the
+        // phase is not found, after a restart too, there is no time to lose.
         let length = 4e-6 / squareRoot(of: p11)
         edge = EdgeWindow()
         let isFound = p00 < Self.foundPhase * Self.foundPhase
@@ -238,8 +239,8 @@ public struct CardClock: Sendable, BitwiseCopyable {
         noise = max(least, noise + (min(squared - p00, 9 * noise) - noise) / Double(count))
     }
 
-    /// Frees the rate when the innovations have a trend: a heating comes on, a fan starts. Waiting for
-    /// the random walk to follow would take ten seconds and as many microseconds.
+    /// Frees the rate when the innovations have a trend: a heating comes on, a fan starts. Waiting
+    /// for the random walk to follow would take ten seconds and as many microseconds.
     @_noLocks @_noAllocation
     private mutating func watch(_ normalized: Double) {
         let weight = usesEdge ? Self.edgeTrendWeight : Self.trendWeight
@@ -280,9 +281,9 @@ public struct CardClock: Sendable, BitwiseCopyable {
         @_noLocks @_noAllocation get { sinceRestart > 0 }
     }
 
-    /// Whether a voice may enter: it is known how the pointer moves, the phase to 25 µs and the rate
-    /// to 20 ppm; of a pointer with steps, whose deviations are rather guesses at first, half of that. A card that is worse than that
-    /// for seconds will not become better.
+    /// Whether a voice may enter: it is known how the pointer moves, the phase to 25 µs and the
+    /// rate to 20 ppm; of a pointer with steps, whose deviations are rather guesses at first, half
+    /// of that. A card that is worse than that for seconds will not become better.
     var isUsable: Bool {
         @_noLocks @_noAllocation get {
             guard step > 0, sinceRestart >= 4, time >= 0.1 else { return false }
@@ -298,8 +299,8 @@ public struct CardClock: Sendable, BitwiseCopyable {
         @_noLocks @_noAllocation get { isUsable && p00 < 20e-6 * 20e-6 && p11 < 10e-6 * 10e-6 }
     }
 
-    /// Whether dense looks would still teach something: until then a pointer with steps, or one that
-    /// is not known yet, is looked at as often as can be.
+    /// Whether dense looks would still teach something: until then a pointer with steps, or one
+    /// that is not known yet, is looked at as often as can be.
     var isWellKnown: Bool {
         @_noLocks @_noAllocation get {
             step > 0 && (!usesEdge || (p00 < 5e-6 * 5e-6 && p11 < 3e-6 * 3e-6))

@@ -5,8 +5,8 @@ import func Glibc.sin
 /// Impulse responses for reading a band-limited signal between its samples.
 ///
 /// A sinc at the cut-off frequency under a Kaiser window, sampled at 256 phases between two input
-/// frames; the phase in between is interpolated by a cubic through four neighbouring rows. With
-/// β = 14 the window's side lobes lie at −137 dB, and the cubic's error below that. When the output is
+/// frames; the phase in between is interpolated by a cubic through four neighbouring rows. With β =
+/// 14 the window's side lobes lie at −137 dB, and the cubic's error below that. When the output is
 /// slower than the input, cut-off and length scale with it, so that nothing folds back.
 ///
 /// Immutable: built on the control side, shared by all voices of the same ratio.
@@ -78,8 +78,9 @@ import func Glibc.sin
     /// The bank for a pair of rates, made at first use and kept.
     ///
     /// Within 0.2 % of equal rates 64 taps suffice: above 0.9 of the band images are not wholly
-    /// kept out, but they fall back on where they came from. Otherwise they would be heard elsewhere,
-    /// and 128 taps keep a steeper edge: flat to 0.9 of the smaller band, −130 dB from 1.03 on.
+    /// kept out, but they fall back on where they came from. Otherwise they would be heard
+    /// elsewhere, and 128 taps keep a steeper edge: flat to 0.9 of the smaller band, −130 dB from
+    /// 1.03 on.
     static func shared(inputRate: Double, outputRate: Double) -> FilterBank {
         let ratio = outputRate / inputRate
         let nearUnity = ratio > 0.998 && ratio < 1.002

@@ -1,8 +1,8 @@
 /// The voices' resampler by itself, over a recording in memory.
 ///
 /// An output reads a ring at positions that two clocks decide. To measure the resampler, its purity
-/// and its cost, beside others, the positions must be the measurer's: here they are arguments. It is
-/// the same table and the same kernel, in periods as an output takes them.
+/// and its cost, beside others, the positions must be the measurer's: here they are arguments. It
+/// is the same table and the same kernel, in periods as an output takes them.
 ///
 /// Confined to one thread. Around the recording lies silence.
 @safe public final class OfflineResampler {

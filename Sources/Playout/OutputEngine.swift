@@ -10,8 +10,8 @@ import func Glibc.sin
 /// ``observe(_:)`` with each look at the card, then ``render(into:now:)`` for the next period, and
 /// ``restarted()`` when the card has broken off. No call locks, allocates or waits.
 ///
-/// Frame 0 of the card is the first frame rendered after `init` or `restarted()`: frames that a shell
-/// writes by itself must not be counted in the readings.
+/// Frame 0 of the card is the first frame rendered after `init` or `restarted()`: frames that a
+/// shell writes by itself must not be counted in the readings.
 @safe public final class OutputEngine {
     /// Whether sound is computed: a simulation of many rooms needs the positions only.
     public enum Fidelity: Sendable { case audio, positionsOnly }
@@ -22,8 +22,8 @@ import func Glibc.sin
     private var glanceLimit: Int {
         @_noLocks @_noAllocation get { hasLongPeriods ? 5 : 2 }
     }
-    /// Between two looks at a settled card with short periods, seconds: 2 a period would cost more than
-    /// the sound.
+    /// Between two looks at a settled card with short periods, seconds: 2 a period would cost more
+    /// than the sound.
     private let glanceSpacing = 2e-3
     /// Longer than this a pointer with small steps is looked at once between two periods, seconds.
     private let longPeriod = 15e-3
@@ -104,14 +104,15 @@ import func Glibc.sin
 
     /// When the thread should run next: to render, or only to look at the card.
     ///
-    /// With a fine pointer the thread sleeps for two periods and renders them one after the other, where
-    /// two more are queued meanwhile: half of what a period costs is waking up. The pointer is
-    /// read at a point between two of its counts that differs each time: otherwise each reading would be taken just after the count has moved, and its error would
-    /// be a constant of this machine's scheduler instead of noise that is averaged out. A pointer
-    /// that moves in large steps is right just after a step only. A step is met when the card itself
-    /// wakes the thread, and by looking at scattered moments: two a period. A card that is not known
-    /// yet is looked at every millisecond or so. The distances come from a golden-ratio sequence, which
-    /// never falls into the card's rhythm.
+    /// With a fine pointer the thread sleeps for two periods and renders them one after the other,
+    /// where two more are queued meanwhile: half of what a period costs is waking up. The pointer
+    /// is read at a point between two of its counts that differs each time: otherwise each reading
+    /// would be taken just after the count has moved, and its error would be a constant of this
+    /// machine's scheduler instead of noise that is averaged out. A pointer that moves in large
+    /// steps is right just after a step only. A step is met when the card itself wakes the thread,
+    /// and by looking at scattered moments: two a period. A card that is not known yet is looked at
+    /// every millisecond or so. The distances come from a golden-ratio sequence, which never falls
+    /// into the card's rhythm.
     @_noLocks @_noAllocation
     public func planWait(after now: LocalInstant) -> WaitPlan {
         guard card.isAnchored else { return WaitPlan() }
@@ -124,8 +125,9 @@ import func Glibc.sin
         if !card.isWellKnown {
             spacing = probingSpacing
         } else if case .fine = card.cardClass {
-            // With steps, the card wakes us every other time, at a step as a rule; the other looks are
-            // spread over a whole step, for wake-ups that only follow the model could not correct it.
+            // With steps, the card wakes us every other time, at a step as a rule; the other looks
+            // are spread over a whole step, for wake-ups that only follow the model could not
+            // correct it.
             isWoken = !isWoken
             let spread = max(1, card.step) * scatter
             if !card.usesEdge, rendersPairs {

@@ -16,13 +16,13 @@ public enum CardClass: UInt8, Sendable, BitwiseCopyable, CaseIterable {
 /// Finds out from a card's first readings in which steps its pointer moves.
 ///
 /// A pointer that moves in steps is right just after a step and late ever after, by anything up to
-/// a step. So its readings, taken at scattered moments, lie below the card's line in a strip as wide
-/// as a step; a uniform distribution of width w has the deviation w/√12. The line is fitted by least
-/// squares with running sums, so no reading is kept. Where all moves of the count are multiples
-/// of a number, that number is the step; it is exact where the deviation is an estimate.
+/// a step. So its readings, taken at scattered moments, lie below the card's line in a strip as
+/// wide as a step; a uniform distribution of width w has the deviation w/√12. The line is fitted by
+/// least squares with running sums, so no reading is kept. Where all moves of the count are
+/// multiples of a number, that number is the step; it is exact where the deviation is an estimate.
 struct PointerProbe: BitwiseCopyable {
-    /// Enough to tell 12 frames from 1: either many readings (a device that is looked at densely), or
-    /// some for longer.
+    /// Enough to tell 12 frames from 1: either many readings (a device that is looked at densely),
+    /// or some for longer.
     private static var readingsNeeded: Int {
         @_noLocks @_noAllocation get { 64 }
     }
@@ -54,8 +54,8 @@ struct PointerProbe: BitwiseCopyable {
     private static var seenShare: Double {
         @_noLocks @_noAllocation get { 0.25 }
     }
-    /// Width of the strip in frames from which on a pointer without a divisor is not fine. Stamps that
-    /// jitter by ±100 µs still count as fine and are averaged.
+    /// Width of the strip in frames from which on a pointer without a divisor is not fine. Stamps
+    /// that jitter by ±100 µs still count as fine and are averaged.
     private static var irregularFrames: Double {
         @_noLocks @_noAllocation get { 12 }
     }

@@ -21,8 +21,8 @@ public enum VoiceState: Sendable, BitwiseCopyable {
 @frozen
 public struct VoiceReport: Equatable, Sendable, BitwiseCopyable {
     public var state: VoiceState
-    /// The frame of the item that leaves the card at `at`; exact, with its fraction. Armed: where the
-    /// line begins; stopped: where silence began; ended: the end.
+    /// The frame of the item that leaves the card at `at`; exact, with its fraction. Armed: where
+    /// the line begins; stopped: where silence began; ended: the end.
     public var itemFrame: Double
     /// When that frame leaves the card (some time ahead of now), latency offset included.
     public var at: LocalInstant

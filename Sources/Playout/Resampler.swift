@@ -2,9 +2,9 @@ import CVector
 
 /// Where in an item the output frames of one period lie: `base + offset + step·k + bend·k²`.
 ///
-/// Exact at both ends of the period, and the step grows from frame to frame, so that a change of the
-/// ratio has no edge. `base` is whole and `offset` small, so that the fraction keeps its precision
-/// hours into an item.
+/// Exact at both ends of the period, and the step grows from frame to frame, so that a change of
+/// the ratio has no edge. `base` is whole and `offset` small, so that the fraction keeps its
+/// precision hours into an item.
 struct FramePath: BitwiseCopyable {
     var base: Int64
     var offset: Double
@@ -68,8 +68,8 @@ struct FramePath: BitwiseCopyable {
     /// Whether eight floats are multiplied and added in one instruction.
     var fusesMultiplyAdd = Self.processorFuses
 
-    /// Whether the processor can: most x86-64 since 2013, but not all of them, and Swift compiles for
-    /// all. Elsewhere it uses what there is.
+    /// Whether the processor can: most x86-64 since 2013, but not all of them, and Swift compiles
+    /// for all. Elsewhere it uses what there is.
     static var processorFuses: Bool {
         #if arch(x86_64)
         tutti_has_fused_multiply_add()
@@ -93,7 +93,8 @@ enum Resampler {
     ///   - outputs: output frames of the period, cut so that the input fits the buffers.
     ///   - path: positions; `path.offset(k) − origin` lies within the input with half the taps on
     ///     either side.
-    ///   - origin: the whole input position, relative to `path.base`, whose first tap is at index 0.
+    ///   - origin: the whole input position, relative to `path.base`, whose first tap is at index
+    ///     0.
     ///   - gains: one per output frame of the period; `nil`: 1.
     @_noLocks @_noAllocation
     static func add(
@@ -114,8 +115,9 @@ enum Resampler {
         while k < outputs.upperBound {
             let phase = Phase(at: path.offset(k) - Double(origin))
             let u = phase.u
-            // Lagrange through the rows at −1, 0, 1, 2. Factors in common are left to the optimiser:
-            // taken out here, it pairs the weights and shuffles vectors in the loop below.
+            // Lagrange through the rows at −1, 0, 1, 2. Factors in common are left to the
+            // optimiser: taken out here, it pairs the weights and shuffles vectors in the loop
+            // below.
             let w0 = SIMD8<Float>(repeating: Float(-u * (u - 1) * (u - 2) / 6))
             let w1 = SIMD8<Float>(repeating: Float((u + 1) * (u - 1) * (u - 2) / 2))
             let w2 = SIMD8<Float>(repeating: Float(-(u + 1) * u * (u - 2) / 2))
@@ -180,9 +182,9 @@ enum Resampler {
         /// - Parameter position: input frames from the first one on; not negative.
         @_noLocks @_noAllocation @inline(__always)
         init(at position: Double) {
-            // Beside 1.5 · 2⁵² a double keeps whole numbers only: the sum's last bits are the row below
-            // the position, found without the traps of `Int(_:)`. A position on a row may get the row
-            // below, and u = 1.
+            // Beside 1.5 · 2⁵² a double keeps whole numbers only: the sum's last bits are the row
+            // below the position, found without the traps of `Int(_:)`. A position on a row may get
+            // the row below, and u = 1.
             let x = position * Double(phases)
             let shifted = (x - 0.5) + Self.wholeBits
             let index = Int(truncatingIfNeeded: shifted.bitPattern &- Self.wholeBits.bitPattern)

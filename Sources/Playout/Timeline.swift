@@ -2,13 +2,14 @@ import Timing
 
 /// What time it is, on the clock that voices follow, when a frame leaves the card.
 ///
-/// The card model and the shared clock say it with small jumps (every packet and every reading moves
-/// them a little). The timeline is the line that is *played*: it begins exactly on what they say and
-/// then only changes its rate, continuously. All voices of one clock follow the same timeline, so
-/// they keep their distance to a fraction of a frame whatever the servo does.
+/// The card model and the shared clock say it with small jumps (every packet and every reading
+/// moves them a little). The timeline is the line that is *played*: it begins exactly on what they
+/// say and then only changes its rate, continuously. All voices of one clock follow the same
+/// timeline, so they keep their distance to a fraction of a frame whatever the servo does.
 ///
-/// Servo: `rate = dM/dn + clip(e/τ)`, e = target − timeline (positive: we are late). The feed-forward
-/// term holds the rate, so a proportional term suffices: no integrator and no wind-up. No dead band.
+/// Servo: `rate = dM/dn + clip(e/τ)`, e = target − timeline (positive: we are late). The
+/// feed-forward term holds the rate, so a proportional term suffices: no integrator and no wind-up.
+/// No dead band.
 struct Timeline: BitwiseCopyable {
     /// Up to here an error is slewed away; beyond it a voice jumps: a cross-fade, or a dip.
     static var slewLimit: Double {

@@ -2,9 +2,9 @@ public import Timing
 
 /// A sound card that exists in memory: a ring of frames emptied by a crystal.
 ///
-/// Pure: the caller says what time it is. `advance(to:)` lets frames leave through `emit`; a ring that
-/// runs empty is an underrun, after which the card stands still until it is written again and its frame
-/// count begins at 0.
+/// Pure: the caller says what time it is. `advance(to:)` lets frames leave through `emit`; a ring
+/// that runs empty is an underrun, after which the card stands still until it is written again and
+/// its frame count begins at 0.
 public struct VirtualCard: Sendable {
     public let format: OutputFormat
     /// Ticks counted since the card was made; it runs through restarts.
@@ -45,8 +45,8 @@ public struct VirtualCard: Sendable {
 
     /// Lets the card play until `now`.
     ///
-    /// - Parameter emit: called for each run of frames that left: interleaved samples, and the number
-    ///   of the first since the last restart.
+    /// - Parameter emit: called for each run of frames that left: interleaved samples, and the
+    ///   number of the first since the last restart.
     /// - Returns: `.restarted` when the ring ran empty on the way; the frame count is 0 again.
     public mutating func advance(
         to now: LocalInstant,

@@ -3,10 +3,10 @@ public import Timing
 
 /// One playing item: a ring of its decoded frames and the line it plays by.
 ///
-/// The owner fills ``ring`` (after `ring.reset(firstFrame:)` if the item is not played from frame 0)
-/// and starts the voice once some is there. Calls may come from any thread; only the owner of the
-/// ring's producing side may write it, and must have ceased before ``release()``. The ring may be reset
-/// before the first start and again while the report says `stopped` or `ended`.
+/// The owner fills ``ring`` (after `ring.reset(firstFrame:)` if the item is not played from frame
+/// 0) and starts the voice once some is there. Calls may come from any thread; only the owner of
+/// the ring's producing side may write it, and must have ceased before ``release()``. The ring may
+/// be reset before the first start and again while the report says `stopped` or `ended`.
 public final class Voice: Sendable {
     public let ring: FrameRing
     private let port: OutputPort
@@ -26,8 +26,8 @@ public final class Voice: Sendable {
     ///
     /// With the instant ahead: silence up to the exact fraction of a device frame. With the instant
     /// past: joins where the line is now, with a 5 ms fade. A running voice changes to a line ahead
-    /// at its instant; up to 5 ms of difference are slewed, up to a second is a cross-fade of 15 ms,
-    /// more (or a place that the ring does not hold) a dip of 10 ms.
+    /// at its instant; up to 5 ms of difference are slewed, up to a second is a cross-fade of 15
+    /// ms, more (or a place that the ring does not hold) a dip of 10 ms.
     ///
     /// - Parameters:
     ///   - clock: where the line's instant is read; `nil`: the card's own clock, with the ratio

@@ -53,8 +53,8 @@ extension VoiceKernel {
             : range.lowerBound
         guard start < upper else { return }
 
-        // Which output frames the ring can serve. Without enough for a fade beyond this period, fade
-        // while there are some.
+        // Which output frames the ring can serve. Without enough for a fade beyond this period,
+        // fade while there are some.
         let supply = Supply(source)
         let zeros = max(0, zeroBefore)
         var lowest = start

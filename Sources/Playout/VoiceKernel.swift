@@ -23,7 +23,8 @@ import Timing
     var stopInstant: GroupInstant?
     var stopsNow = false
     var isReleasing = false
-    /// The line jumped, and the place it jumped to is not there yet: fade out, anchor anew, fade in.
+    /// The line jumped, and the place it jumped to is not there yet: fade out, anchor anew, fade
+    /// in.
     var isDipping = false
     /// The line jumped: what was played until now, fading out under what is played from now on.
     var ghost: Ghost?
@@ -192,11 +193,11 @@ import Timing
         error = timeline.error(to: target)
     }
 
-    /// Silence is better than sound that is out of step with the other rooms: a voice waits while the
-    /// clock is being found and may be wrong by more than a millisecond. That passes in a second or
-    /// two. A voice that sounds plays on whatever the bound (a leader that died, a path that is
-    /// congested: the line is still the best there is), and one that comes into a group without a
-    /// leader plays by the line that the others play by.
+    /// Silence is better than sound that is out of step with the other rooms: a voice waits while
+    /// the clock is being found and may be wrong by more than a millisecond. That passes in a
+    /// second or two. A voice that sounds plays on whatever the bound (a leader that died, a path
+    /// that is congested: the line is still the best there is), and one that comes into a group
+    /// without a leader plays by the line that the others play by.
     @_noLocks @_noAllocation
     private static func isTooVague(_ clock: SharedClock) -> Bool {
         if case .acquiring = clock.quality { clock.uncertainty.count > 1_000_000 } else { false }
@@ -296,8 +297,8 @@ import Timing
             bend: step * (next - timeline.skew) / (2 * Double(period.count)))
     }
 
-    /// Puts `new` in force at output frame `k`: continuously when it nearly meets the old line, else
-    /// as a cross-fade or a dip.
+    /// Puts `new` in force at output frame `k`: continuously when it nearly meets the old line,
+    /// else as a cross-fade or a dip.
     @_noLocks @_noAllocation
     private mutating func change(
         to new: Line, at k: Int, _ period: PeriodTimes, _ buffers: RenderBuffers,

@@ -9,7 +9,8 @@ import let Glibc.EADDRINUSE
 /// Listens for TCP on the IPv6 wildcard, which takes IPv4 too, or on IPv4 where there is no IPv6.
 ///
 /// - Parameter port: 0 takes a free one.
-/// - Throws: `RoomError` with code `portTaken` that says whose the port is, or what the system said.
+/// - Throws: `RoomError` with code `portTaken` that says whose the port is, or what the system
+///   said.
 func listenOnAllInterfaces<Output: Sendable>(
     port: Int, childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
 ) async throws -> NIOAsyncChannel<Output, Never> {

@@ -37,7 +37,8 @@ final class Stage {
     private let output: PlayerOutput
     private let logger: Logger
     private var parts: [UInt64: Part] = [:]
-    /// Preparations that were asked for and not withdrawn since; a withdrawal may overtake the work.
+    /// Preparations that were asked for and not withdrawn since; a withdrawal may overtake the
+    /// work.
     private var wanted: Set<UInt64> = []
 
     init(port: OutputPort, logger: Logger) {
@@ -57,8 +58,8 @@ final class Stage {
     /// Opens, seeks and decodes ahead.
     ///
     /// - Returns: what the player says until it is withdrawn or has ended.
-    /// - Throws: `PlaybackError` saying why the item cannot be played here; `CancellationError` when
-    ///   the preparation was withdrawn.
+    /// - Throws: `PlaybackError` saying why the item cannot be played here; `CancellationError`
+    ///   when the preparation was withdrawn.
     func prepare(
         _ preparation: Preparation, path: String, clock: ClockCell
     ) async throws -> AsyncStream<PlayerNotice> {

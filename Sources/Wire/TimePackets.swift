@@ -31,9 +31,9 @@ import Timing
 ///     88  tag, zero while links are not authenticated
 ///
 /// Flag 1 of a reply: there is a previous one; flag 2 of a request: a herald shall go ahead of the
-/// answer; flag 4: there are the fields of reference broadcasts, which are zero without it. Spans are
-/// nanoseconds of 32 bits. Not protobuf: the packet is written between two clock reads on a real-time
-/// thread.
+/// answer; flag 4: there are the fields of reference broadcasts, which are zero without it. Spans
+/// are nanoseconds of 32 bits. Not protobuf: the packet is written between two clock reads on a
+/// real-time thread.
 public enum TimePacket: Equatable, Sendable {
     case request(TimeRequest)
     case reply(TimeReply)

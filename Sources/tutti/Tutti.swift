@@ -39,7 +39,8 @@ struct Tutti: AsyncParsableCommand {
     )
 }
 
-/// What is wrong with `tutti seek -1`, where ArgumentParser sees an unknown flag and misses a value.
+/// What is wrong with `tutti seek -1`, where ArgumentParser sees an unknown flag and misses a
+/// value.
 ///
 /// - Returns: `nil` when that is not it.
 func negativeNumber(in arguments: [String]) -> String? {

@@ -1,6 +1,7 @@
 /// What each target may import: the arrows of the architecture, in the order of the data flow.
 ///
-/// A new arrow is a decision: it is made here, in `Package.swift` and in the table of `Room.docc/Room.md` at once.
+/// A new arrow is a decision: it is made here, in `Package.swift` and in the table of
+/// `Room.docc/Room.md` at once.
 enum Arrows {
     struct Target: Sendable {
         var name: String

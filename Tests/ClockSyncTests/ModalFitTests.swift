@@ -6,7 +6,8 @@ struct ModalFitTests {
     private static let skew = 12e-6
     private static let offset = 0.25
 
-    /// Twenty seconds of exchanges, 40 a second, at time 0; the leader's clock is `offset` ahead then.
+    /// Twenty seconds of exchanges, 40 a second, at time 0; the leader's clock is `offset` ahead
+    /// then.
     ///
     /// - Parameter delay: one way, seconds.
     private func samples(

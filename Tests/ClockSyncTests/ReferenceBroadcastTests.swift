@@ -106,7 +106,8 @@ import func Glibc.sin
             house.run(until: Double(second))
             for room in house.rooms[..<3] {
                 let left = try #require(room.verdict).correction.seconds + room.error(house.time)
-                // The mean of three that are not quite trusted alike: less than what each is wrong by.
+                // The mean of three that are not quite trusted alike: less than what each is wrong
+                // by.
                 #expect(left.magnitude < 30e-6, "\(left) at \(second)")
             }
         }

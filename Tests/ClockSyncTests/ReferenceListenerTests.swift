@@ -25,7 +25,8 @@ import Timing
         listener.take(
             ReferenceVerdict(state: .inUse, rooms: 3, correction: correction, share: 0.9),
             sequence: 1, isNeeded: true, at: now)
-        // The true skew is 10 ppm; the filter finds that within seconds, the two-way line does not err.
+        // The true skew is 10 ppm; the filter finds that within seconds, the two-way line does not
+        // err.
         let start = now
         for step in 1...120 {
             let elapsed = Nanoseconds.milliseconds(500 * Int64(step))

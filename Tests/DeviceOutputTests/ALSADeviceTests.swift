@@ -177,7 +177,8 @@ enum SilentCards {
         #expect(reading.framesHeard > 0)
     }
 
-    /// `null` swallows 24 000 frames in 41 µs; a thread that is driven by it would take a whole core.
+    /// `null` swallows 24 000 frames in 41 µs; a thread that is driven by it would take a whole
+    /// core.
     @Test func `a card that is not paced at all is held to a card's pace`() throws {
         let device = try SilentCards.open("hole")
         defer { device.close() }

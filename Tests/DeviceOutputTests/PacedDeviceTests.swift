@@ -100,7 +100,8 @@ import Timing
             VirtualCardOptions(), bufferMilliseconds: Self.buffer)
         defer { device.close() }
         let silence = [Float](repeating: 0, count: device.format.periodFrames * 2)
-        // A period is 10 ms; a machine that is busy for so long finds room instead, and tries again.
+        // A period is 10 ms; a machine that is busy for so long finds room instead, and tries
+        // again.
         var glances = 0
         for _ in 0..<400 where glances < 5 {
             let glance = HostClock.now() + .milliseconds(2)

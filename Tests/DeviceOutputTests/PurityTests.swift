@@ -10,9 +10,9 @@ import func Glibc.sin
 
 /// A tone from the item to the numbers that the DAC gets, while the servo works.
 ///
-/// The card drifts and is read with jitter, the shared clock runs beside the local one, and a change
-/// of the latency makes the servo lean. Each period's report says exactly where in the item it ends
-/// and at which ratio, so that the wanted output is known at every frame.
+/// The card drifts and is read with jitter, the shared clock runs beside the local one, and a
+/// change of the latency makes the servo lean. Each period's report says exactly where in the item
+/// it ends and at which ratio, so that the wanted output is known at every frame.
 @Suite struct PurityTests {
     private static let amplitude = 0.891_250_938  // −1 dBFS
     private static let period = 240
@@ -78,7 +78,8 @@ import func Glibc.sin
                 guard report.state == .playing, last.state == .playing, last.itemFrame > 200 else {
                     continue
                 }
-                // From one report to the next the step grows evenly, and ends at the second's ratio.
+                // From one report to the next the step grows evenly, and ends at the second's
+                // ratio.
                 let n = Double(Self.period)
                 let step =
                     (2 * (report.itemFrame - last.itemFrame) / n)
@@ -114,9 +115,9 @@ import func Glibc.sin
         return Double(signed) / Double(1 << (bits - 1))
     }
 
-    /// Dither and rounding make half a step, root mean square: with 24 bits −140.5 dB against a tone
-    /// of −1 dBFS; the resampler's −140 dB beside it give −137. −130 leaves room for the side lobes
-    /// of the filter, and is 20 dB better than the goal.
+    /// Dither and rounding make half a step, root mean square: with 24 bits −140.5 dB against a
+    /// tone of −1 dBFS; the resampler's −140 dB beside it give −137. −130 leaves room for the side
+    /// lobes of the filter, and is 20 dB better than the goal.
     @Test(arguments: [997.0, 6_000, 15_000, 19_000])
     func `a tone at a 24-bit DAC stays pure while the servo moves`(hertz: Double) {
         let take = play(hertz: hertz, as: .signed24)
@@ -124,9 +125,9 @@ import func Glibc.sin
         #expect(take.distortion < -130, "\(hertz) Hz: \(take.distortion) dB")
     }
 
-    /// Half a step of 16 bits against −1 dBFS: 20·log(0.5 · 2⁻¹⁵ · √2 / 0.891) = −92.3 dB. Over 9 600
-    /// frames the power of the noise is known to ±5·√(2/9 600) = 7 %, 0.3 dB; less than expected
-    /// would mean that there is no dither (−94 dB with rounding alone).
+    /// Half a step of 16 bits against −1 dBFS: 20·log(0.5 · 2⁻¹⁵ · √2 / 0.891) = −92.3 dB. Over 9
+    /// 600 frames the power of the noise is known to ±5·√(2/9 600) = 7 %, 0.3 dB; less than
+    /// expected would mean that there is no dither (−94 dB with rounding alone).
     @Test func `at 16 bits what is left is the dither's noise and nothing else`() {
         let take = play(hertz: 997, as: .signed16)
         #expect((take.distortion + 92.3).magnitude < 0.4, "\(take.distortion) dB")

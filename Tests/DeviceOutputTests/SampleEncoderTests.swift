@@ -81,8 +81,8 @@ import func Glibc.sin
         #expect(abs(product / Double(count) / 0.25) < 5 / Double(count).squareRoot())
     }
 
-    /// Truncation would make a square of it, or nothing. With dither each sample's mean is the sample
-    /// itself: over n periods of the tone known to 0.5/√n steps; and so no harmonic is left.
+    /// Truncation would make a square of it, or nothing. With dither each sample's mean is the
+    /// sample itself: over n periods of the tone known to 0.5/√n steps; and so no harmonic is left.
     @Test(arguments: [SampleFormat.signed16, .signed24, .signed24Packed])
     func `a tone smaller than a step keeps its shape`(format: SampleFormat) {
         let scale = format == .signed16 ? 32_768.0 : 8_388_608.0

@@ -47,7 +47,8 @@ struct Hearing {
         return gaps
     }
 
-    /// By how much `second` plays later than `first`, in µs, in a window of 0.2 s around an instant.
+    /// By how much `second` plays later than `first`, in µs, in a window of 0.2 s around an
+    /// instant.
     ///
     /// - Returns: `nil` when what they play is not the same.
     func skew(_ first: Int, _ second: Int, at time: Double) -> Double? {

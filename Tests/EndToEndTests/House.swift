@@ -68,7 +68,8 @@ final class House {
         try shell(script, in: hub)
         for host in hosts {
             try shell(
-                // IPv4 only, as many a home is: and no waiting for addresses that are still tentative.
+                // IPv4 only, as many a home is: and no waiting for addresses that are still
+                // tentative.
                 "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6 && ip link set lo up"
                     + " && ip addr add \(host.address)/24 dev eth0 && ip link set eth0 up",
                 in: host.holder)

@@ -4,7 +4,8 @@ import Synchronization
 import Testing
 import Timing
 
-/// Reference broadcasts over the loopback interface: real multicast, heard by several rooms at once.
+/// Reference broadcasts over the loopback interface: real multicast, heard by several rooms at
+/// once.
 @Suite(.serialized, .timeLimit(.minutes(1))) struct BroadcastTests {
     typealias Support = TimeServiceTests
 

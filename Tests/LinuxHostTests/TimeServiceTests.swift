@@ -90,8 +90,8 @@ import Wire
         #expect(HostClock.now() - begin < .milliseconds(700))
     }
 
-    /// Nobody hurries: the second of two requests lies in the socket until the first is answered, and
-    /// a third comes while nothing is due.
+    /// Nobody hurries: the second of two requests lies in the socket until the first is answered,
+    /// and a third comes while nothing is due.
     @Test func `requests on the air are answered, in order and after their hold`() throws {
         let service = try Self.service()
         defer { service.stop() }

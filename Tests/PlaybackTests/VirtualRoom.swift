@@ -169,7 +169,8 @@ final class VirtualRoom: @unchecked Sendable {
         for _ in 0..<Int(periods.rounded(.up)) { await step() }
     }
 
-    /// Lets time pass until `condition` holds; an issue is recorded when it does not within a minute.
+    /// Lets time pass until `condition` holds; an issue is recorded when it does not within a
+    /// minute.
     func step(
         until condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation
     ) async {

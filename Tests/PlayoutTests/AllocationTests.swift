@@ -31,8 +31,8 @@ struct AllocationTests {
         sampleRate: 48_000, channelCount: 2, periodFrames: 48, bufferFrames: 192)
 
     /// Two voices through everything that an output thread meets: silence, an armed start, a second
-    /// voice, ramps of volume and latency, a jump of the line, starvation, a card that broke off, stop
-    /// and release.
+    /// voice, ramps of volume and latency, a jump of the line, starvation, a card that broke off,
+    /// stop and release.
     ///
     /// - Parameter intrusion: called in each period, where the output thread works.
     /// - Returns: calls to the heap, and the states that were seen.

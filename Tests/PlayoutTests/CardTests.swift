@@ -43,8 +43,8 @@ private let start = LocalInstant(nanoseconds: 3_000_000_000)
     }
 
     @Test func `wander has the deviation it was asked for`() {
-        // Rates of 400 independent crystals at their start: mean 0 ± 0.1, deviation 2 ± 0.2 ppm (3 σ:
-        // 2/√800 × 3 = 0.21).
+        // Rates of 400 independent crystals at their start: mean 0 ± 0.1, deviation 2 ± 0.2 ppm (3
+        // σ: 2/√800 × 3 = 0.21).
         var sum = 0.0
         var squares = 0.0
         for seed in 1...400 as ClosedRange<UInt64> {
@@ -197,7 +197,8 @@ private var isOptimised: Bool {
     .enabled(
         if: countsAllocations() == 1 && isOptimised, "this build does not count allocations"))
 struct CardAllocationTests {
-    /// A virtual card runs on the output thread. Ten minutes, past every turn of its crystal's memory.
+    /// A virtual card runs on the output thread. Ten minutes, past every turn of its crystal's
+    /// memory.
     @Test func `a virtual card allocates nothing after it was made`() {
         let format = OutputFormat(
             sampleRate: 8_000, channelCount: 1, periodFrames: 800, bufferFrames: 3_200)

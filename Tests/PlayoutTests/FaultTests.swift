@@ -61,8 +61,8 @@ import func Glibc.sin
         #expect(voice.report.state == .playing)
         let heard = rig.channel()[(before - 2_000)...]
         #expect(roughness(heard) < Self.crossing, "\(roughness(heard))")
-        // The sound is never gone: in each 5 ms (3.5 turns of the tone) it is there. In anti-phase two
-        // tones leave |cos − sin| of one, which is 0 only for a moment.
+        // The sound is never gone: in each 5 ms (3.5 turns of the tone) it is there. In anti-phase
+        // two tones leave |cos − sin| of one, which is 0 only for a moment.
         let frames = Array(heard)
         var softest: Float = 1
         for i in stride(from: 0, to: frames.count - 240, by: 60) {

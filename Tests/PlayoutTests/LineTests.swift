@@ -74,8 +74,8 @@ private let sample = 1.0 / 48_000
             let parts = play(split: split)
             #expect(parts.count == whole.count)
             let difference = zip(whole, parts).map { ($0 - $1).magnitude }.max()!
-            // The instant is a whole nanosecond, ±0.5 ns or 2.4e-5 frames: 0.5 × w × 2.4e-5 = 1.1e-6,
-            // and a frame that rings over the seam carries twice that.
+            // The instant is a whole nanosecond, ±0.5 ns or 2.4e-5 frames: 0.5 × w × 2.4e-5 =
+            // 1.1e-6, and a frame that rings over the seam carries twice that.
             #expect(difference < 3e-6, "split at \(split): \(difference)")
         }
         #expect(whole.map(\.magnitude).max()! > 0.49)
@@ -138,8 +138,8 @@ private let sample = 1.0 / 48_000
         #expect((rig.group(ofHeard: last) - wanted).magnitude < 3 * sample)
     }
 
-    /// The second difference of 0.5·sin is at most 0.5·w² = 4.2e-3; a raised cosine of 240 frames adds
-    /// 2·(π/480)·0.5·w + 0.25·(π/240)² = 6.4e-4. An unfaded edge of the tone has up to 0.5.
+    /// The second difference of 0.5·sin is at most 0.5·w² = 4.2e-3; a raised cosine of 240 frames
+    /// adds 2·(π/480)·0.5·w + 0.25·(π/240)² = 6.4e-4. An unfaded edge of the tone has up to 0.5.
     private static let smooth: Float = 4.2e-3 + 7e-4 + 1e-4
 
     private func roughness(_ x: [Float]) -> Float {
@@ -226,8 +226,9 @@ private let sample = 1.0 / 48_000
         #expect((fit.frequency / (Self.w * 1.02) - 1).magnitude < 1e-6)
     }
 
-    /// In a cross-fade of equal power two tones in phase add up to √2 of one; each gain, the sine of a
-    /// raised cosine of 720 frames, adds 2·(π²/4/720)·0.5·w + 0.5·2·(π²/4)·(π/720)²/2 = 4e-4 at most.
+    /// In a cross-fade of equal power two tones in phase add up to √2 of one; each gain, the sine
+    /// of a raised cosine of 720 frames, adds 2·(π²/4/720)·0.5·w + 0.5·2·(π²/4)·(π/720)²/2 = 4e-4
+    /// at most.
     private static let crossing: Float = 1.4143 * 4.2e-3 + 2 * 4e-4 + 1e-4
 
     @Test func `a small correction of the line is slewed, a large one is a cross-fade`() {

@@ -39,7 +39,8 @@ import Timing
         #expect(!clock(step: 48, for: 0.05).isSettled)
     }
 
-    /// The packets of a USB card at 44.1 kHz have 44 or 45 frames: no common divisor, and still steps.
+    /// The packets of a USB card at 44.1 kHz have 44 or 45 frames: no common divisor, and still
+    /// steps.
     @Test func `steps of changing size are coarse`() {
         var clock = CardClock(sampleRate: 44_100, periodFrames: 441)
         for look in 0..<300 {
@@ -53,8 +54,8 @@ import Timing
         #expect(clock.cardClass == .coarse)
     }
 
-    /// Where the pointer is at an edge of its steps the card is; between two it is ahead. So the answer
-    /// for every step is the same card.
+    /// Where the pointer is at an edge of its steps the card is; between two it is ahead. So the
+    /// answer for every step is the same card.
     @Test(arguments: [1, 8, 48, 480]) func `the steps do not move the card`(step: Int) {
         let clock = clock(step: step, for: 4)
         let truth = 4 * 48_000 * (1 + 80e-6)

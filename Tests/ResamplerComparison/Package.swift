@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Beside the libraries others use. A package of its own, so that the product neither links nor needs
-// them: apt-get install libsoxr-dev libsamplerate0-dev libswresample-dev
+// Beside the libraries others use. A package of its own, so that the product neither links nor
+// needs them: apt-get install libsoxr-dev libsamplerate0-dev libswresample-dev
 let package = Package(
     name: "ResamplerComparison",
     dependencies: [.package(name: "tutti", path: "../..")],

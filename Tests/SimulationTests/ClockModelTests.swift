@@ -97,7 +97,8 @@ import func Glibc.exp
             return Double((crystal.reading(at: b) - crystal.reading(at: a)).count - 1_000_000_000)
                 / 1e3
         }
-        // Of a nanosecond a second, which is 0.001 ppm; the mean over a second is that of its middle.
+        // Of a nanosecond a second, which is 0.001 ppm; the mean over a second is that of its
+        // middle.
         #expect(abs(rate(at: 50) - 10) < 0.003)
         #expect(abs(rate(at: 140) - (10 + 3 * (1 - exp(-40.5 / 40)))) < 0.003)
         #expect(abs(rate(at: 500) - 18) < 0.003)

@@ -27,9 +27,9 @@ import Timing
         }
     }
 
-    /// Measured on five seeds of 240 s: a fifth of the two-way error at half, a sixth to two fifths at 99
-    /// of a hundred, in the middle one of the seeds. Not in each: large errors of the first minute may pass for
-    /// standing ones until their mean has sunk.
+    /// Measured on five seeds of 240 s: a fifth of the two-way error at half, a sixth to two fifths
+    /// at 99 of a hundred, in the middle one of the seeds. Not in each: large errors of the first
+    /// minute may pass for standing ones until their mean has sunk.
     @Test(arguments: ["wifi", "busy-wifi", "bloat"])
     func `on the air rooms are twice as close together`(house: String) async {
         let outcomes = await Self.outcomes(house, 1..<6, seconds: 120)
@@ -63,8 +63,9 @@ import Timing
         }
     }
 
-    /// Beacons come, and end at 18 s: the line neither steps nor turns back, leans by 100 ppm at most
-    /// (200 where the two-way line is off by more than 300 µs), and the bound contains the truth.
+    /// Beacons come, and end at 18 s: the line neither steps nor turns back, leans by 100 ppm at
+    /// most (200 where the two-way line is off by more than 300 µs), and the bound contains the
+    /// truth.
     @Test(arguments: ["wifi", "busy-wifi", "wired"], [1, 2] as [UInt64])
     func `the corrected line keeps every promise of the line`(path: String, seed: UInt64) throws {
         let path = try #require(ClockPath.named(path))

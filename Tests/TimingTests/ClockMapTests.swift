@@ -31,7 +31,8 @@ struct ClockMapTests {
         }
     }
 
-    /// Three roundings of half a nanosecond one way, two the other, each stretched by at most 0.1 %.
+    /// Three roundings of half a nanosecond one way, two the other, each stretched by at most 0.1
+    /// %.
     @Test(arguments: [43, 44, 45] as [UInt64])
     func `a composition agrees with one map after the other`(seed: UInt64) {
         var random = SplitMix(seed: seed)

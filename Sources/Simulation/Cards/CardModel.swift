@@ -1,7 +1,7 @@
 /// What a simulated card is like: its crystal, and how it says where it is.
 public struct CardModel: Sendable, Equatable {
-    /// How the position that a driver reports moves. All of them are late, never early: the card has
-    /// played at least what it says.
+    /// How the position that a driver reports moves. All of them are late, never early: the card
+    /// has played at least what it says.
     public enum Pointer: Sendable, Equatable {
         /// By whole frames.
         case fine
@@ -18,8 +18,8 @@ public struct CardModel: Sendable, Equatable {
     public var pointer: Pointer
     /// Nominal frames per second.
     public var sampleRate = 48_000
-    /// As `ALSANegotiation` chooses it: 20 ms, or 10 where the driver says that the pointer moves by
-    /// more than frames.
+    /// As `ALSANegotiation` chooses it: 20 ms, or 10 where the driver says that the pointer moves
+    /// by more than frames.
     public var periodFrames: Int
     /// Constant deviation of the crystal, ppm; positive: fast.
     public var partsPerMillion = 0.0
@@ -45,8 +45,8 @@ public struct CardModel: Sendable, Equatable {
             }
     }
 
-    /// The card models of the comparison: a fine pointer; 8-frame bursts (HDA); a pointer that moves
-    /// at the period's interrupt only; a USB millisecond counter.
+    /// The card models of the comparison: a fine pointer; 8-frame bursts (HDA); a pointer that
+    /// moves at the period's interrupt only; a USB millisecond counter.
     public static let standard = [
         CardModel(name: "fine", pointer: .fine),
         CardModel(name: "hda", pointer: .bursts(frames: 8)),

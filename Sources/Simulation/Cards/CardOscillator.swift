@@ -1,8 +1,9 @@
 /// The crystal of a simulated card, as a function of true time: ticks, and back.
 ///
-/// Its rate is off by a constant, walks (white noise in the rate's change, drawn on knots 100 ms apart
-/// and held in between) and changes once by a step, as a room does whose heating starts or a card that
-/// has been switched on. Exactly invertible, and every tick can be asked for, past ones too.
+/// Its rate is off by a constant, walks (white noise in the rate's change, drawn on knots 100 ms
+/// apart and held in between) and changes once by a step, as a room does whose heating starts or a
+/// card that has been switched on. Exactly invertible, and every tick can be asked for, past ones
+/// too.
 struct CardOscillator {
     private static let knot = 0.1
 

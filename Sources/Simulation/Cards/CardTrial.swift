@@ -6,8 +6,8 @@ import Timing
 /// line is what leaves the card?
 ///
 /// The code under test is the output thread's own: ``OutputEngine`` with its card clock and servo,
-/// called as the thread calls it. Only the card, the moments at which the thread wakes and the truth
-/// are simulated. The same model and seed give the same result.
+/// called as the thread calls it. Only the card, the moments at which the thread wakes and the
+/// truth are simulated. The same model and seed give the same result.
 public struct CardTrial {
     /// Everything at the card in microseconds; positive: late.
     public struct Result: Sendable, Equatable {

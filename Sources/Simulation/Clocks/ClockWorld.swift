@@ -15,8 +15,8 @@ struct ClockWorld {
 
     /// The share of transmit stamps that the kernel fails to deliver.
     var missingStamps = 0.0
-    /// The share of packets that arrive again: requests soon, replies any time. Drawn apart, so that
-    /// nothing else changes with it.
+    /// The share of packets that arrive again: requests soon, replies any time. Drawn apart, so
+    /// that nothing else changes with it.
     var copies = 0.0
     /// What the leader calls its line.
     var epoch: UInt64 = 42

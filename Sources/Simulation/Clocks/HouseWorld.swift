@@ -49,7 +49,8 @@ struct HouseWorld {
     /// Published lines minus the leader's clock at this moment; seconds.
     mutating func errors() -> [Double?] { rooms.indices.map { rooms[$0].error() } }
 
-    /// What the leader does when requests arrive: takes the reports, sends a beacon when one is due.
+    /// What the leader does when requests arrive: takes the reports, sends a beacon when one is
+    /// due.
     private mutating func serve(_ room: Int) {
         let now = rooms[room].leaderNow
         for request in rooms[room].takeRequests() {

@@ -4,8 +4,8 @@ import Timing
 /// How far apart the rooms of one leader are, with reference broadcasts and without.
 ///
 /// Three rooms a house: the difference of each two rooms' published lines at the same moment, which
-/// is what a person between their loudspeakers hears. Both runs of a seed have the same crystals and
-/// networks; the schedules of requests drift apart as the estimates do.
+/// is what a person between their loudspeakers hears. Both runs of a seed have the same crystals
+/// and networks; the schedules of requests drift apart as the estimates do.
 public struct PairComparison: Sendable {
     /// Seconds of a run, and from when on it counts.
     public static let seconds = 240.0

@@ -7,8 +7,8 @@ struct Measurement: Encodable {
     /// Nanoseconds of processor time per unit, of the best run and of the run in the middle.
     var bestNanoseconds: Double
     var medianNanoseconds: Double
-    /// Steps of the reference loop that take as long, the median over runs: each run is divided by a
-    /// reference run beside it.
+    /// Steps of the reference loop that take as long, the median over runs: each run is divided by
+    /// a reference run beside it.
     var medianReferenceSteps: Double
     var runs: Int
     var operationsPerRun: Int

@@ -117,8 +117,8 @@ extension Judgement {
 
     /// Readings of a card without steps scatter by this much.
     static let singleFrames = 3.0
-    /// From these on the card model of Playout treats a pointer's steps as coarse, and as batch when
-    /// they are such a share of a period.
+    /// From these on the card model of Playout treats a pointer's steps as coarse, and as batch
+    /// when they are such a share of a period.
     static let fineFrames = 16.0
     static let periodShare = 0.75
     /// No crystal for audio is off by this much; something else paces the PCM.

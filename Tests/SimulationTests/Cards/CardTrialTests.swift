@@ -23,8 +23,8 @@ import Testing
         index: Int, seed: UInt64
     ) {
         let (name, p99, cardClass) = Self.limits[index]
-        // 2 ppm at once in the middle: in 50 s the 99th percentile leaves out the worst half second,
-        // so it measures the recovery.
+        // 2 ppm at once in the middle: in 50 s the 99th percentile leaves out the worst half
+        // second, so it measures the recovery.
         var model = Self.model(name, seed)
         model.stepSeconds = 30
         let result = CardTrial.run(model, seconds: 60, seed: seed)
@@ -46,14 +46,15 @@ import Testing
             var model = Self.model(name, seed)
             model.step = 0
             let result = CardTrial.run(model, seconds: 40, seed: seed)
-            // A quarter of a frame. A batch card's interrupt is late, and nobody can tell by how much.
+            // A quarter of a frame. A batch card's interrupt is late, and nobody can tell by how
+            // much.
             #expect(result.mean.magnitude < 5.2, "\(name): \(result.mean)")
             #expect(result.p99AboutMean < 10.4, "\(name): \(result.p99AboutMean)")
         }
     }
 
-    /// A third of a period, an odd rate, long and short periods: nothing depends on the numbers of the
-    /// standard models.
+    /// A third of a period, an odd rate, long and short periods: nothing depends on the numbers of
+    /// the standard models.
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func `the steps of a pointer may have any size`(seed: UInt64) {
         let pointers: [CardModel.Pointer] = [
@@ -80,7 +81,8 @@ import Testing
         }
     }
 
-    /// Seeds at which the first edges lay so close together by chance that a wrong rate was believed.
+    /// Seeds at which the first edges lay so close together by chance that a wrong rate was
+    /// believed.
     @Test(arguments: [("usb", 32), ("batch", 4)] as [(String, UInt64)])
     func `a lucky beginning does not nail down a wrong rate`(name: String, seed: UInt64) {
         var model = Self.model(name, seed)

@@ -1,7 +1,7 @@
 /// A resampler in the comparison.
 ///
-/// The task is that of a room: the item is at 48 kHz, the card is too, but by another crystal. In each
-/// period of 480 frames the ratio may move a little.
+/// The task is that of a room: the item is at 48 kHz, the card is too, but by another crystal. In
+/// each period of 480 frames the ratio may move a little.
 protocol Contender {
     var name: String { get }
     /// Whether the ratio can change on the way.

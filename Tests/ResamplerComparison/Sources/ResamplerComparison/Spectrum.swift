@@ -2,8 +2,8 @@ import Glibc
 
 /// Power of a run of samples over frequency, under a Kaiser window.
 ///
-/// β = 22: the window's own side lobes lie below −200 dB, its main lobe reaches 7 bins to either side
-/// (5 Hz at 48 kHz and 65 536 samples).
+/// β = 22: the window's own side lobes lie below −200 dB, its main lobe reaches 7 bins to either
+/// side (5 Hz at 48 kHz and 65 536 samples).
 struct Spectrum {
     static let count = 65_536
     private let power: [Double]
@@ -29,8 +29,8 @@ struct Spectrum {
         return low <= high ? power[low...high].reduce(0, +) : 0
     }
 
-    /// What belongs to the tone. A wander of ±5 ppm at 1 Hz is within; the first image of a tone that
-    /// is read 300 ppm off lies 14.4 Hz beside it and is not.
+    /// What belongs to the tone. A wander of ±5 ppm at 1 Hz is within; the first image of a tone
+    /// that is read 300 ppm off lies 14.4 Hz beside it and is not.
     static let notch = 12.0
 
     /// Everything from 20 Hz to 20 kHz but the tone, against the tone; decibels.
