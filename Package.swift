@@ -50,8 +50,9 @@ let package = Package(
             exclude: ["tutti.proto"], swiftSettings: everywhere),
         // Hands values between one writer and its readers without locks or allocation.
         .target(name: "RealTime", swiftSettings: withPointers),
-        // Decides and renders the frames of each period; owns the ports to media and card.
+        // One header: the inner loop of the resampler for processors with AVX2 and FMA.
         .systemLibrary(name: "CVector"),
+        // Decides and renders the frames of each period; owns the ports to media and card.
         .target(
             name: "Playout", dependencies: ["Timing", "RealTime", "CVector"],
             swiftSettings: withPointers),

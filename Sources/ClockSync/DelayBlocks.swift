@@ -86,38 +86,20 @@ struct DelayBlocks: Sendable {
         let unsure = max(delays[2] - floor, floor - known) / 2
         let correlation = min(max(self.correlation, 0), Self.correlationLimit)
         let repetition = (1 + correlation) / (1 - correlation)
-        let oldest = samples[0]
-        var (x, s, time) = (0.0, 0.0, oldest.time)
-        var covariance = DriftCovariance(offset: 1, rate: prior.variance + walk * walk)
+        var line = DriftLine(
+            from: (samples[0].time, samples[0].offset), prior: prior, walk: walk)
         var (misfit, recentMisfit) = (0.0, 1.0)
         for sample in samples {
-            let dt = max(0, sample.time - time)
-            time = max(time, sample.time)
-            x += s * dt
-            covariance.advance(by: dt, walk: walk)
             let doubt = Self.share * (sample.delay - floor + unsure)
-            let r = repetition * (Self.edgeNoise * Self.edgeNoise + doubt * doubt)
-            let drift = prior.skew * (sample.time - oldest.time)
-            let rest = sample.offset - oldest.offset - drift - x
-            let miss = rest * rest / (covariance.offset + r)
-            misfit += miss
-            recentMisfit += (miss - recentMisfit) / Self.recentBlocks
-            let gain = covariance.observe(noise: r)
-            x += gain.offset * rest
-            s += gain.rate * rest
+            let miss = line.observe(
+                sample.offset, at: sample.time,
+                variance: repetition * (Self.edgeNoise * Self.edgeNoise + doubt * doubt))
+            misfit += miss * miss
+            recentMisfit += (miss * miss - recentMisfit) / Self.recentBlocks
         }
-        let dt = now - time
         // Blocks that scatter more than they say make the result worse than it says.
         let inflation = max(1, misfit / Double(samples.count), recentMisfit)
-        let variance = inflation * covariance.offset(after: dt)
-        let span = now - oldest.time
-        var fit = EnvelopeFit(
-            window: span, span: span,
-            offset: oldest.offset + prior.skew * span + x + s * dt, skew: prior.skew + s,
-            delay: floor, noise: sqrt(max(0, variance)) + EnvelopeSolver.stampNoise,
-            skewSpread: sqrt(max(0, covariance.rate * inflation)), isPinned: false, wander: 0)
-        fit.error = fit.noise
-        return fit
+        return line.fit(at: now, delay: floor, inflation: inflation)
     }
 
     /// Makes of each block a sample.

@@ -4,7 +4,7 @@ import func Glibc.sqrt
 ///
 /// There are four kinds of reading, each with an error of its own making: the envelope
 /// (``EnvelopeSolver``), the mean (``TrackingFit``), the line through the floors of many blocks
-/// (``DelayBlocks``), and the most frequent delay (``ModalFit``). The one with the smallest error
+/// (``DelayBlocks``), and the most frequent delay (``ModalBlocks``). The one with the smallest error
 /// says what is known of the skew and how sure it is, the envelope by preference: what it says is
 /// unbiased. The offset is the mean of them all, each by the inverse square of its error. One that
 /// is far surer than the rest decides; where all doubt, as on air whose floors move, they err in
@@ -35,7 +35,7 @@ struct ExchangeHistory: Sendable {
     private var backward = EnvelopePoints()
     private var offsets = OffsetSamples()
     private var blocks = DelayBlocks()
-    private var modes = ModalFit()
+    private var modes = ModalBlocks()
     private var solver = EnvelopeSolver()
     /// Smallest sum of both directions' edges.
     private(set) var floor = DelayFloor()
@@ -47,6 +47,7 @@ struct ExchangeHistory: Sendable {
         backward.removeAll()
         offsets.removeAll()
         blocks.removeAll()
+        modes.removeAll()
         floor.removeAll()
         shortestTrip.removeAll()
     }
@@ -67,6 +68,7 @@ struct ExchangeHistory: Sendable {
                 // The leader's time to answer is in its own seconds.
                 delay: trip + slope * (arrived - sent - trip)))
         blocks.insert(forward: (sent, outward), backward: (arrived, homeward), slope: slope)
+        modes.insert(forward: (sent, outward), backward: (arrived, homeward))
     }
 
     /// The best reading at `time`; tells the filter what it says of the skew.
@@ -92,13 +94,12 @@ struct ExchangeHistory: Sendable {
                 skew: filter.skew, variance: filter.variance)
         }
         blocks.measure(skew: filter.skew)
+        modes.measure(skew: filter.skew)
         let edges = DelayBlocks.walks.compactMap {
             blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
         }
         let change = pathChange(extremes, at: time)
-        var modal = modes.readings(
-            offsets.samples, at: time, skew: filter.skew, deviation: sqrt(filter.variance),
-            floor: floor)
+        var modal = modes.fits(at: time, prior: filter.prior, delay: floor)
         for index in modal.indices { modal[index].doubt(change) }
         let others =
             (tracks(at: time, floor: floor, change: change, filter) + edges + modal)

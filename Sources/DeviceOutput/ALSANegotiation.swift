@@ -31,8 +31,8 @@ struct ALSANegotiation {
     /// In the order of preference.
     var sampleFormats = SampleFormat.allCases
 
-    /// Longest period: how often the position is read and the ratio set. Waking up costs as much as
-    /// the sound of 10 ms, and a crystal needs to be looked at a few times a second.
+    /// Longest period: how often the ratio is set, and the position read at least every other time.
+    /// A crystal needs to be looked at a few times a second.
     static let periodMillisecondsMax = 20
     /// The same for cards whose pointer moves by a period or by packets of the bus, as the driver
     /// says: what it says more often is more precise.

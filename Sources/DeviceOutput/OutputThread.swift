@@ -37,8 +37,8 @@ public final class OutputThread: Sendable {
         if case .realTime = scheduling { true } else { false }
     }
 
-    /// Twice what a host stalls for now and then, so that half of it may be heard before the other
-    /// half is there.
+    /// What the card should hold: half of it is heard while the thread sleeps, and the other half is
+    /// for hosts that stall, some 20 ms now and then.
     public static let standardBufferMilliseconds = 80
 
     private let thread: RealTimeThread

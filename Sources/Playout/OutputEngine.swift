@@ -48,7 +48,9 @@ import func Glibc.sin
     private var restarts = 0
     private var glances = 0
     private var scatter = 0.0
-    private var isWoken = false
+    /// Every other wait is for the card itself, or for nothing: the second period of a pair is due
+    /// with the first.
+    private var isOtherTurn = false
 
     public init(format: OutputFormat, fidelity: Fidelity = .audio) {
         precondition(
@@ -104,46 +106,22 @@ import func Glibc.sin
 
     /// When the thread should run next: to render, or only to look at the card.
     ///
-    /// With a fine pointer the thread sleeps for two periods and renders them one after the other,
-    /// where two more are queued meanwhile: half of what a period costs is waking up. The pointer
-    /// is read at a point between two of its counts that differs each time: otherwise each reading
-    /// would be taken just after the count has moved, and its error would be a constant of this
-    /// machine's scheduler instead of noise that is averaged out. A pointer that moves in large
-    /// steps is right just after a step only. A step is met when the card itself wakes the thread,
-    /// and by looking at scattered moments: two a period. A card that is not known yet is looked at
-    /// every millisecond or so. The distances come from a golden-ratio sequence, which never falls
-    /// into the card's rhythm.
+    /// A pointer that moves in large steps is right just after a step only. A step is met when the
+    /// card itself wakes the thread, and by looking at scattered moments between two periods. A card
+    /// that is not known yet is looked at every millisecond or so. The distances come from a
+    /// golden-ratio sequence, which never falls into the card's rhythm.
     @_noLocks @_noAllocation
     public func planWait(after now: LocalInstant) -> WaitPlan {
         guard card.isAnchored else { return WaitPlan() }
         scatter += 0.618_033_988_749_895
         if scatter >= 1 { scatter -= 1 }
         let needed = Double(nextFrame - Int64(format.bufferFrames - format.periodFrames))
-        var spacing = max(
-            glanceSpacing,
-            Double(format.periodFrames) / Double((glanceLimit + 1) * format.sampleRate))
-        if !card.isWellKnown {
-            spacing = probingSpacing
-        } else if case .fine = card.cardClass {
-            // With steps, the card wakes us every other time, at a step as a rule; the other looks
-            // are spread over a whole step, for wake-ups that only follow the model could not
-            // correct it.
-            isWoken = !isWoken
-            let spread = max(1, card.step) * scatter
-            if !card.usesEdge, rendersPairs {
-                if isWoken { return WaitPlan() }
-                let both = needed + Double(format.periodFrames)
-                return WaitPlan(due: card.instant(ofFrame: both + 0.5 + spread))
-            }
-            if card.usesEdge, isWoken { return WaitPlan() }
-            if card.usesEdge, hasLongPeriods {
-                let middle = needed - 0.5 * Double(format.periodFrames)
-                let glance = card.instant(ofFrame: middle + 0.5 + spread)
-                return WaitPlan(glance: glance > now ? glance : nil)
-            }
-            return WaitPlan(due: card.instant(ofFrame: needed + 0.5 + spread))
-        } else if glances >= glanceLimit {
-            return WaitPlan()
+        var spacing = probingSpacing
+        if card.isWellKnown {
+            if case .fine = card.cardClass { return planFine(needed: needed, after: now) }
+            if glances >= glanceLimit { return WaitPlan() }
+            let even = Double(format.periodFrames) / Double((glanceLimit + 1) * format.sampleRate)
+            spacing = max(glanceSpacing, even)
         }
         glances += 1
         let next = now + Nanoseconds(seconds: spacing * (0.5 + scatter))
@@ -151,6 +129,33 @@ import func Glibc.sin
         return WaitPlan(glance: next + glanceMargin < due ? next : nil)
     }
 
+    /// The same for a pointer that counts frames, or has small steps.
+    ///
+    /// One that counts frames is read at a point between two of its counts that differs each time:
+    /// otherwise each reading would be taken just after the count has moved, and its error would be
+    /// a constant of this machine's scheduler instead of noise that is averaged out. Where four
+    /// periods fit, the thread sleeps for two and renders them one after the other: half of what a
+    /// period costs is waking up.
+    ///
+    /// With steps, the card wakes the thread every other time, at a step as a rule; the other looks
+    /// are spread over a whole step, for wake-ups that only follow the model could not correct it.
+    @_noLocks @_noAllocation
+    private func planFine(needed: Double, after now: LocalInstant) -> WaitPlan {
+        isOtherTurn = !isOtherTurn
+        let place = needed + 0.5 + max(1, card.step) * scatter
+        let period = Double(format.periodFrames)
+        guard card.usesEdge else {
+            guard rendersPairs else { return WaitPlan(due: card.instant(ofFrame: place)) }
+            return isOtherTurn
+                ? WaitPlan() : WaitPlan(due: card.instant(ofFrame: place + period))
+        }
+        if isOtherTurn { return WaitPlan() }
+        guard hasLongPeriods else { return WaitPlan(due: card.instant(ofFrame: place)) }
+        let glance = card.instant(ofFrame: place - 0.5 * period)
+        return WaitPlan(glance: glance > now ? glance : nil)
+    }
+
+    /// Whether two periods can be rendered at one wake-up, with two more queued meanwhile.
     private var rendersPairs: Bool {
         @_noLocks @_noAllocation get {
             format.bufferFrames >= OutputFormat.usualPeriods * format.periodFrames

@@ -156,11 +156,17 @@ import func Glibc.sin
         #expect(!resampler.read(step: -1) && !resampler.read(step: 0))
     }
 
-    /// Sums in another order, rounded at other places: a few steps of 24 bits.
+    /// Sums in another order, rounded at other places. Of the eight partial sums of a result, a
+    /// fifth of the noise each, every step of 64 to 128 rounds by up to half a unit in the last
+    /// place of what it adds up to: 0.7 units rms between two orders, and 8 are eleven deviations.
     @Test(arguments: conversions)
     func `any processor gives the same sound`(input: Int, card: Int) {
-        var random = SystemRandomNumberGenerator()
-        let noise = (0..<4_000).map { _ in Float.random(in: -1...1, using: &random) }
+        var state: UInt64 = 1
+        let noise = (0..<4_000).map { _ in
+            // A linear congruential generator's upper bits (D. Knuth, MMIX).
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Float(Int32(truncatingIfNeeded: state >> 32)) / 2_147_483_648
+        }
         let resamplers = [false, true].map {
             OfflineResampler(
                 left: noise, right: noise.reversed(), inputRate: Double(input),
