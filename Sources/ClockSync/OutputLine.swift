@@ -76,8 +76,10 @@ struct OutputLine: Equatable, Sendable {
     ) {
         let age = max(0, (now - startedAt).seconds)
         let edge = Self.edge(deviation, excess)
-        // A young line has no steadiness to lose yet: its estimate gets better as fast as it ages.
-        let slow = min(1.5 * min(max(error / 3e-6, 0.5), 8), 0.4 + age / 6)
+        // A young line has no steadiness to lose yet: its estimate gets better as fast as it ages,
+        // unless it is poor.
+        let poverty = min(max(error / 3e-6, 0.5), 8)
+        let slow = min(1.5 * poverty, 0.4 + age * poverty / 48)
         let inside = min(90, 1 + age / 2)
         let limit = edge.magnitude > Self.farOff ? Self.farLimit : Self.limit
         // What lies beyond the doubt of the estimate is not smoothed, it is an error.
