@@ -4,9 +4,9 @@ import func Glibc.sqrt
 ///
 /// There are four kinds of reading, each with an error of its own making: the envelope
 /// (``EnvelopeSolver``), the mean (``TrackingFit``), the line through the floors of many blocks
-/// (``DelayBlocks``), and the most frequent delay (``ModalBlocks``). The one with the smallest error
-/// says what is known of the skew and how sure it is, the envelope by preference: what it says is
-/// unbiased. The offset is the mean of them all, each by the inverse square of its error. One that
+/// (``DelayBlocks``), and the most frequent delay (``ModalBlocks``). The one with the smallest
+/// error says what is known of the skew and how sure it is, the envelope by preference: what it says
+/// is unbiased. The offset is the mean of them all, each by the inverse square of its error. One that
 /// is far surer than the rest decides; where all doubt, as on air whose floors move, they err in
 /// different ways, and their mean errs less than the best. (Readings of one kind repeat each other.
 /// Weighing each kind as one reading made joins better and air with changing floors worse.)

@@ -14,42 +14,48 @@ import func Glibc.sqrt
 /// are in the error of the line. So is by how much one direction's crest stands higher above its
 /// edge than the other's.
 struct ModalBlocks: Sendable {
+    /// Of a block whose crests are clear; seconds.
     static let span = 2.0
     /// A block without clear crests goes on until it has them, or until it is as long as this …
     static let longest = 12.0
     /// … or has as many packets.
     static let mostPoints = 2_048
-    /// Until this age there are too few.
+    /// Until this age of a block there are too few.
     static let youngest = 1.0
-    /// Some three minutes.
+    /// Some three minutes, when crests are clear.
     static let limit = 100
+    /// Two make a line.
     static let fewest = 2
+    /// Of all the time, so much must have had clear crests: now and then chance makes one.
+    static let clearShare = 0.4
     /// Random walks of the skew, per √s: see ``DelayBlocks``.
     static let walks = DelayBlocks.walks
-    /// What two crests may differ by that belong to the same queueing; seconds.
+    /// Half of what two crests may differ by that belong to the same queueing; seconds.
     static let noise = 5e-6
     /// A block is measured again when the skew known then blurred it by so much; seconds.
     static let blur = 5e-6
     /// A block that differs by more deviations is one with a wrong crest.
     static let outlier = 3.0
-    /// Of the square of a normal deviate.
+    /// Median of the square of a normal deviate.
     static let medianSquare = 0.455
 
-    /// All that a line needs to know of a block, and the packets to measure it anew.
+    /// What a line needs to know of a block.
+    private struct Reading: Sendable {
+        var time: Double
+        var offset: Double
+        var variance: Double
+        /// Half of what one crest stands higher above its edge than the other.
+        var lean: Double
+    }
+
+    /// A reading, and the packets to take it anew.
     private struct Block: Sendable {
         var forward: [DelayCrest.Point]
         var backward: [DelayCrest.Point]
-        /// Leader minus local in the middle; `nil` without clear crests.
+        /// `nil` without clear crests.
         var reading: Reading?
         /// Along which it was measured.
         var slope = 0.0
-
-        struct Reading: Sendable {
-            var offset: Double
-            var variance: Double
-            /// Half of what one crest stands higher above its edge than the other.
-            var lean: Double
-        }
 
         init(_ forward: [DelayCrest.Point], _ backward: [DelayCrest.Point]) {
             self.forward = forward
@@ -57,36 +63,41 @@ struct ModalBlocks: Sendable {
         }
 
         var span: Double { forward[forward.count - 1].time - forward[0].time }
-        var middle: Double { forward[0].time + span / 2 }
 
         mutating func measure(skew: Double) {
             slope = skew
             reading = nil
+            let middle = forward.reduce(0) { $0 + $1.time } / Double(forward.count)
             guard let out = DelayCrest(forward, slope: skew, middle: middle),
                 let home = DelayCrest(backward, slope: -skew, middle: middle)
             else { return }
             reading = Reading(
-                offset: (out.place - home.place) / 2,
+                time: middle, offset: (out.place - home.place) / 2,
                 variance: (out.variance + home.variance) / 4 + noise * noise,
                 lean: (out.height - home.height) / 2)
         }
     }
 
     private var blocks: [Block] = []
-    /// The one under way, where it can be read already.
-    private var open: Block?
+    /// Of the block under way, where it can be read already.
+    private var newest: Reading?
     private var forward: [DelayCrest.Point] = []
     private var backward: [DelayCrest.Point] = []
 
     mutating func removeAll() {
-        blocks.removeAll()
-        open = nil
-        forward.removeAll(keepingCapacity: true)
-        backward.removeAll(keepingCapacity: true)
+        blocks = []
+        newest = nil
+        forward = []
+        backward = []
     }
 
     /// Both directions of one exchange.
     mutating func insert(forward: DelayCrest.Point, backward: DelayCrest.Point) {
+        if let first = self.forward.first, forward.time > first.time + Self.longest + Self.span {
+            // Nobody answered for a while, or nobody asked.
+            self.forward = []
+            self.backward = []
+        }
         guard self.forward.count < Self.mostPoints else { return }
         self.forward.append(forward)
         self.backward.append(backward)
@@ -101,22 +112,20 @@ struct ModalBlocks: Sendable {
         where (skew - blocks[index].slope).magnitude * blocks[index].span > Self.blur {
             blocks[index].measure(skew: skew)
         }
-        open = nil
-        guard let first = forward.first, let last = forward.last,
-            last.time - first.time >= Self.youngest
-        else { return }
+        newest = nil
+        guard !forward.isEmpty else { return }
         var block = Block(forward, backward)
-        block.measure(skew: skew)
-        let isClear = block.reading != nil
         let isFull = block.span >= Self.longest || forward.count >= Self.mostPoints
-        guard isFull || isClear && block.span >= Self.span else {
-            if isClear { open = block }
+        guard isFull || block.span >= Self.youngest else { return }
+        block.measure(skew: skew)
+        guard isFull || block.span >= Self.span && block.reading != nil else {
+            newest = block.reading
             return
         }
         blocks.append(block)
         if blocks.count > Self.limit { blocks.removeFirst() }
-        forward.removeAll(keepingCapacity: true)
-        backward.removeAll(keepingCapacity: true)
+        forward = []
+        backward = []
     }
 
     /// A reading for each walk of the skew, or none.
@@ -127,16 +136,19 @@ struct ModalBlocks: Sendable {
     func fits(
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
     ) -> [EnvelopeFit] {
-        var readings = blocks.compactMap { block in block.reading.map { (block.middle, $0) } }
-        if let open, let reading = open.reading { readings.append((open.middle, reading)) }
-        guard readings.count >= Self.fewest else { return [] }
-        let lean = readings.reduce(0) { $0 + $1.1.lean } / Double(readings.count)
+        let readings = blocks.compactMap(\.reading) + (newest.map { [$0] } ?? [])
+        let (clear, all) = blocks.reduce(into: (0.0, 0.0)) { spans, block in
+            spans.1 += block.span
+            if block.reading != nil { spans.0 += block.span }
+        }
+        guard readings.count >= Self.fewest, clear >= Self.clearShare * all else { return [] }
+        let lean = readings.reduce(0) { $0 + $1.lean } / Double(readings.count)
         return Self.walks.map { walk in
             var line = DriftLine(
-                from: (readings[0].0, readings[0].1.offset), prior: prior, walk: walk)
-            let misses = readings.map { middle, reading in
+                from: (readings[0].time, readings[0].offset), prior: prior, walk: walk)
+            let misses = readings.map {
                 line.observe(
-                    reading.offset, at: middle, variance: reading.variance, limit: Self.outlier)
+                    $0.offset, at: $0.time, variance: $0.variance, limit: Self.outlier)
             }
             var fit = line.fit(at: now, delay: delay, inflation: Self.inflation(misses))
             fit.error = sqrt(fit.noise * fit.noise + lean * lean)
@@ -148,6 +160,9 @@ struct ModalBlocks: Sendable {
     ///
     /// - Parameter misses: by how many deviations each differed from what was expected.
     private static func inflation(_ misses: [Double]) -> Double {
+        // The first two make the line, and cannot contradict it.
+        let misses = misses.dropFirst(2)
+        guard !misses.isEmpty else { return 1 }
         let clipped = misses.map { min(max($0, -outlier), outlier) }
         let squares = misses.map { $0 * $0 }.sorted()
         let median = squares[squares.count / 2] / medianSquare

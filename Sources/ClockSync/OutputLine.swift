@@ -44,6 +44,9 @@ struct OutputLine: Equatable, Sendable {
     /// How often the lean is taken back while nothing new is measured. Shorter than the shortest τ.
     static let interval = Nanoseconds.milliseconds(500)
 
+    /// Age at which a line has all its steadiness; seconds.
+    static let calmAge = 72.0
+
     private(set) var map: ClockMap<LocalClock, GroupClock>
     /// When the line was set.
     let startedAt: LocalInstant
@@ -76,10 +79,10 @@ struct OutputLine: Equatable, Sendable {
     ) {
         let age = max(0, (now - startedAt).seconds)
         let edge = Self.edge(deviation, excess)
-        // A young line has no steadiness to lose yet: its estimate gets better as fast as it ages,
-        // unless it is poor.
-        let poverty = min(max(error / 3e-6, 0.5), 8)
-        let slow = min(1.5 * poverty, 0.4 + age * poverty / 48)
+        // A young line has no steadiness to lose yet: its estimate gets better as fast as it ages. A
+        // good estimate is followed at once, a poor one the slower the older the line is.
+        let doubt = min(max(error / 3e-6, 0.5), 8)
+        let slow = min(1.5 * doubt, 0.6 + 1.5 * doubt * age / Self.calmAge)
         let inside = min(90, 1 + age / 2)
         let limit = edge.magnitude > Self.farOff ? Self.farLimit : Self.limit
         // What lies beyond the doubt of the estimate is not smoothed, it is an error.

@@ -62,6 +62,7 @@ import Timing
         }
         // The first may be one of those before, the last may be under way.
         let steady = trains.dropFirst().dropLast()
+        #expect(steady.count >= 9, "10 s, at most 0.88 s apart: \(trains)")
         #expect(steady.allSatisfy { (4...5).contains($0.count) }, "\(steady)")
         for (train, next) in zip(steady, steady.dropFirst()) {
             let pause = 0.05 * Double(next.step - train.step)
