@@ -60,11 +60,11 @@ struct ModalBlocksTests {
         #expect(all.error < 1.2 * all.claim && all.claim < 3 * all.error, "\(all)")
     }
 
-    /// A host under load delays both directions.
+    /// A host under load delays both directions: by 90 µs within the half minute.
     @Test func `a crest that moves in both directions alike moves nothing`() {
         let still = errors(seeds: 30) { random, _, _ in air(&random) }
         let moving = errors(seeds: 30) { random, time, _ in air(&random) - 3e-6 * time }
-        #expect(moving.error < 1.5 * still.error, "\(moving), \(still)")
+        #expect(moving.error < still.error + 90e-6 / 30, "\(moving), \(still)")
         #expect(moving.claim < 1.5 * still.claim, "\(moving), \(still)")
     }
 
