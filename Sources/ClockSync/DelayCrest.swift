@@ -25,7 +25,7 @@ struct DelayCrest: Sendable {
     /// … is not lower by so many roots of the number at the crest. (The difference of two such
     /// numbers scatters by 1.2 roots.)
     static let clearance = 1.0
-    /// Means, the first two of twice the width; the place stands still to a tenth of its error.
+    /// Weighted means, the first two of twice the width.
     static let steps = 6
 
     /// Seconds.

@@ -39,7 +39,7 @@ struct ModalBlocks: Sendable {
     /// Median of the square of a normal deviate.
     static let medianSquare = 0.455
 
-    /// What a line needs to know of a block.
+    /// What a line needs to know of a block; seconds, and seconds².
     private struct Reading: Sendable {
         var time: Double
         var offset: Double
@@ -137,10 +137,8 @@ struct ModalBlocks: Sendable {
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
     ) -> [EnvelopeFit] {
         let readings = blocks.compactMap(\.reading) + (newest.map { [$0] } ?? [])
-        let (clear, all) = blocks.reduce(into: (0.0, 0.0)) { spans, block in
-            spans.1 += block.span
-            if block.reading != nil { spans.0 += block.span }
-        }
+        let all = blocks.reduce(0) { $0 + $1.span }
+        let clear = blocks.reduce(0) { $1.reading == nil ? $0 : $0 + $1.span }
         guard readings.count >= Self.fewest, clear >= Self.clearShare * all else { return [] }
         let lean = readings.reduce(0) { $0 + $1.lean } / Double(readings.count)
         return Self.walks.map { walk in

@@ -43,7 +43,6 @@ struct OutputLine: Equatable, Sendable {
     static let correction = 1.0
     /// How often the lean is taken back while nothing new is measured. Shorter than the shortest τ.
     static let interval = Nanoseconds.milliseconds(500)
-
     /// Age at which a line has all its steadiness; seconds.
     static let calmAge = 72.0
 

@@ -68,9 +68,9 @@ struct ModalBlocksTests {
         #expect(moving.claim < 1.5 * still.claim, "\(moving), \(still)")
     }
 
-    /// Every seven seconds, in each direction by itself. Seven floors a direction, 43 µs rms each
-    /// (150/√12): half the difference of two means of those is 12 µs off, and at its end a line
-    /// twice as much.
+    /// Every seven seconds, in each direction by itself. Some four floors a direction, each with a
+    /// deviation of 43 µs (150/√12): half the difference of two means of those has 15, and a line
+    /// at its end more.
     @Test func `floors that move are in the error`() {
         var (squares, claims) = (0.0, 0.0)
         for seed in 1...40 {
