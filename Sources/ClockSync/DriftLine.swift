@@ -31,7 +31,7 @@ struct DriftLine: Sendable {
     ///
     /// - Parameters:
     ///   - reading: of the offset, seconds.
-    ///   - instant: of it, seconds; an earlier one than the last counts as that.
+    ///   - instant: of it, seconds; ascending.
     ///   - variance: of the reading, seconds².
     ///   - limit: a reading that differs by more deviations counts as one that much less sure.
     /// - Returns: by how many deviations it differs from what was expected.
