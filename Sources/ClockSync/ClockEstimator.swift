@@ -1,4 +1,3 @@
-import func Glibc.exp2
 import func Glibc.sqrt
 public import Timing
 
@@ -196,7 +195,7 @@ public struct ClockEstimator: Sendable {
         guard waited < OutputLine.patience, let estimate else { return true }
         // Also a second from now, when the first sound may be heard.
         let drift = sqrt(filter.variance)
-        let good = OutputLine.goodError * exp2(waited.seconds)
+        let good = OutputLine.goodError * (1 + sqrt(max(0, waited.seconds)))
         return estimate.fit.error <= good && drift <= 2 * good
     }
 

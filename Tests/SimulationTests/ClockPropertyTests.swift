@@ -105,7 +105,7 @@ import func Glibc.pow
         for seed: UInt64 in 1...12 {
             var world = ClockWorld(ClockParts(path, seed: seed))
             // Its patience, and a solve that falls in between.
-            for tenth in 1...105 where world.published?.quality != .locked {
+            for tenth in 1...125 where world.published?.quality != .locked {
                 world.run(until: Double(tenth) / 10)
                 if tenth == 30 { early.append((world.error() ?? 1).magnitude) }
             }
@@ -115,6 +115,29 @@ import func Glibc.pow
         #expect(early.count > 6, "hardly a room can play by its line after three seconds")
         // Packets at the floor are rare: it is better, not good.
         #expect(atLock.sorted()[6] < early.sorted()[early.count / 2], "\(atLock), \(early)")
+    }
+
+    /// As steady from the first second on: who begins too early leans for seconds.
+    @Test func `a room on the air begins nearly as well as it goes on`() throws {
+        let path = try #require(ClockPath.named("em-wifi"))
+        var (first, later) = ([Double](), [Double]())
+        for seed: UInt64 in 1...16 {
+            var world = ClockWorld(ClockParts(path, seed: seed))
+            var locked: Double?
+            for half in 1...80 {
+                let time = Double(half) / 2
+                world.run(until: time)
+                if locked == nil, world.published?.quality == .locked { locked = time }
+                let error = (world.error() ?? 1).magnitude
+                if let locked, time - locked < 3 { first.append(error) }
+                if time > 30 { later.append(error) }
+            }
+            // A room that joins is waited for, but not for ever.
+            #expect((locked ?? .infinity) <= 13, "seed \(seed)")
+        }
+        func most(_ errors: [Double]) -> Double { errors.sorted()[errors.count * 9 / 10] }
+        // Seven seconds of packets instead of thirty and more: by the root of it twice as much.
+        #expect(most(first) < 3 * most(later), "\(most(first)), \(most(later))")
     }
 
     @Test(arguments: ClockDraw.blocks(40, of: 5))
