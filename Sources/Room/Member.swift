@@ -247,6 +247,9 @@ actor Member {
             let welcome = welcome
             start { await self.load(asset, welcome) }
         case .prepare(let preparation):
+            if [.none, .acquiring].contains(clock.figures.quality) {
+                logger.notice("measuring the leader's clock; on the air this takes some seconds")
+            }
             clock.expectStart()
             let file = files[preparation.asset.hash]
             stage?.expect(preparation.id)

@@ -19,8 +19,8 @@ final class Stage {
     /// seeking and decoding take about this long.
     static let joinLead = Nanoseconds.milliseconds(250)
 
-    /// More than the ten seconds a clock may take, or the one of the slowest kind of card.
-    static let settlingLimit = Nanoseconds.seconds(12)
+    /// More than the twelve seconds a clock may take, or the one of the slowest kind of card.
+    static let settlingLimit = Nanoseconds.seconds(14)
 
     struct VoiceFigures {
         var bufferedSeconds = 0.0
