@@ -76,8 +76,9 @@ public final class ClockClient: Sendable {
         thread.join()
     }
 
-    /// Somebody is about to play by the clock, and waits until it is good: within twelve seconds it is
-    /// `locked`, while somebody answers. Without this call it may stay `acquiring` on a poor path.
+    /// Somebody is about to play by the clock, and waits until it is good: within twelve seconds of
+    /// this and of the first answer it is `locked`, while somebody answers. Without this call it may
+    /// stay `acquiring` on a poor path.
     public func expectStart() {
         shared.state.withLock { $0.expectsStart = true }
         shared.wakeUp.signal()

@@ -247,7 +247,7 @@ actor Member {
             let welcome = welcome
             start { await self.load(asset, welcome) }
         case .prepare(let preparation):
-            if [.none, .acquiring].contains(clock.figures.quality) {
+            if clock.figures.quality == .acquiring {
                 logger.notice("measuring the leader's clock; on the air this takes some seconds")
             }
             clock.expectStart()

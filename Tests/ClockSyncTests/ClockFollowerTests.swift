@@ -279,8 +279,8 @@ import Timing
             world.follower.expectStart(at: world.local(world.now))
             world.run(until: 6)
             #expect(world.sent - asked > 60, "as many as when joining: \(world.sent - asked)")
-            // Two of ten seconds count as waited; four solves a second.
-            world.run(until: 13.3)
+            // Five of twelve seconds count as waited; four solves a second.
+            world.run(until: 12.5)
             #expect(world.published.last?.quality == .locked, "seed \(seed)")
         }
         #expect(poor > 0, "of eight lines one is poor after five seconds")
