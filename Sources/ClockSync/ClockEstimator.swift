@@ -1,4 +1,3 @@
-import func Glibc.exp2
 import func Glibc.sqrt
 public import Timing
 
@@ -65,11 +64,7 @@ public struct ClockEstimator: Sendable {
     /// When somebody first wanted to play by the line.
     private var wantedSince: LocalInstant?
     /// Somebody may play by the line: from now on it leans and is not set.
-    private var isInUse = false {
-        didSet { wasInUse = wasInUse || isInUse }
-    }
-    /// What is wrong now may be heard: a jump is to be known soon, rather than well.
-    private var wasInUse = false
+    private var isInUse = false
     private var contradictions: [ExchangeSample] = []
     private var isDirty = false
     private var solvedAt: LocalInstant?
@@ -200,8 +195,9 @@ public struct ClockEstimator: Sendable {
         guard waited < OutputLine.patience, let estimate else { return true }
         // Also a second from now, when the first sound may be heard.
         let drift = sqrt(filter.variance)
-        let seconds = max(0, waited.seconds)
-        let good = OutputLine.goodError * (wasInUse ? exp2(seconds) : 1 + sqrt(seconds))
+        // After a jump what is wrong may be heard.
+        let mayBeHeard = breaks > 0 || shakenSince != nil
+        let good = OutputLine.tolerance(after: waited, mayBeHeard: mayBeHeard)
         return estimate.fit.error <= good && drift <= 2 * good
     }
 

@@ -1,3 +1,5 @@
+import func Glibc.exp2
+import func Glibc.sqrt
 import Timing
 
 /// The line the rest of the room lives by: continuous, never running backwards, never stepped
@@ -15,11 +17,8 @@ import Timing
 struct OutputLine: Equatable, Sendable {
     /// Until this age the line may be set to the estimate instead of leaning: nobody plays by it.
     static let settling = Nanoseconds.milliseconds(300)
-    /// A first line with a larger expected error is set anew for a while longer: a quarter of a
-    /// sample at 48 kHz, and as much again times the root of the seconds waited. In recorded
-    /// exchanges of emulated wifi, rooms that began in the fourth second, all three, were 70 µs
-    /// apart in half of the pairs and still 60 two seconds later; in the eighth 18 and 9. After a
-    /// jump it is twice as much after each second: that may be heard.
+    /// Expected error of a line that may be played by at once, seconds: a quarter of a sample at
+    /// 48 kHz.
     static let goodError = 5e-6
     /// … but nobody waits longer than this for a path that is bad.
     static let patience = Nanoseconds.seconds(12)
@@ -111,6 +110,18 @@ struct OutputLine: Equatable, Sendable {
     /// Whether a deviation is certain and more than a second of leaning takes away.
     static func isJump(_ deviation: Double, excess: Double, error: Double) -> Bool {
         edge(deviation, excess + certainty * error).magnitude > farLimit
+    }
+
+    /// Expected error, seconds, with which a line may be played by after waiting so long; with a
+    /// larger one it is set anew for a while longer.
+    ///
+    /// Before anybody plays, as much again times the root of the seconds waited. In recorded
+    /// exchanges of emulated wifi, rooms that began in the fourth second, all three, were 70 µs
+    /// apart in half of the pairs and still 60 two seconds later; in the eighth 18 and 9. A line
+    /// that may be heard is wanted soon rather than well: twice as much after each second.
+    static func tolerance(after waited: Nanoseconds, mayBeHeard: Bool) -> Double {
+        let seconds = max(0, waited.seconds)
+        return goodError * (mayBeHeard ? exp2(seconds) : 1 + sqrt(seconds))
     }
 
     /// The part of `deviation` that lies outside ±`excess`.
