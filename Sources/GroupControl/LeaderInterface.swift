@@ -19,14 +19,18 @@ public struct LeaderConfiguration: Equatable, Sendable {
     public var timePort: UInt16
     /// TCP port of the media service, told to rooms.
     public var mediaPort: UInt16
-    /// How long a start or seek waits for rooms that are still preparing; who is not ready by
-    /// then joins late.
+    /// How long a start by hand, a seek or the next item waits for rooms that are still preparing;
+    /// who is not ready by then joins late.
     public var preparationLimit: Nanoseconds
+    /// How long the first start does, once ``roomsToWaitFor`` have answered: longer than a room
+    /// measures the clock over a bad path before it says ready.
+    public var firstStartLimit: Nanoseconds
 
     public init(
         name: String, queue: [AssetDescriptor], roomsToWaitFor: Int = 1, loops: Bool = false,
         term: UInt64, groupClockEpoch: UInt64, timePort: UInt16, mediaPort: UInt16,
-        preparationLimit: Nanoseconds = .seconds(5), crystal: CrystalID = .unknown
+        preparationLimit: Nanoseconds = .seconds(5), firstStartLimit: Nanoseconds = .seconds(14),
+        crystal: CrystalID = .unknown
     ) {
         self.name = name.limited(toBytes: RoomID.longestBytes)
         self.queue = queue
@@ -38,6 +42,7 @@ public struct LeaderConfiguration: Equatable, Sendable {
         self.timePort = timePort
         self.mediaPort = mediaPort
         self.preparationLimit = preparationLimit
+        self.firstStartLimit = firstStartLimit
     }
 }
 

@@ -37,8 +37,10 @@ extension LeaderMachine {
             // By hand it starts with the rooms that are there.
             pending?.starts = true
             pending?.required = nil
-            if pending?.deadline == nil, pending?.isOverdue == false {
-                pending?.deadline = now + configuration.preparationLimit
+            if pending?.isOverdue == false {
+                let latest = now + configuration.preparationLimit
+                let deadline = min(pending?.deadline ?? latest, latest)
+                pending?.deadline = deadline
             }
         }
         return .accepted

@@ -63,7 +63,8 @@ extension LeaderMachine {
     /// Sets the deadline once enough rooms have answered, and notices when it has passed.
     private mutating func watchDeadline(isEnough: Bool, at now: GroupInstant) {
         if pending?.isOverdue == false, pending?.deadline == nil, isEnough {
-            pending?.deadline = now + configuration.preparationLimit
+            // A first start: who has just joined is still measuring the clock.
+            pending?.deadline = now + configuration.firstStartLimit
         }
         if let deadline = pending?.deadline, now >= deadline {
             pending?.isOverdue = true

@@ -52,13 +52,13 @@ extension Scenario {
                 RoomPlan(name: "bath", card: -120, network: .wifi),
                 RoomPlan(name: "cellar", card: 20),
                 RoomPlan(name: "den", card: -300, host: 60, network: .wifi),
-                RoomPlan(name: "entrance", card: 45, network: .busyWiFi, startsAt: 12),
+                RoomPlan(name: "entrance", card: 45, network: .busyWiFi, startsAt: 18),
             ],
             items: [30, 20, 60],
             script: [
-                .at(8, .pause), .at(9, .play), .at(15, .seek(seconds: 25)),
-                .at(26, .kill(room: 2)), .at(27, .start(room: 2)), .at(34, .next),
-                .at(40, .volume(room: nil, percent: 40)), .at(45, .powerOff(room: 0)),
+                .at(16, .pause), .at(17, .play), .at(22, .seek(seconds: 25)),
+                .at(31, .kill(room: 2)), .at(32, .start(room: 2)), .at(38, .next),
+                .at(42, .volume(room: nil, percent: 40)), .at(47, .powerOff(room: 0)),
             ],
             seconds: 60),
     ]

@@ -53,7 +53,7 @@ import Timing
         stage.hello(2, "bath")
         stage.ready(1)
         #expect(stage.commits(1).isEmpty)
-        stage.advance(by: .seconds(5), heard: [1, 2])
+        stage.advance(by: stage.leader.configuration.firstStartLimit, heard: [1, 2])
         #expect(stage.commits(1).count == 1)
         #expect(stage.commits(2).isEmpty)
         // Asked again, now for where the line will be.
@@ -70,6 +70,44 @@ import Timing
         stage.ready(1)
         #expect(stage.command(.play) == .accepted)
         #expect(stage.commits(1).count == 1)
+    }
+
+    @Test func `whoever is slow is waited for longer at the first start`() {
+        var stage = Stage(configuration(rooms: 1))
+        let limits = stage.leader.configuration
+        #expect(limits.preparationLimit < limits.firstStartLimit)
+        stage.hello(1, "kitchen")
+        stage.hello(2, "bath")
+        stage.ready(1)
+        stage.advance(by: limits.firstStartLimit - Nanoseconds(1), heard: [1, 2])
+        #expect(stage.commits(1).isEmpty)
+        stage.ready(2)
+        #expect(stage.commits(1).map(\.change) == stage.commits(2).map(\.change))
+        #expect(stage.commits(1).count == 1)
+
+        stage.command(.seek(seconds: 30))
+        stage.ready(1)
+        stage.advance(by: limits.preparationLimit - Nanoseconds(1), heard: [1, 2])
+        #expect(stage.commits(1).count == 1)
+        stage.advance(by: Nanoseconds(1), heard: [1, 2])
+        #expect(stage.commits(1).count == 2)
+    }
+
+    @Test func `play by hand waits no longer than a seek`() {
+        var stage = Stage(configuration(rooms: 1))
+        stage.hello(1, "kitchen")
+        stage.hello(2, "bath")
+        stage.ready(1)
+        stage.command(.play)
+        stage.advance(by: stage.leader.configuration.preparationLimit, heard: [1, 2])
+        #expect(stage.commits(1).count == 1)
+        #expect(stage.commits(2).isEmpty)
+
+        stage.command(.stop)
+        stage.command(.play)
+        stage.ready(1)
+        stage.advance(by: stage.leader.configuration.preparationLimit, heard: [1, 2])
+        #expect(stage.commits(1).count == 2)
     }
 
     @Test func `a room that fails three times does not stop the others`() {
