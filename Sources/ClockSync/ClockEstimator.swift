@@ -64,7 +64,7 @@ public struct ClockEstimator: Sendable {
     /// When somebody first wanted to play by the line.
     private var wantedSince: LocalInstant?
     /// Somebody may play by the line: from now on it leans and is not set.
-    private var isInUse = false
+    private(set) var isInUse = false
     private var contradictions: [ExchangeSample] = []
     private var isDirty = false
     private var solvedAt: LocalInstant?
@@ -92,6 +92,7 @@ public struct ClockEstimator: Sendable {
         _ sample: ExchangeSample, at now: LocalInstant
     ) -> ReceiveResult {
         let held = sample.t3 - sample.t2
+        keepLock(at: now)
         guard held >= .zero, sample.t4 - sample.t1 <= Self.roundTripLimit else {
             return .rejected(.roundTrip)
         }
@@ -122,6 +123,7 @@ public struct ClockEstimator: Sendable {
     /// The leader says its line is another one: drops the samples, keeps skew and line.
     public mutating func leaderChanged(epoch: UInt64, at now: LocalInstant) {
         guard epoch != leaderEpoch else { return }
+        keepLock(at: now)
         if base != nil { restart(at: now) }
         // A running line keeps its epoch: the new leader continues the old one's, if it can.
         if line == nil { breaks = 0 }
@@ -144,6 +146,7 @@ public struct ClockEstimator: Sendable {
 
     /// Solves when a solve is due, and takes back the lean of the line.
     public mutating func advance(to now: LocalInstant) {
+        keepLock(at: now)
         solveIfDue(at: now)
         guard let line, let estimate, now - line.aimedAt >= OutputLine.interval, line.lean != 0
         else { return }
@@ -176,7 +179,10 @@ public struct ClockEstimator: Sendable {
     /// How good the line is at `now`.
     public func quality(at now: LocalInstant) -> SharedClock.Quality {
         guard let line, let lastAccepted else { return .none }
-        guard estimate != nil, now - lastAccepted <= Self.silence else { return .holdover }
+        guard estimate != nil, now - lastAccepted <= Self.silence else {
+            // A line that was never good is not good for nobody answering.
+            return isInUse ? .holdover : .acquiring
+        }
         return (isInUse || isSettled(since: line.startedAt, at: now))
             && samplesSinceStart >= Self.samplesToLock
             ? .locked : .acquiring
@@ -324,13 +330,16 @@ public struct ClockEstimator: Sendable {
         samplesSinceStart = 0
         filter.loosen()
         line?.coast(at: now, skew: filter.skew)
-        if isInUse { shakenSince = now }
+        if isInUse { shakenSince = now } else { line?.begin(at: now) }
         restarts += 1
     }
 
+    /// What was called locked since the last packet stays so: somebody may have begun to play.
+    private mutating func keepLock(at now: LocalInstant) {
+        if !isInUse, quality(at: now) == .locked { isInUse = true }
+    }
+
     private mutating func solveIfDue(at now: LocalInstant) {
-        // What was called locked since the last packet stays so: somebody may have begun to play.
-        if line != nil, !isInUse, quality(at: now) == .locked { isInUse = true }
         guard isDirty, let startedAt else { return }
         let interval = now - startedAt > Self.eagerSpan ? Self.solveInterval : Self.eagerInterval
         if let solvedAt, now - solvedAt < interval { return }
@@ -360,9 +369,7 @@ public struct ClockEstimator: Sendable {
         guard var line else { return setLine(offset, base, at: now, startedAt: now) }
         let deviation = offset - reading(of: line, at: now, base)
         isInUse = isInUse || isSettled(since: line.startedAt, at: now)
-        if !isInUse {
-            return setLine(offset, base, at: now, startedAt: line.startedAt)
-        }
+        if !isInUse { return setLine(offset, base, at: now, startedAt: line.startedAt) }
         let fit = estimate.fit
         if let since = shakenSince, isSettled(since: since, at: now) {
             shakenSince = nil

@@ -26,6 +26,9 @@ public struct ClockFollower: Sendable {
     /// How long our own transmit stamp may take. The kernel delivers it in a fraction of that.
     static let ownStampLimit = Nanoseconds.milliseconds(50)
 
+    /// So many requests without a stamp: the way out has none, and none is waited for.
+    static let unstampedLimit = 16
+
     private struct Exchange {
         var sequence: UInt32
         var sentAt: LocalInstant
@@ -46,7 +49,8 @@ public struct ClockFollower: Sendable {
     private var schedule: RequestSchedule
     private var exchanges: [Exchange] = []
     private var nextSequence: UInt32
-    private var kernelTransmits = false
+    /// Requests since the kernel stamped one.
+    private var unstamped = Self.unstampedLimit
     private var kernelReceives = false
     private var leaderEpoch: UInt64?
     private var counts = ClockStatistics()
@@ -108,7 +112,7 @@ public struct ClockFollower: Sendable {
     public mutating func transmitted(
         sequence: UInt32, at t1: LocalInstant, now: LocalInstant
     ) -> [Effect] {
-        kernelTransmits = true
+        unstamped = 0
         guard let index = exchanges.firstIndex(where: { $0.sequence == sequence }),
             t1 >= exchanges[index].sentAt, t1 - exchanges[index].sentAt < Self.ownStampLimit
         else { return [] }
@@ -169,7 +173,9 @@ public struct ClockFollower: Sendable {
     public var nextDeadline: LocalInstant {
         var next = schedule.next
         if let solve = estimator.nextDeadline { next = min(next, solve) }
-        if let published, published.quality >= .acquiring, let last = counts.lastAcceptedAt {
+        if let published, published.quality >= .acquiring, estimator.isInUse,
+            let last = counts.lastAcceptedAt
+        {
             next = min(next, last + ClockEstimator.silence + Nanoseconds(1))
         }
         return next
@@ -214,6 +220,9 @@ public struct ClockFollower: Sendable {
 
     // MARK: -
 
+    /// Whether the kernel says when our packets leave.
+    private var kernelTransmits: Bool { unstamped < Self.unstampedLimit }
+
     private mutating func ask(at now: LocalInstant) -> TimeRequest {
         let sequence = nextSequence
         nextSequence &+= 1
@@ -225,6 +234,7 @@ public struct ClockFollower: Sendable {
                 skewDeviation: estimator.storedSkew.deviation))
         exchanges.append(Exchange(sequence: sequence, sentAt: now, isWaking: slot.isWaking))
         counts.sent += 1
+        unstamped = min(unstamped + 1, Self.unstampedLimit)
         let isShort = estimator.roundTripFloor.map { $0 <= Self.heraldedPath } ?? false
         return TimeRequest(
             sequence: sequence, t1: now,
@@ -310,6 +320,11 @@ public struct ClockFollower: Sendable {
         }
     }
 
+    /// Nobody answers: what is published says so by its bound, which grows.
+    private func isSilent(at now: LocalInstant) -> Bool {
+        counts.lastAcceptedAt.map { now - $0 > ClockEstimator.silence } ?? true
+    }
+
     /// The clock, when it is not the one published last.
     private mutating func publication(at now: LocalInstant) -> Effect? {
         guard let twoWay = estimator.sharedClock(at: now) else { return nil }
@@ -321,8 +336,7 @@ public struct ClockFollower: Sendable {
         let clock = reference.corrected(twoWay, at: now)
         if let published, published.map == clock.map, published.quality == clock.quality,
             published.epoch == clock.epoch,
-            clock.quality != .holdover
-                || now - published.estimatedAt < .seconds(1)
+            !isSilent(at: now) || now - published.estimatedAt < .seconds(1)
         {
             return nil
         }

@@ -14,6 +14,10 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     /// of a millisecond.
     @inlinable static var pendingLimit: Int { 256 }
 
+    /// So many replies to a peer without a stamp: that way out has none. Each way is judged by
+    /// itself, since a wired interface may stamp and the radio beside it not.
+    @inlinable static var unstampedLimit: Int { 8 }
+
     /// So many sequence numbers back a request may be late or a copy; further back, the peer has
     /// started anew.
     @inlinable static var window: Int32 { 64 }
@@ -24,6 +28,8 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
         @usableFromInline var sequence: UInt32 = 0
         @usableFromInline var epoch: UInt64 = 0
         @usableFromInline var transmitted: LocalInstant?
+        /// Replies since the kernel stamped one; ``ClockServer/unstampedLimit`` at first.
+        @usableFromInline var unstamped = ClockServer.unstampedLimit
         /// The newest request answered, and in bit k whether the one k before it was (as in the
         /// anti-replay window of RFC 4303).
         @usableFromInline var newest: UInt32 = 0
@@ -65,7 +71,6 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     @usableFromInline var nextSlot = 0
     @usableFromInline var pending: [Pending] = []
     @usableFromInline var nextPending = 0
-    @usableFromInline var deliversTransmitStamps = false
 
     @usableFromInline var answeredCount = 0
     @inlinable public var answered: Int { answeredCount }
@@ -99,12 +104,14 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
         slots[slot].sequence = request.sequence
         slots[slot].epoch = clock.epoch
         slots[slot].transmitted = nil
+        let isStamped = slots[slot].unstamped < Self.unstampedLimit
+        if isStamped { slots[slot].unstamped += 1 }
         expect(Pending(packet: packet, slot: slot, sequence: request.sequence))
         answeredCount += 1
         return TimeReply(
             sequence: request.sequence, epoch: clock.epoch, t1: request.t1, t2: clock.map(arrival),
             t3: clock.map(departure),
-            stamps: StampClass(receive: isKernelStamp, transmit: deliversTransmitStamps),
+            stamps: StampClass(receive: isKernelStamp, transmit: isStamped),
             previous: previous)
     }
 
@@ -112,7 +119,8 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     @inlinable
     public mutating func transmitted(packet: UInt32, at instant: LocalInstant) {
         guard let match = pending.first(where: { $0.packet == packet }) else { return }
-        deliversTransmitStamps = true
+        // The slot may have another peer by now; that one's next replies tell.
+        slots[match.slot].unstamped = 0
         guard slots[match.slot].sequence == match.sequence else { return }
         slots[match.slot].transmitted = instant
     }

@@ -48,8 +48,8 @@ struct OutputLine: Equatable, Sendable {
     static let calmAge = 72.0
 
     private(set) var map: ClockMap<LocalClock, GroupClock>
-    /// When the line was set.
-    let startedAt: LocalInstant
+    /// Since when it is being measured.
+    private(set) var startedAt: LocalInstant
     /// When it was last leaned.
     private(set) var aimedAt: LocalInstant
     /// The part of the rate that is correction, not skew.
@@ -62,6 +62,9 @@ struct OutputLine: Equatable, Sendable {
         self.startedAt = startedAt
         self.aimedAt = now
     }
+
+    /// Measuring begins anew, and nobody plays by it yet.
+    mutating func begin(at now: LocalInstant) { startedAt = now }
 
     /// Whether an error of `edge` seconds calls for another line instead of leaning.
     func breaks(at now: LocalInstant, edge: Double) -> Bool {

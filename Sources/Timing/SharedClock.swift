@@ -19,9 +19,9 @@ public struct SharedClock: Equatable, Sendable, BitwiseCopyable {
     public enum Quality: UInt8, Sendable, BitwiseCopyable, Comparable {
         /// No measurement yet: do not play by it.
         case none
-        /// Running on an old estimate: the leader is silent.
+        /// Was locked and runs on an old estimate: the leader is silent.
         case holdover
-        /// Measured a moment ago, still converging.
+        /// Measured, not yet well enough to play by.
         case acquiring
         /// Measured and settled.
         case locked

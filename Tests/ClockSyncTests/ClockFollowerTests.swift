@@ -251,6 +251,50 @@ import Timing
         }
     }
 
+    @Test func `a kernel that stamps no longer what leaves is no longer waited for`() {
+        var world = ExchangeWorld(.wired, seed: 79)
+        world.run(until: 5)
+        #expect(world.follower.statistics(at: world.local(5)).ownStamps == .kernel)
+        world.missingStamps = 1
+        world.run(until: 15)
+        let before = world.follower.statistics(at: world.local(15))
+        #expect(before.ownStamps == .kernelReceive)
+        #expect(before.quality == .locked)
+        // Nothing is held back: what was answered last counts. From train to train it is two thirds
+        // of a second.
+        #expect(before.age < .seconds(1))
+        world.missingStamps = 0
+        world.run(until: 20)
+        #expect(world.follower.statistics(at: world.local(20)).ownStamps == .kernel)
+    }
+
+    @Test func `a line that was never good does not hold over`() {
+        for seed: UInt64 in 81...84 {
+            var world = ExchangeWorld(.pareto, seed: seed)
+            world.silence = 1.5...10
+            world.run(until: 9)
+            #expect(world.published.last?.quality == .acquiring, "seed \(seed)")
+            world.run(until: 30)
+            #expect(world.published.last?.quality == .locked, "seed \(seed)")
+        }
+    }
+
+    @Test func `who wants to play waits for a poor line, and the less the longer it was idle`() {
+        let wanted = 25.0
+        for seed: UInt64 in 85...88 {
+            var world = ExchangeWorld(.wifiBusy, seed: seed)
+            world.follower.setIdle(true, at: world.local(0))
+            world.run(until: wanted)
+            // Nobody waits: what was measured with two packets a second need not be the last word.
+            #expect(world.published.last?.quality == .acquiring, "seed \(seed)")
+            world.follower.setIdle(false, at: world.local(wanted))
+            world.follower.expectStart(at: world.local(wanted))
+            // What is left of twelve seconds when eight were idled away.
+            world.run(until: wanted + 4.5)
+            #expect(world.published.last?.quality == .locked, "seed \(seed)")
+        }
+    }
+
     @Test func `while the leader is silent the line holds over and the bound grows`() {
         var world = ExchangeWorld(.wired, seed: 61)
         world.run(until: 60)

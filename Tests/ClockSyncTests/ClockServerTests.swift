@@ -1,6 +1,7 @@
-import ClockSync
 import Testing
 import Timing
+
+@testable import ClockSync
 
 @Suite struct ClockServerTests {
     static func instant(_ nanoseconds: Int64) -> LocalInstant {
@@ -43,6 +44,29 @@ import Timing
         #expect(second.stamps == .kernel)
         let other = try #require(Self.ask(&server, 91, from: 2, packet: 3))
         #expect(other.previous == nil, "its stamp has not come")
+    }
+
+    @Test func `whether transmit stamps can be expected is said of each way by itself`() throws {
+        var server = ClockServer<Int>()
+        var (sequence, packet) = (UInt32(0), UInt32(0))
+        func says(to peer: Int, isStamped: Bool) -> StampClass? {
+            sequence += 1
+            packet += 1
+            let reply = Self.ask(&server, sequence, from: peer, packet: packet)
+            if isStamped { server.transmitted(packet: packet, at: Self.instant(30)) }
+            return reply?.stamps
+        }
+        let limit = ClockServer<Int>.unstampedLimit
+        #expect(says(to: 1, isStamped: true) == .kernelReceive)
+        for _ in 0..<3 * limit {
+            #expect(says(to: 1, isStamped: true) == .kernel)
+            // The same leader, through an interface that stamps nothing.
+            #expect(says(to: 2, isStamped: false) == .kernelReceive)
+        }
+        // One stamp that is late or lost changes nothing, many do.
+        let after = (0..<2 * limit).map { _ in says(to: 1, isStamped: false) }
+        #expect(after.prefix(limit - 1).allSatisfy { $0 == .kernel }, "\(after)")
+        #expect(after.suffix(limit - 1).allSatisfy { $0 == .kernelReceive }, "\(after)")
     }
 
     @Test func `copies of a request are not answered, a restarted peer is`() {

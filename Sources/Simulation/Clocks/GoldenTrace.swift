@@ -72,7 +72,7 @@ struct GoldenTrace: Equatable, Sendable {
 /// What an estimator makes of a ``GoldenTrace``.
 struct GoldenOutcome: Equatable, Sendable {
     static let header = "trace,p50,p99,locked,restarts,skew,boundP50,boundMisses"
-    /// Errors count from here on; seconds.
+    /// Errors count from here on, and not before the clock was locked; seconds.
     static let settling = 10.0
 
     var trace: String
@@ -102,15 +102,17 @@ struct GoldenOutcome: Equatable, Sendable {
             let error = reading - Double(row.truth) * 1e-9
             if clock.quality == .locked { locked = min(locked, exchange.arrived) }
             if error.magnitude > clock.uncertainty.seconds { boundMisses += 1 }
-            guard exchange.arrived > Self.settling else { continue }
+            guard exchange.arrived > max(Self.settling, locked) else { continue }
             errors.append(error.magnitude * 1e6)
             bounds.append(clock.uncertainty.microseconds)
         }
-        errors.sort()
-        bounds.sort()
-        p50 = errors[errors.count / 2]
-        p99 = errors[errors.count * 99 / 100]
-        boundP50 = bounds[bounds.count / 2]
+        // A clock that was never locked has no error that counts.
+        func quantile(_ values: [Double], _ share: Int) -> Double {
+            values.isEmpty ? .infinity : values.sorted()[values.count * share / 100]
+        }
+        p50 = quantile(errors, 50)
+        p99 = quantile(errors, 99)
+        boundP50 = quantile(bounds, 50)
         restarts = filter.estimator.restarts
         skew = filter.estimator.storedSkew.skew * 1e6
     }
