@@ -44,6 +44,8 @@ public struct CardClock: Sendable, BitwiseCopyable {
     private var edge = EdgeWindow()
     /// Edges since the last restart.
     private var edges = 0
+    /// No reading stands behind the line: it is assumed.
+    private(set) var isAssumed = false
     /// Readings since the card was opened.
     private(set) var readings: Int64 = 0
 
@@ -57,6 +59,7 @@ public struct CardClock: Sendable, BitwiseCopyable {
     @_noLocks @_noAllocation
     public mutating func restart() {
         sinceRestart = 0
+        isAssumed = false
         outliers = 0
         trend = 0
         edges = 0
@@ -78,6 +81,7 @@ public struct CardClock: Sendable, BitwiseCopyable {
     /// How the pointer moves.
     public var cardClass: CardClass {
         @_noLocks @_noAllocation get {
+            if isAssumed { return .unreadable }
             if step == 0 { return .probing }
             if step < 16 { return .fine }
             return step >= 0.75 * periodFrames ? .batch : .coarse
@@ -96,6 +100,7 @@ public struct CardClock: Sendable, BitwiseCopyable {
     public mutating func observe(_ reading: CardReading) {
         guard reading.framesHeard == reading.framesHeard else { return }
         readings += 1
+        if isAssumed { restart() }
         let raw = reading.framesHeard / sampleRate
         let half = usesEdge ? 0 : 0.5 * reading.resolution / sampleRate
         guard sinceRestart > 0 else {
@@ -250,13 +255,13 @@ public struct CardClock: Sendable, BitwiseCopyable {
         p11 += Self.freedRate * Self.freedRate
     }
 
-    /// Takes a card that cannot be looked at to play at the nominal rate from here on.
+    /// Takes a card that cannot be looked at to play at the nominal rate from here on, until it can.
     @_noLocks @_noAllocation
     mutating func assume(framesHeard: Double, at instant: LocalInstant) {
         epoch = instant - .milliseconds(100)
         anchor(z: framesHeard / sampleRate - 0.1, at: 0.1)
         sinceRestart = 4
-        if step == 0 { step = 1 }
+        isAssumed = true
         p11 = min(p11, Self.keptRateVariance)
     }
 
@@ -286,7 +291,7 @@ public struct CardClock: Sendable, BitwiseCopyable {
     /// of that. A card that is worse than that for seconds will not become better.
     var isUsable: Bool {
         @_noLocks @_noAllocation get {
-            guard step > 0, sinceRestart >= 4, time >= 0.1 else { return false }
+            guard step > 0 || isAssumed, sinceRestart >= 4, time >= 0.1 else { return false }
             if time >= Self.patience, p00 < 50e-6 * 50e-6 { return true }
             return usesEdge
                 ? edges >= 3 && p00 < 12e-6 * 12e-6 && p11 < 8e-6 * 8e-6
@@ -296,14 +301,16 @@ public struct CardClock: Sendable, BitwiseCopyable {
 
     /// Whether phase and rate are known well enough for lockstep: 20 µs and 10 ppm (one sigma).
     public var isSettled: Bool {
-        @_noLocks @_noAllocation get { isUsable && p00 < 20e-6 * 20e-6 && p11 < 10e-6 * 10e-6 }
+        @_noLocks @_noAllocation get {
+            isUsable && !isAssumed && p00 < 20e-6 * 20e-6 && p11 < 10e-6 * 10e-6
+        }
     }
 
     /// Whether dense looks would still teach something: until then a pointer with steps, or one
     /// that is not known yet, is looked at as often as can be.
     var isWellKnown: Bool {
         @_noLocks @_noAllocation get {
-            step > 0 && (!usesEdge || (p00 < 5e-6 * 5e-6 && p11 < 3e-6 * 3e-6))
+            isAssumed || step > 0 && (!usesEdge || (p00 < 5e-6 * 5e-6 && p11 < 3e-6 * 3e-6))
         }
     }
 
@@ -312,7 +319,8 @@ public struct CardClock: Sendable, BitwiseCopyable {
         @_noLocks @_noAllocation get { r }
     }
 
-    /// One standard deviation of ``instant(ofFrame:)`` near the last reading, seconds.
+    /// One standard deviation of ``instant(ofFrame:)`` near the last reading, seconds; says
+    /// nothing where the line is assumed.
     public var uncertaintySeconds: Double {
         @_noLocks @_noAllocation get { squareRoot(of: p00) }
     }

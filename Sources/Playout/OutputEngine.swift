@@ -118,7 +118,10 @@ import func Glibc.sin
         let needed = Double(nextFrame - Int64(format.bufferFrames - format.periodFrames))
         var spacing = probingSpacing
         if card.isWellKnown {
-            if case .fine = card.cardClass { return planFine(needed: needed, after: now) }
+            switch card.cardClass {
+            case .fine, .unreadable: return planFine(needed: needed, after: now)
+            case .probing, .batch, .coarse: break
+            }
             if glances >= glanceLimit { return WaitPlan() }
             let even = Double(format.periodFrames) / Double((glanceLimit + 1) * format.sampleRate)
             spacing = max(glanceSpacing, even)
@@ -290,7 +293,7 @@ import func Glibc.sin
         let queued = Double(nextFrame) - card.frames(at: now)
         let report = OutputReport(
             framesWritten: framesBefore + nextFrame, cardPartsPerMillion: card.skew * 1e6,
-            cardUncertainty: Nanoseconds(seconds: card.uncertaintySeconds),
+            cardUncertainty: Nanoseconds(seconds: card.isAssumed ? 0 : card.uncertaintySeconds),
             cardSettled: card.isSettled,
             error: Nanoseconds(Int64(saturating: worst?.errorNanoseconds ?? 0)),
             ratioPartsPerMillion: worst?.ratioPartsPerMillion ?? 0, restarts: restarts,

@@ -11,6 +11,8 @@ public enum CardClass: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case batch
     /// In larger steps, by the millisecond as on USB, or irregularly.
     case coarse
+    /// Not at all: nobody knows what is heard when, and the nominal rate is assumed.
+    case unreadable
 }
 
 /// Finds out from a card's first readings in which steps its pointer moves.

@@ -9,10 +9,6 @@ import Timing
 // What a room says of itself: the figures of its card, its clock and its players.
 
 extension Member {
-    /// Of the position of the card, in standard deviations: a promise, where the model of the card
-    /// says one. A thousandth of all moments lies beyond.
-    private static var cardDeviations: Int64 { 3 }
-
     func takeFigures() {
         var report = report()
         switch syncAlarm.judge(report.bound, quality: report.sync.quality) {
@@ -34,6 +30,7 @@ extension Member {
     }
 
     private func report() -> RoomReport {
+        let state = output?.state ?? .closed
         let card = output?.port.report ?? OutputReport()
         let voice = stage?.figures
         if card.starvedFrames > starvedFrames {
@@ -42,7 +39,7 @@ extension Member {
         }
         let figures = clock.figures
         var detail = ""
-        if let output, case .lost(let error) = output.state { detail = "\(error)" }
+        if case .lost(let error) = state { detail = "\(error)" }
         return RoomReport(
             bufferSeconds: voice?.bufferedSeconds ?? 0,
             clockDeviation: figures.deviation, clockBound: figures.bound,
@@ -50,31 +47,43 @@ extension Member {
             cardPartsPerMillion: card.cardPartsPerMillion,
             ratioPartsPerMillion: card.ratioPartsPerMillion, error: card.error,
             dropouts: dropouts, restarts: card.restarts, detail: detail,
-            sync: sync(figures, card))
+            sync: sync(figures, card, state))
     }
 
-    private func sync(_ figures: ClockFigures, _ card: OutputReport) -> SyncReport {
+    private func sync(
+        _ figures: ClockFigures, _ card: OutputReport, _ state: OutputThread.State
+    ) -> SyncReport {
         let clock = figures.statistics
+        let sampleRate = output?.port.format.sampleRate
         return SyncReport(
-            quality: figures.quality, path: clock.roundTripFloor / 2, card: bound(of: card),
+            quality: figures.quality, path: clock.roundTripFloor / 2,
+            card: sampleRate.flatMap { card.bound(in: state, sampleRate: $0) },
             expectedClock: clock.expectedError, expectedCard: card.cardUncertainty,
             target: options.target, skewPartsPerMillion: clock.skewPartsPerMillion,
             skewDeviationPartsPerMillion: clock.skewDeviationPartsPerMillion,
             ownStamps: figures.hasStamps ? "\(clock.ownStamps)" : "",
             leaderStamps: figures.hasStamps ? "\(clock.leaderStamps)" : "",
+            cardClass: card.cardClass == .probing ? "" : "\(card.cardClass)",
             packetsSent: clock.sent, packetsAnswered: clock.answered,
             packetsRejected: clock.rejected, clockRestarts: clock.restarts,
             clockAge: clock.lastAcceptedAt.map { HostClock.now() - $0 } ?? .zero,
             latencyOffset: latencyOffset, isLatencyOffsetFixed: options.latencyOffset != nil,
             broadcasts: figures.broadcasts)
     }
+}
+
+extension OutputReport {
+    /// Of the position of the card, in standard deviations: a promise, where the model of the card
+    /// says one. A thousandth of all moments lies beyond.
+    private static let deviations: Int64 = 3
 
     /// What may be wrong with the position of the card: what its model says, and half a frame,
-    /// since a pointer counts whole frames and nobody says from where.
-    private func bound(of card: OutputReport) -> Nanoseconds? {
-        guard card.cardUncertainty > .zero, let output else { return nil }
-        let frame = Nanoseconds.seconds(1) / Int64(output.port.format.sampleRate)
-        return card.cardUncertainty * Self.cardDeviations + frame / 2
+    /// since a pointer counts whole frames and nobody says from where. `nil` where nobody knows:
+    /// the card is gone, just opened, or does not say where it is.
+    func bound(in state: OutputThread.State, sampleRate: Int) -> Nanoseconds? {
+        guard state == .running, cardUncertainty > .zero else { return nil }
+        let frame = Nanoseconds.seconds(1) / Int64(sampleRate)
+        return cardUncertainty * Self.deviations + frame / 2
     }
 }
 

@@ -100,11 +100,11 @@ final class Stage {
     /// Waits until the group clock and the position of the card are known: before, no instant can
     /// be met, and nobody can say where a running line is.
     ///
-    /// A card that cannot say where it is settles by itself within a second. When the wait was in
-    /// vain the room prepares all the same, and says ready once there is a clock.
+    /// A card that does not say where it is is not waited for: it would not become better. When the
+    /// wait was in vain the room prepares all the same, and says ready once there is a clock.
     private func settles(_ clock: ClockCell, for id: UInt64) async throws {
         let deadline = HostClock.now() + Self.settlingLimit
-        while !isKnown(clock.load().quality) || !output.port.report.cardSettled,
+        while !isKnown(clock.load().quality) || !output.port.report.cardDecided,
             HostClock.now() < deadline
         {
             await LoopExecutor.shared.sleep(for: .milliseconds(10))

@@ -73,39 +73,84 @@ import Testing
     @Test(.enabled(if: canHouse, obstacle))
     func `three hosts play, pause and are joined in lockstep`() async throws {
         let asset = NoiseAsset(seconds: 60)
-        let recordings = try await onOwnThread { try Self.record(asset) }
+        let recordings = try await onOwnThread {
+            try Self.record(asset, hosts: 3) { try Self.perform($0, asset: $1) }
+        }
         #expect(recordings.map(\.underruns) == [0, 0, 0])
         let hearing = try #require(
             Hearing(recordings, names: Self.names), "a room never sounded")
         check(hearing, asset: asset)
     }
 
+    @Test(.enabled(if: canHouse, obstacle))
+    func `a room that stood still is on the line again, and the other heard nothing of it`()
+        async throws
+    {
+        let asset = NoiseAsset(seconds: 60)
+        let recordings = try await onOwnThread {
+            try Self.record(asset, hosts: 2) { house, path in
+                let leader = try Self.begin(house, asset: path)
+                sleep(4)
+                // Longer than its card's queue; less than what makes the leader close the link.
+                try house.freeze(room: 0, milliseconds: 700)
+                sleep(5)
+                try Self.playing(house, leader, rooms: 2)
+                try house.end()
+            }
+        }
+        #expect(recordings[0].underruns == 0)
+        #expect(recordings[1].underruns == 1, "its card ran dry, once")
+        let hearing = try #require(Hearing(recordings, names: Self.names), "a room never sounded")
+        #expect(hearing.gaps[0].isEmpty, "\(hearing.gaps[0])")
+        let silence = try #require(hearing.gaps[1].first, "it was silent for a moment")
+        #expect(hearing.gaps[1].count == 1, "\(hearing.gaps[1])")
+        let end = hearing.audible.map(\.upperBound).min() ?? 0
+        // From half a second after the first sound on: as before.
+        let times = stride(
+            from: silence.upperBound + 0.5e9, to: end - Self.settled, by: 0.4e9)
+        let skews = times.map { hearing.skew(0, 1, at: $0).map(abs) ?? .infinity }
+        #expect(skews.count >= 6)
+        #expect((skews.max() ?? .infinity) < Self.frame * 2, "\(skews) µs")
+        #expect(skews.sorted()[skews.count / 2] < Self.frame, "\(skews) µs")
+    }
+
     static let names = ["kitchen", "bedroom", "bath"]
 
-    /// Plays in a house of three and gives back what left the cards.
-    private static func record(_ asset: NoiseAsset) throws -> [CardRecording] {
-        let house = try House(hosts: 3, cards: cards([80, -120, 20]))
+    /// Plays in a house and gives back what left the cards.
+    private static func record(
+        _ asset: NoiseAsset, hosts: Int, _ perform: (House, String) throws -> Void
+    ) throws -> [CardRecording] {
+        let house = try House(hosts: hosts, cards: cards([80, -120, 20]))
         let path = "\(house.folder.path)/noise.wav"
         try asset.write(to: path)
         do {
-            try perform(house, asset: path)
+            try perform(house, path)
         } catch {
             throw CommandError("\(error)\n\(house.logs)")
         }
-        return try names.indices.map {
+        return try (0..<hosts).map {
             try CardRecording.load(path: "\(house.folder.path)/card\($0)")
         }
     }
 
-    /// Two rooms start, a third joins, all pause and go on, all end.
-    private static func perform(_ house: House, asset: String) throws {
+    private static func room(_ number: Int) -> [String] {
+        ["--name", names[number], "--output", "alsa:card\(number)"]
+    }
+
+    /// Two rooms start.
+    ///
+    /// - Returns: where the leader is.
+    private static func begin(_ house: House, asset: String) throws -> String {
         let leader = "\(house.hosts[0].address):7430"
-        func room(_ number: Int) -> [String] {
-            ["--name", names[number], "--output", "alsa:card\(number)"]
-        }
         try house.start(["follow", "--leader", leader] + room(1), on: 1)
         try house.start(["lead", asset, "--wait-for", "2"] + room(0), on: 0)
         try playing(house, leader, rooms: 2)
+        return leader
+    }
+
+    /// Two rooms start, a third joins, all pause and go on, all end.
+    private static func perform(_ house: House, asset: String) throws {
+        let leader = try begin(house, asset: asset)
         sleep(4)
         try house.start(["follow", "--leader", leader] + room(2), on: 2)
         try playing(house, leader, rooms: 3)

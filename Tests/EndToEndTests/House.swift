@@ -129,6 +129,13 @@ final class House {
                     ], in: hosts[host].holder), log: "\(folder.path)/room-\(rooms.count).log"))
     }
 
+    /// Lets a room, by the order of starts, stand still for a while.
+    func freeze(room: Int, milliseconds: UInt32) throws {
+        rooms[room].signal(SIGSTOP)
+        usleep(milliseconds * 1_000)
+        rooms[room].signal(SIGCONT)
+    }
+
     /// Runs the program on a host to its end.
     func tutti(
         _ arguments: [String], on host: Int

@@ -151,6 +151,28 @@ import func Glibc.sin
         #expect((rig.engine.port.report.cardPartsPerMillion + 90).magnitude < 3)
     }
 
+    @Test func `a card that does not say where it is plays, and nothing is promised of it`() {
+        let rig = Rig(partsPerMillion: 60)
+        rig.isMute = true
+        let voice = rig.voice(Self.tone)
+        rig.run(.milliseconds(600))
+        #expect(rig.engine.port.report.cardClass == .unreadable)
+        #expect(rig.engine.port.report.cardDecided, "waiting would not help")
+        #expect(!rig.engine.port.report.cardSettled)
+        #expect(rig.engine.port.report.cardUncertainty == .zero, "nobody knows")
+        voice.start(Line(itemFrame: 0, instant: rig.groupNow), clock: rig.clock)
+        rig.run(.milliseconds(300))
+        #expect(voice.report.state == .playing)
+        // It finds its tongue.
+        rig.isMute = false
+        rig.run(.milliseconds(900))
+        let report = rig.engine.port.report
+        #expect(report.cardClass == .fine)
+        #expect(report.cardSettled && report.cardUncertainty > .zero)
+        #expect((report.cardPartsPerMillion - 60).magnitude < 10)
+        #expect(voice.report.state == .playing)
+    }
+
     @Test func `while the clock is being found and may be a millisecond off a voice waits`() {
         let rig = Rig()
         let voice = rig.voice(Self.tone)

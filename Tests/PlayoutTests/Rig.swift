@@ -23,6 +23,8 @@ final class Rig {
     private var random: UInt64
     /// What a faulty driver adds to its position, frames.
     var pointerFault = 0.0
+    /// The card does not say where it is.
+    var isMute = false
     /// The thread does not wake before this instant: a stall.
     private var stalledUntil = LocalInstant(nanoseconds: 0)
 
@@ -163,7 +165,7 @@ final class Rig {
     }
 
     private func look() {
-        guard var reading = card.reading(at: now) else { return }
+        guard !isMute, var reading = card.reading(at: now) else { return }
         reading.framesHeard += pointerFault
         engine.observe(reading)
     }

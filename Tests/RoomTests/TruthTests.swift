@@ -32,6 +32,7 @@ extension IntegrationTests {
                     #expect(abs(sum - (sync.boundMicroseconds ?? .nan)) < 0.01)
                     #expect(sync.expectedMicroseconds ?? .infinity <= sum)
                     #expect(sync.history.errors.isEmpty)
+                    #expect(sync.cardClass == "fine")
                 }
                 let (attic, leader) = (status.rooms[0].sync, status.rooms[1].sync)
                 #expect(attic?.parts.pathMicroseconds ?? 0 > 0, "a path has a length")

@@ -64,7 +64,9 @@ final class ChildProcess {
     }
 
     /// Asks it to end.
-    func terminate() { if isRunning { Glibc.kill(pid, SIGTERM) } }
+    func terminate() { signal(SIGTERM) }
+
+    func signal(_ number: Int32) { if isRunning { Glibc.kill(pid, number) } }
 
     /// Lets go of it, as our own end would: the end of its standard input.
     func release() {
