@@ -28,14 +28,19 @@ struct StampConversion {
     private var slope = 0.0
     private var slopeFrom: (offset: Int64, raw: Int64)?
 
+    /// Reads a clock; nanoseconds.
+    private let read: (clockid_t) -> Int64
+
+    init(read: @escaping (clockid_t) -> Int64 = HostClock.read) { self.read = read }
+
     /// Local time of a kernel stamp; `nil` when it cannot be told precisely.
     mutating func local(realTime stamp: Int64) -> LocalInstant? {
         guard stamp > 0 else { return nil }
         var best: (offset: Int64, raw: Int64, width: Int64)?
         for _ in 0..<Self.attempts {
-            let before = HostClock.read(CLOCK_MONOTONIC_RAW)
-            let realTime = HostClock.read(CLOCK_REALTIME)
-            let after = HostClock.read(CLOCK_MONOTONIC_RAW)
+            let before = read(CLOCK_MONOTONIC_RAW)
+            let realTime = read(CLOCK_REALTIME)
+            let after = read(CLOCK_MONOTONIC_RAW)
             let middle = before + (after - before) / 2
             if after - before < best?.width ?? Int64.max {
                 best = (realTime - middle, middle, after - before)

@@ -1,4 +1,5 @@
 import ClockSync
+import Glibc
 import Synchronization
 import Testing
 import Timing
@@ -88,6 +89,15 @@ import Wire
         Self.wait { service.answered >= before + 16 }
         // Without the burst the twenty a second of joining would take 0.8 s.
         #expect(HostClock.now() - begin < .milliseconds(700))
+    }
+
+    @Test func `time packets leave as Expedited Forwarding`() throws {
+        let socket = try TimeSocket(
+            connectedTo: SocketAddress.resolve(host: "127.0.0.1", port: 9)[0])
+        var (mark, length) = (Int32(), socklen_t(MemoryLayout<Int32>.size))
+        #expect(getsockopt(socket.descriptor, Int32(IPPROTO_IP), IP_TOS, &mark, &length) == 0)
+        // DSCP 46 (RFC 3246) in the upper six bits.
+        #expect(mark >> 2 == 46)
     }
 
     /// Nobody hurries: the second of two requests lies in the socket until the first is answered,

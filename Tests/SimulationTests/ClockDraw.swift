@@ -38,6 +38,12 @@ enum ClockDraw {
             }
             parts.network[keyPath: direction].duplication = random.uniform(0, 0.1)
         }
+        if random.chance(0.3) {
+            // Up to 0.1 ppm/s, as the bound assumes of a machine that warms up.
+            let warming = random.uniform(-3, 3)
+            parts.crystal.thermalSteps.append(
+                .init(at: random.uniform(0, 3), partsPerMillion: warming, time: 30))
+        }
         return parts
     }
 }

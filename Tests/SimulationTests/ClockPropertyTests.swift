@@ -96,6 +96,56 @@ import func Glibc.pow
         #expect(misses == 0)
     }
 
+    /// Nobody can see which of two directions got longer; the bound must not take sides.
+    @Test(arguments: ["wired", "wifi"])
+    func `a detour of one direction moves the line by half of it at most, inside the bound`(
+        name: String
+    ) throws {
+        let path = try #require(ClockPath.named(name))
+        for seed: UInt64 in 1...2 {
+            var world = ClockWorld(ClockParts(path, seed: seed).with(.oneWayDetour, at: 60))
+            var (errors, misses) = ([Double](), 0)
+            for tenth in 500..<1_600 {
+                world.run(until: Double(tenth) / 10)
+                let error = (world.error() ?? 1).magnitude
+                if (world.sharedClock()?.uncertainty.seconds ?? 0) < error { misses += 1 }
+                errors.append(error)
+            }
+            let before = errors.prefix(100).max() ?? 0
+            #expect(misses == 0, "\(name), seed \(seed)")
+            // Half of 300 µs, and what the path's own floors do to the estimate.
+            #expect((errors.max() ?? 1) < 150e-6 + 2 * before + 10e-6, "\(name), seed \(seed)")
+        }
+    }
+
+    /// Two seconds without the network, three with it, and so on: no silence is long enough to
+    /// hold over, so each must leave the line where it was.
+    @Test func `a network that comes and goes costs little, and nothing steps`() throws {
+        let path = try #require(ClockPath.named("wired"))
+        func errors(comesAndGoes: Bool) -> [Double] {
+            var parts = ClockParts(path, seed: 3)
+            if comesAndGoes {
+                let gaps = stride(from: 20.0, to: 80, by: 5).map { $0..<$0 + 2 }
+                parts.network.toLeader.outages += gaps
+                parts.network.toRoom.outages += gaps
+            }
+            var (world, watch, errors) = (ClockWorld(parts), LineWatch(), [Double]())
+            while world.now.seconds < 80 {
+                world.step()
+                guard let clock = world.sharedClock() else { continue }
+                watch.look(clock, at: world.local, truth: world.clocks.group(world.now))
+                if world.now.seconds > 20 { errors.append((world.error() ?? 1).magnitude) }
+            }
+            #expect(watch.complaints.isEmpty && watch.steps.isEmpty)
+            #expect(watch.misses.isEmpty, "\(watch.misses.prefix(3))")
+            return errors.sorted()
+        }
+        let (steady, broken) = (errors(comesAndGoes: false), errors(comesAndGoes: true))
+        // In two seconds a skew known to 0.2 ppm and a crystal's breathing are worth half a µs.
+        let ratio = broken[broken.count * 99 / 100] / steady[steady.count * 99 / 100]
+        #expect(ratio < 3, "\(ratio)")
+    }
+
     @Test func `a start on a poor path waits, and is the better for it`() throws {
         let path = try #require(ClockPath.named("busy-pareto"))
         var (early, atLock) = ([Double](), [Double]())

@@ -162,7 +162,9 @@ extension Judgement {
         if card.underruns > 0 {
             return .warning(
                 area, "the card ran dry \(card.underruns) times in a second of silence",
-                advice: "see wake-ups above; --buffer-ms 100 lets the card hold more")
+                advice:
+                    "see wake-ups above; a larger --buffer-ms (80 by default) lets the card hold more"
+            )
         }
         guard let rate = card.partsPerMillion else {
             return .problem(
