@@ -24,14 +24,17 @@ final class Demuxer {
     /// The packet was read ahead and is to be yielded by the next `next()`.
     private var isHeld = false
 
-    init(_ location: MediaLocation, cancellation: MediaCancellation) throws(MediaError) {
+    /// - Parameter container: FFmpeg's name for what is there; `nil` to ask each of its demuxers.
+    init(
+        _ location: MediaLocation, container: String? = nil, cancellation: MediaCancellation
+    ) throws(MediaError) {
         precondition(libraryIsQuiet)
         try location.checkReadable()
         self.location = location
         self.cancellation = cancellation
         guard let packet = unsafe av_packet_alloc() else { fatalError("no memory for a packet") }
         do throws(MediaError) {
-            let context = unsafe try Self.open(location, cancellation)
+            let context = unsafe try Self.open(location, container, cancellation)
             do throws(MediaError) {
                 unsafe self.stream = try Self.audioStream(of: context, location)
             } catch {
@@ -100,7 +103,7 @@ final class Demuxer {
     func reopen() throws(MediaError) {
         isHeld = false
         unsafe av_packet_unref(packet)
-        let fresh = unsafe try Self.open(location, cancellation)
+        let fresh = unsafe try Self.open(location, containerName, cancellation)
         let audio: UnsafeMutablePointer<AVStream>
         do throws(MediaError) { unsafe audio = try Self.audioStream(of: fresh, location) } catch {
             var fresh: UnsafeMutablePointer<AVFormatContext>? = unsafe fresh
@@ -138,7 +141,7 @@ extension Demuxer {
     }
 
     private static func open(
-        _ location: MediaLocation, _ cancellation: MediaCancellation
+        _ location: MediaLocation, _ container: String?, _ cancellation: MediaCancellation
     ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
         var context = unsafe avformat_alloc_context()
         guard unsafe context != nil else { fatalError("no memory for a format context") }
@@ -155,7 +158,8 @@ extension Demuxer {
         if location.isRemote {
             unsafe av_dict_set_int(&options, "rw_timeout", Int64(ioTimeoutMicroseconds), 0)
         }
-        var code = unsafe avformat_open_input(&context, location.address, nil, &options)
+        let format = unsafe container.flatMap { unsafe av_find_input_format($0) }
+        var code = unsafe avformat_open_input(&context, location.address, format, &options)
         guard code >= 0, let opened = unsafe context else {
             throw MediaError(library: code, operation: "avformat_open_input", location: location)
         }

@@ -40,23 +40,38 @@ public final class FFmpegSource: MediaSource {
     private let history = PacketHistory()
     private var isDrained = false
 
-    /// - Parameter location: a path, or an `http:`, `https:` or `file:` address.
+    /// - Parameters:
+    ///   - location: a path, or an `http:`, `https:` or `file:` address.
+    ///   - container: what ``MediaInfo/container`` said when the same bytes were opened before.
+    ///     FFmpeg then need not ask each of its demuxers, which touches 3 MB of code. Where nothing
+    ///     can be played as that, they are asked.
     /// - Throws: ``MediaError`` saying what is wrong and what the user can do.
     public init(
-        _ location: String, cancellation: MediaCancellation = MediaCancellation()
+        _ location: String, container: String? = nil,
+        cancellation: MediaCancellation = MediaCancellation()
     ) throws(MediaError) {
-        let demuxer = try Demuxer(MediaLocation(location), cancellation: cancellation)
-        if unsafe Self.isProtected(demuxer.stream) { throw .protected(demuxer.location) }
-        let decoder = unsafe try AudioDecoder(for: demuxer.stream, location: demuxer.location)
-        (map, length) = try PacketSurvey(demuxer: demuxer, decoder: decoder).run()
-        self.demuxer = demuxer
-        self.decoder = decoder
+        let location = try MediaLocation(location)
+        if let container, let known = try? Self.open(location, container, cancellation) {
+            (demuxer, decoder, map, length) = known
+        } else {
+            (demuxer, decoder, map, length) = try Self.open(location, nil, cancellation)
+        }
         self.cancellation = cancellation
         format = MediaFormat(
             sampleRate: decoder.sampleRate, channelCount: decoder.channelCount,
             frameCount: map.end == .max ? nil : map.end - map.start)
         info = MediaInfo(demuxer, decoder, frameCount: format.frameCount)
         try begin()
+    }
+
+    private static func open(
+        _ location: MediaLocation, _ container: String?, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> (Demuxer, AudioDecoder, PacketMap, PacketLength) {
+        let demuxer = try Demuxer(location, container: container, cancellation: cancellation)
+        if unsafe isProtected(demuxer.stream) { throw .protected(location) }
+        let decoder = unsafe try AudioDecoder(for: demuxer.stream, location: location)
+        let (map, length) = try PacketSurvey(demuxer: demuxer, decoder: decoder).run()
+        return (demuxer, decoder, map, length)
     }
 
     /// Costs about a millisecond, some 10 ms for Opus; a chained Ogg file is read from the start.

@@ -36,6 +36,7 @@ final class Stage {
 
     private let output: PlayerOutput
     private let logger: Logger
+    private let containers = ContainerMemory()
     private var parts: [UInt64: Part] = [:]
     /// Preparations that were asked for and not withdrawn since; a withdrawal may overtake the
     /// work.
@@ -64,9 +65,7 @@ final class Stage {
         _ preparation: Preparation, path: String, clock: ClockCell
     ) async throws -> AsyncStream<PlayerNotice> {
         try checkWanted(preparation.id)
-        let asset = Asset(
-            location: path,
-            opener: MediaOpener { location throws(MediaError) in try FFmpegSource(location) })
+        let asset = Asset(location: path, opener: containers.opener)
         let item = PlayerItem(asset: asset)
         let player = try Player(playerItem: item, output: output)
         player.automaticallyWaitsToMinimizeStalling = false

@@ -44,6 +44,24 @@ import Testing
         #expect(code("concat:\(Fixtures.path("s16.wav"))") == .notFound)
     }
 
+    /// The file was replaced since it was opened, or the name is nonsense or forbidden.
+    @Test(arguments: ["mov", "mp3", "wav", "lavfi", "concat", "no-such-container", ""])
+    func `a container that is not what was expected is opened all the same`(name: String) throws {
+        let expected = try FFmpegSource(Fixtures.path("16.flac"))
+        let source = try FFmpegSource(Fixtures.path("16.flac"), container: name)
+        #expect(source.info == expected.info)
+        #expect(try readAll(source) == readAll(expected))
+    }
+
+    @Test func `what was learnt about a container changes nothing that is heard`() throws {
+        for name in ["16.flac", "cbr.mp3", "vorbis.ogg", "aac.m4a", "s16.wav"] {
+            let first = try FFmpegSource(Fixtures.path(name))
+            let second = try FFmpegSource(Fixtures.path(name), container: first.info.container)
+            #expect(second.info == first.info)
+            #expect(try readAll(second) == readAll(first), "\(name)")
+        }
+    }
+
     @Test func `a protected purchase is called protected`() throws {
         var bytes = try data("aac.m4a")
         let entry = try #require(bytes.range(of: Data("mp4a".utf8), options: .backwards))

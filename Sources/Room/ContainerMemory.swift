@@ -1,0 +1,27 @@
+import FFmpegMedia
+import Playback
+import Playout
+import Synchronization
+
+/// Which container each file of a room is: found out at its first opening, told at the next, by a
+/// seek as a rule.
+final class ContainerMemory: Sendable {
+    /// A queue that is played again and again; beyond that it starts over.
+    private static let most = 64
+
+    private let names = Mutex<[String: String]>([:])
+
+    /// Opens files with what is remembered of them, and remembers.
+    var opener: MediaOpener {
+        MediaOpener { [self] location throws(MediaError) in
+            let source = try FFmpegSource(
+                location, container: names.withLock { $0[location] })
+            let container = source.info.container
+            names.withLock {
+                if $0.count >= Self.most { $0.removeAll() }
+                $0[location] = container
+            }
+            return source
+        }
+    }
+}
