@@ -134,6 +134,7 @@ public struct ClockEstimator: Sendable {
     /// The local clock stood still or jumped, a suspend for instance: drops the samples, keeps the
     /// skew.
     public mutating func localClockJumped(at now: LocalInstant) {
+        keepLock(at: now)
         if base != nil { restart(at: now) }
         if line != nil { lastBound = (.seconds(3600), now) }
     }

@@ -20,7 +20,8 @@ struct OutputLine: Equatable, Sendable {
     /// Expected error of a line that may be played by at once, seconds: a quarter of a sample at
     /// 48 kHz.
     static let goodError = 5e-6
-    /// … but nobody waits longer than this for a path that is bad.
+    /// … but nobody waits longer than this for a path that is bad; longer only when the clocks jump
+    /// meanwhile, since measuring then begins anew.
     static let patience = Nanoseconds.seconds(12)
     /// So much of it may pass while nobody wants to play yet. The rest is less than a group waits.
     static let unhurriedPatience = Nanoseconds.seconds(8)

@@ -51,9 +51,11 @@ public final class FFmpegSource: MediaSource {
         cancellation: MediaCancellation = MediaCancellation()
     ) throws(MediaError) {
         let location = try MediaLocation(location)
-        if let container, let known = try? Self.open(location, container, cancellation) {
-            (demuxer, decoder, map, length) = known
-        } else {
+        do throws(MediaError) {
+            (demuxer, decoder, map, length) = try Self.open(location, container, cancellation)
+        } catch {
+            let wrong: [MediaError.Code] = [.notMedia, .noAudio, .damaged, .unsupported]
+            guard container != nil, wrong.contains(error.code) else { throw error }
             (demuxer, decoder, map, length) = try Self.open(location, nil, cancellation)
         }
         self.cancellation = cancellation

@@ -22,8 +22,8 @@ public struct LeaderConfiguration: Equatable, Sendable {
     /// How long a start by hand, a seek or the next item waits for rooms that are still preparing;
     /// who is not ready by then joins late.
     public var preparationLimit: Nanoseconds
-    /// How long the first start does, once ``roomsToWaitFor`` have answered: longer than a room
-    /// measures the clock over a bad path before it says ready.
+    /// How long the first start does, once ``roomsToWaitFor`` have answered, also after a seek
+    /// before it: longer than a room measures the clock over a bad path before it says ready.
     public var firstStartLimit: Nanoseconds
 
     public init(

@@ -41,7 +41,8 @@ public struct SyncReport: Equatable, Sendable {
     /// "program"; empty where there is nothing to stamp.
     public var ownStamps: String
     public var leaderStamps: String
-    /// How the card tells its position ("fine", "batch", "coarse", "unreadable"); empty where nobody knows.
+    /// How the card tells its position ("fine", "batch", "coarse", "unreadable"); empty where that
+    /// is not known yet.
     public var cardClass: String
     /// Time requests sent; answers to them; of these, exchanges that made no sense.
     public var packetsSent: Int

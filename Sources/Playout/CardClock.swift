@@ -100,8 +100,8 @@ public struct CardClock: Sendable, BitwiseCopyable {
     public mutating func observe(_ reading: CardReading) {
         guard reading.framesHeard == reading.framesHeard else { return }
         readings += 1
-        if isAssumed { restart() }
         let raw = reading.framesHeard / sampleRate
+        if isAssumed { return takeBack(reading, raw) }
         let half = usesEdge ? 0 : 0.5 * reading.resolution / sampleRate
         guard sinceRestart > 0 else {
             epoch = reading.instant
@@ -127,6 +127,20 @@ public struct CardClock: Sendable, BitwiseCopyable {
                 z += 1.732 * squareRoot(of: noise)
             }
         }
+    }
+
+    /// A card that said nothing says where it is. A single look is not worth more than the
+    /// assumption, so that holds until the pointer is known.
+    @_noLocks @_noAllocation
+    private mutating func takeBack(_ reading: CardReading, _ raw: Double) {
+        let now = (reading.instant - epoch).seconds
+        guard now > time else { return }
+        let verdict = probe.observe(
+            frames: reading.framesHeard, z: raw - now, at: now, rate: sampleRate)
+        guard let verdict else { return }
+        isAssumed = false
+        time = now
+        conclude(verdict, resolution: reading.resolution)
     }
 
     /// The pointer's steps are known, and with them what the readings so far say.
@@ -255,12 +269,13 @@ public struct CardClock: Sendable, BitwiseCopyable {
         p11 += Self.freedRate * Self.freedRate
     }
 
-    /// Takes a card that cannot be looked at to play at the nominal rate from here on, until it can.
+    /// Takes a card that cannot be looked at to play at the nominal rate, until it can.
     @_noLocks @_noAllocation
     mutating func assume(framesHeard: Double, at instant: LocalInstant) {
         epoch = instant - .milliseconds(100)
         anchor(z: framesHeard / sampleRate - 0.1, at: 0.1)
         sinceRestart = 4
+        probe = PointerProbe()
         isAssumed = true
         p11 = min(p11, Self.keptRateVariance)
     }
@@ -291,7 +306,8 @@ public struct CardClock: Sendable, BitwiseCopyable {
     /// of that. A card that is worse than that for seconds will not become better.
     var isUsable: Bool {
         @_noLocks @_noAllocation get {
-            guard step > 0 || isAssumed, sinceRestart >= 4, time >= 0.1 else { return false }
+            if isAssumed { return true }
+            guard step > 0, sinceRestart >= 4, time >= 0.1 else { return false }
             if time >= Self.patience, p00 < 50e-6 * 50e-6 { return true }
             return usesEdge
                 ? edges >= 3 && p00 < 12e-6 * 12e-6 && p11 < 8e-6 * 8e-6
@@ -323,6 +339,14 @@ public struct CardClock: Sendable, BitwiseCopyable {
     /// nothing where the line is assumed.
     public var uncertaintySeconds: Double {
         @_noLocks @_noAllocation get { squareRoot(of: p00) }
+    }
+
+    /// The same where anything can be promised, 0 where the position is not known yet or assumed.
+    var promisedUncertainty: Double {
+        @_noLocks @_noAllocation get {
+            if isAssumed { return 0 }
+            return isUsable ? uncertaintySeconds : 0
+        }
     }
 
     /// When frame `n` (counted from the last restart) leaves the card.

@@ -205,9 +205,9 @@ import func Glibc.sin
         unsafe link.settings._withUnsafeGuaranteedRef { newest = $0.load() }
         settings = newest
         let count = format.periodFrames
-        if !card.isAnchored, Double(nextFrame) > patienceSeconds * Double(format.sampleRate) {
-            card.assume(
-                framesHeard: Double(nextFrame - Int64(format.bufferFrames)), at: now)
+        let heard = Double(nextFrame - Int64(format.bufferFrames))
+        if !card.isAnchored, heard > patienceSeconds * Double(format.sampleRate) {
+            card.assume(framesHeard: heard, at: now)
         }
         let period = PeriodTimes(
             first: nextFrame, count: count, sampleRate: format.sampleRate, card: card,
@@ -293,7 +293,7 @@ import func Glibc.sin
         let queued = Double(nextFrame) - card.frames(at: now)
         let report = OutputReport(
             framesWritten: framesBefore + nextFrame, cardPartsPerMillion: card.skew * 1e6,
-            cardUncertainty: Nanoseconds(seconds: card.isAssumed ? 0 : card.uncertaintySeconds),
+            cardUncertainty: Nanoseconds(seconds: card.promisedUncertainty),
             cardSettled: card.isSettled,
             error: Nanoseconds(Int64(saturating: worst?.errorNanoseconds ?? 0)),
             ratioPartsPerMillion: worst?.ratioPartsPerMillion ?? 0, restarts: restarts,

@@ -58,14 +58,13 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
     public var framesWritten: Int64
     /// Rate of the card against the local clock; positive: the card is fast.
     public var cardPartsPerMillion: Double
-    /// One standard deviation of the instant at which a frame leaves the card; 0 where nobody knows.
+    /// One standard deviation of the instant at which a frame leaves the card; 0 where nobody
+    /// knows, as just after it was opened.
     public var cardUncertainty: Nanoseconds
     /// Whether rate and phase of the card are known well enough to play in lockstep.
     public var cardSettled: Bool
     /// How the card's pointer moves.
     public var cardClass: CardClass
-    /// Whether waiting will teach nothing more that a start needs.
-    public var cardDecided: Bool { cardSettled || cardClass == .unreadable }
     /// Frames by which it moves at once; 0: not known yet.
     public var pointerStep: Int
     /// Of the playing voice that is worst; positive: we are late.

@@ -18,7 +18,7 @@ final class ContainerMemory: Sendable {
                 location, container: names.withLock { $0[location] })
             let container = source.info.container
             names.withLock {
-                if $0.count >= Self.most { $0.removeAll() }
+                if $0.count >= Self.most, $0[location] == nil { $0.removeAll() }
                 $0[location] = container
             }
             return source

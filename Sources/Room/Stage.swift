@@ -22,6 +22,9 @@ final class Stage {
     /// More than the twelve seconds a clock may take, or the one of the slowest kind of card.
     static let settlingLimit = Nanoseconds.seconds(14)
 
+    /// Cards whose stamps nobody understands are read without them after a second.
+    private static let mutePatienceSeconds: Int64 = 2
+
     struct VoiceFigures {
         var bufferedSeconds = 0.0
     }
@@ -99,11 +102,12 @@ final class Stage {
     /// Waits until the group clock and the position of the card are known: before, no instant can
     /// be met, and nobody can say where a running line is.
     ///
-    /// A card that does not say where it is is not waited for: it would not become better. When the
-    /// wait was in vain the room prepares all the same, and says ready once there is a clock.
+    /// A card that has been fed for seconds and does not say where it is is not waited for: it would
+    /// not become better. When the wait was in vain the room prepares all the same, and says ready
+    /// once there is a clock.
     private func settles(_ clock: ClockCell, for id: UInt64) async throws {
         let deadline = HostClock.now() + Self.settlingLimit
-        while !isKnown(clock.load().quality) || !output.port.report.cardDecided,
+        while !isKnown(clock.load().quality) || !isCardDecided,
             HostClock.now() < deadline
         {
             await LoopExecutor.shared.sleep(for: .milliseconds(10))
@@ -111,6 +115,13 @@ final class Stage {
             try checkWanted(id)
         }
         try checkWanted(id)
+    }
+
+    private var isCardDecided: Bool {
+        let report = output.port.report
+        let mutePatience = Self.mutePatienceSeconds * Int64(output.port.format.sampleRate)
+        return report.cardSettled
+            || report.cardClass == .unreadable && report.framesWritten > mutePatience
     }
 
     private func checkWanted(_ id: UInt64) throws(CancellationError) {

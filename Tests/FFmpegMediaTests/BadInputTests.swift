@@ -53,6 +53,13 @@ import Testing
         #expect(try readAll(source) == readAll(expected))
     }
 
+    @Test func `a container that is told is not asked for`() throws {
+        let location = try MediaLocation(Fixtures.path("16.flac"))
+        #expect(throws: MediaError.self) {
+            _ = try Demuxer(location, container: "mp3", cancellation: MediaCancellation())
+        }
+    }
+
     @Test func `what was learnt about a container changes nothing that is heard`() throws {
         for name in ["16.flac", "cbr.mp3", "vorbis.ogg", "aac.m4a", "s16.wav"] {
             let first = try FFmpegSource(Fixtures.path(name))

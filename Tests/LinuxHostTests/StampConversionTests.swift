@@ -55,7 +55,9 @@ import Timing
             errors.append(try #require(Self.error(conversion.local(realTime: stamp), raw)))
         }
         // 150 ms at 50 ppm are 7.5 µs, at 500 ten times as many, until the slope is known.
-        #expect(errors.suffix(30).allSatisfy { $0 <= 300 }, "\(errors)")
+        // The readings are 50 ns apart; over half a second that is a slope wrong by 0.2 ppm or 30
+        // ns in 150 ms, and the reading itself is worth as much.
+        #expect(errors.suffix(30).allSatisfy { $0 <= 200 }, "\(errors)")
     }
 
     @Test(arguments: [1_000_000, -3_600_000_000_000] as [Int64])

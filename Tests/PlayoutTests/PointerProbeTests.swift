@@ -1,6 +1,7 @@
-import Playout
 import Testing
 import Timing
+
+@testable import Playout
 
 /// What a card's first readings say of its pointer.
 @Suite struct PointerProbeTests {
@@ -32,6 +33,21 @@ import Timing
         // Twenty steps of a batch card.
         let seconds = max(0.2, Double(20 * step) / 48_000)
         #expect(clock(step: step, for: seconds).cardClass == cardClass)
+    }
+
+    @Test(arguments: [1, 48, 960])
+    func `a card that says nothing after a restart goes on as it went, but is not settled`(
+        step: Int
+    ) {
+        var clock = clock(step: step, for: 2)
+        clock.restart()
+        #expect(!clock.isUsable)
+        clock.assume(framesHeard: 960, at: start + .seconds(10))
+        #expect(clock.cardClass == .unreadable)
+        #expect(clock.isUsable && !clock.isSettled)
+        // 80 ppm of a second are 4 frames; in two seconds a batch pointer tells half of that.
+        let frames = clock.frames(at: start + .seconds(11))
+        #expect((frames - 960 - 48_003.84).magnitude < 2, "\(frames)")
     }
 
     @Test func `nothing is said of a card that was looked at for 50 ms`() {

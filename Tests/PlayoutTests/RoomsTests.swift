@@ -133,7 +133,7 @@ import Timing
         rig.run(.milliseconds(granularity == 0 ? 600 : 1_000)) {
             if rig.engine.port.report.restarts == 1 {
                 if let late = rig.lateness(of: voice, on: line), voice.report.state == .playing {
-                    if first == nil, rig.engine.port.report.cardUncertainty < .microseconds(50) {
+                    if first == nil, rig.engine.port.report.cardUncertainty > .zero {
                         first = late
                     }
                 } else {

@@ -29,8 +29,11 @@ import func Glibc.log
                 ratios.append((column.path, p99(ClockComparison.ours) / p99(column.best)))
             }
         }
-        #expect(ratios.count == ClockComparison.paths.count * 2 - 3, "three shapes are held out")
-        // The best of eight is chosen after the fact, path by path; chance alone is worth a tenth.
+        let paths = ClockComparison.paths
+        #expect(ratios.count == paths.count + paths.count { !$0.isHeldOut })
+        // Measured with one, two and three seeds: 0.77, 0.81, 0.78, and 1.63 for the worst of the
+        // single paths. The best of the others is chosen after the fact, path by path, and its luck
+        // is against us.
         let mean = exp(ratios.reduce(0) { $0 + log($1.ratio) } / Double(ratios.count))
         #expect(mean < 0.9, "\(mean)")
         #expect(ratios.allSatisfy { $0.ratio < 2 }, "\(ratios)")
