@@ -101,7 +101,7 @@ public struct ClockEstimator: Sendable {
         guard roundTrip > .zero else { return .rejected(.roundTrip) }
         if contradicts(sample) {
             // Nonsense contradicts itself too; a clock that jumped does not.
-            if let last = contradictions.last, !Self.agree(last, sample) {
+            if let last = contradictions.last, !last.agrees(with: sample) {
                 contradictions.removeAll(keepingCapacity: true)
             }
             contradictions.append(sample)
@@ -289,17 +289,6 @@ public struct ClockEstimator: Sendable {
         let predicted = estimate.fit.offset + filter.skew * age
         let margin = 50e-6 + 5 * estimate.fit.error + 100e-6 * age.magnitude
         return ((f - b) / 2 - predicted).magnitude > (f + b) / 2 + margin
-    }
-
-    /// Whether one leader's clock can lie in both samples' intervals.
-    private static func agree(_ a: ExchangeSample, _ b: ExchangeSample) -> Bool {
-        let outward =
-            (b.t2.nanoseconds &- b.t1.nanoseconds) &- (a.t2.nanoseconds &- a.t1.nanoseconds)
-        let homeward =
-            (b.t3.nanoseconds &- b.t4.nanoseconds) &- (a.t3.nanoseconds &- a.t4.nanoseconds)
-        let apart = (Double(outward) + Double(homeward)) / 2 * 1e-9
-        let reach = (a.roundTrip.seconds + b.roundTrip.seconds) / 2
-        return apart.magnitude <= reach + 50e-6 + 200e-6 * (b.t1 - a.t1).seconds.magnitude
     }
 
     private mutating func store(_ sample: ExchangeSample, at now: LocalInstant) {

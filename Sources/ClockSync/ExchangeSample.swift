@@ -55,3 +55,16 @@ public struct ExchangeSample: Equatable, Sendable {
     /// Time spent on the way, both directions; the leader's time to answer is not in it.
     public var roundTrip: Nanoseconds { (t4 - t1) - (t3 - t2) }
 }
+
+extension ExchangeSample {
+    /// Whether one leader's clock can lie in both samples' intervals.
+    func agrees(with other: ExchangeSample) -> Bool {
+        let outward =
+            (other.t2.nanoseconds &- other.t1.nanoseconds) &- (t2.nanoseconds &- t1.nanoseconds)
+        let homeward =
+            (other.t3.nanoseconds &- other.t4.nanoseconds) &- (t3.nanoseconds &- t4.nanoseconds)
+        let apart = (Double(outward) + Double(homeward)) / 2 * 1e-9
+        let reach = (roundTrip.seconds + other.roundTrip.seconds) / 2
+        return apart.magnitude <= reach + 50e-6 + 200e-6 * (other.t1 - t1).seconds.magnitude
+    }
+}
