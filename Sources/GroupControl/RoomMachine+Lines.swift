@@ -106,7 +106,7 @@ extension RoomMachine {
 
     /// Without a good group clock a room cannot start at an instant, however well prerolled.
     private mutating func sayReady() -> [RoomEffect] {
-        guard clock == .locked || clock == .holdover, isJoined else { return [] }
+        guard clock.isPlayable, isJoined else { return [] }
         var effects: [RoomEffect] = []
         for place in preparations.indices {
             guard case .clockless(let latency) = preparations[place].standing else { continue }

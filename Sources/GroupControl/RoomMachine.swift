@@ -184,7 +184,7 @@ extension RoomMachine {
         if isPaused { return .paused }
         if !preparations.isEmpty { return .ready }
         if !failure.isEmpty { return .failed }
-        return isJoined && (clock == .locked || clock == .holdover) ? .idle : .joining
+        return isJoined && clock.isPlayable ? .idle : .joining
     }
 
     /// Whether neither a preparation nor a line needs the group clock.

@@ -23,7 +23,7 @@ public struct SyncAlarm: Equatable, Sendable {
     ///
     /// - Returns: what changed, if anything did.
     public mutating func judge(_ bound: Nanoseconds?, quality: SharedClock.Quality) -> Change? {
-        guard let bound, quality == .locked || quality == .holdover else { return nil }
+        guard let bound, quality.isPlayable else { return nil }
         if !isRaised, bound > target {
             isRaised = true
             return .raised(bound: bound)

@@ -30,7 +30,6 @@ extension Member {
     }
 
     private func report() -> RoomReport {
-        let state = output?.state ?? .closed
         let card = output?.port.report ?? OutputReport()
         let voice = stage?.figures
         if card.starvedFrames > starvedFrames {
@@ -39,7 +38,7 @@ extension Member {
         }
         let figures = clock.figures
         var detail = ""
-        if case .lost(let error) = state { detail = "\(error)" }
+        if let output, case .lost(let error) = output.state { detail = "\(error)" }
         return RoomReport(
             bufferSeconds: voice?.bufferedSeconds ?? 0,
             clockDeviation: figures.deviation, clockBound: figures.bound,
@@ -47,17 +46,16 @@ extension Member {
             cardPartsPerMillion: card.cardPartsPerMillion,
             ratioPartsPerMillion: card.ratioPartsPerMillion, error: card.error,
             dropouts: dropouts, restarts: card.restarts, detail: detail,
-            sync: sync(figures, card, state))
+            sync: sync(figures, card))
     }
 
-    private func sync(
-        _ figures: ClockFigures, _ card: OutputReport, _ state: OutputThread.State
-    ) -> SyncReport {
+    private func sync(_ figures: ClockFigures, _ card: OutputReport) -> SyncReport {
         let clock = figures.statistics
-        let sampleRate = output?.port.format.sampleRate
         return SyncReport(
             quality: figures.quality, path: clock.roundTripFloor / 2,
-            card: sampleRate.flatMap { card.bound(in: state, sampleRate: $0) },
+            card: output.flatMap {
+                card.bound(in: $0.state, sampleRate: $0.port.format.sampleRate)
+            },
             expectedClock: clock.expectedError, expectedCard: card.cardUncertainty,
             target: options.target, skewPartsPerMillion: clock.skewPartsPerMillion,
             skewDeviationPartsPerMillion: clock.skewDeviationPartsPerMillion,

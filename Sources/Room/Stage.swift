@@ -107,9 +107,7 @@ final class Stage {
     /// once there is a clock.
     private func settles(_ clock: ClockCell, for id: UInt64) async throws {
         let deadline = HostClock.now() + Self.settlingLimit
-        while !isKnown(clock.load().quality) || !isCardDecided,
-            HostClock.now() < deadline
-        {
+        while !clock.load().quality.isPlayable || !isCardDecided, HostClock.now() < deadline {
             await LoopExecutor.shared.sleep(for: .milliseconds(10))
             try Task.checkCancellation()
             try checkWanted(id)
@@ -126,10 +124,6 @@ final class Stage {
 
     private func checkWanted(_ id: UInt64) throws(CancellationError) {
         if !wanted.contains(id) { throw CancellationError() }
-    }
-
-    private func isKnown(_ quality: SharedClock.Quality) -> Bool {
-        quality == .locked || quality == .holdover
     }
 
     /// Same bytes, same decoder, same frames: a room that counts otherwise says so.

@@ -38,7 +38,7 @@ final class SimulatedStage {
         var first = preparation.itemFrame
         if let change = preparation.change {
             let shared = clock.load()
-            guard shared.quality == .locked || shared.quality == .holdover else { return .later }
+            guard shared.quality.isPlayable else { return .later }
             let exact = change.itemFrame(
                 at: shared.map(now), sampleRate: preparation.asset.sampleRate)
             first = max(change.itemFrame, Int64(saturating: exact) - Self.joinSlack)

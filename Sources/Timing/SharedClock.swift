@@ -26,6 +26,9 @@ public struct SharedClock: Equatable, Sendable, BitwiseCopyable {
         /// Measured and settled.
         case locked
 
+        /// Whether something may be begun by it: it is locked, or was.
+        @inlinable public var isPlayable: Bool { self == .locked || self == .holdover }
+
         @inlinable public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
     }
 

@@ -92,7 +92,7 @@ import Testing
                 let leader = try Self.begin(house, asset: path)
                 sleep(4)
                 // Longer than its card's queue; less than what makes the leader close the link.
-                try house.freeze(room: 0, milliseconds: 700)
+                house.freeze(room: 0, milliseconds: 700)
                 sleep(5)
                 try Self.playing(house, leader, rooms: 2)
                 try house.end()

@@ -130,7 +130,7 @@ final class House {
     }
 
     /// Lets a room, by the order of starts, stand still for a while.
-    func freeze(room: Int, milliseconds: UInt32) throws {
+    func freeze(room: Int, milliseconds: UInt32) {
         rooms[room].signal(SIGSTOP)
         usleep(milliseconds * 1_000)
         rooms[room].signal(SIGCONT)
