@@ -269,7 +269,8 @@ public struct CardClock: Sendable, BitwiseCopyable {
         p11 += Self.freedRate * Self.freedRate
     }
 
-    /// Takes a card that cannot be looked at to play at the nominal rate, until it can.
+    /// Takes a card that cannot be looked at to play at the rate known of it, the nominal one at
+    /// first, until it can.
     @_noLocks @_noAllocation
     mutating func assume(framesHeard: Double, at instant: LocalInstant) {
         epoch = instant - .milliseconds(100)

@@ -11,7 +11,7 @@ public enum CardClass: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case batch
     /// In larger steps, by the millisecond as on USB, or irregularly.
     case coarse
-    /// Not at all: nobody knows what is heard when, and the nominal rate is assumed.
+    /// Not at all: nobody knows what is heard when, and a steady rate is assumed.
     case unreadable
 }
 
