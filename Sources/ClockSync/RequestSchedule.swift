@@ -9,7 +9,7 @@ import Timing
 ///   disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
-/// On a path of wires the steady requests come in trains of four to eight, a round trip apart, and
+/// On a path of wires the steady requests come in trains of four to sixteen, a round trip apart, and
 /// from train to train it is two thirds of a second on average at most: the next one finds a clock
 /// that jumped. A line that is far better than it needs to be takes the shortest trains, 6 a
 /// second. Evenly spaced requests find the processors of both rooms, and of what lies between,
@@ -54,11 +54,11 @@ struct RequestSchedule: Sendable {
     static let anxiousSpacing = Nanoseconds.milliseconds(25)
     /// Less than a tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a
     /// quarter.
-    static let contentment = Nanoseconds(1_500)
+    static let contentment = Nanoseconds(1_200)
     /// The same for the skew: in a second it adds as much.
     static let straightness = 2e-6
     static let idleSpacing = Nanoseconds.milliseconds(500)
-    static let longestTrain = 8
+    static let longestTrain = 16
     /// From train to train, at most and on average.
     static let longestPause = Nanoseconds.milliseconds(650)
     static let wakingLength = 2

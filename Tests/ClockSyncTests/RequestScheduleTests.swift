@@ -36,7 +36,7 @@ struct RequestScheduleTests {
         let spacing = isCalm ? RequestSchedule.calmSpacing : RequestSchedule.anxiousSpacing
         let expected = 10 / spacing.seconds
         let length = RequestSchedule.trainLength(at: spacing)
-        #expect(length == (isCalm ? 4 : 8))
+        #expect(length == (isCalm ? 4 : 16))
         let train = Double(length)
         // A pause is uniform within ±20 % of a train's length; four standard deviations of their
         // sum, a train cut off at the end, and the short pauses, which come on top.
