@@ -79,7 +79,8 @@ public final class ALSADevice: AudioOutput {
         sampleFormat = setup.sampleFormat
         cardFrames = setup.cardFrames
         stamps = PositionStamps(clock: setup.stampClock)
-        encoder = SampleEncoder(format: sampleFormat)
+        encoder = SampleEncoder(
+            format: sampleFormat, significantBits: setup.significantBits)
         unsafe encoded = .allocate(
             byteCount: format.periodFrames * format.channelCount * sampleFormat.bytesPerSample,
             alignment: 16)

@@ -10,6 +10,8 @@ struct ALSASetup {
     /// `bufferFrames` is the queue that we keep; the card may hold more (`cardFrames`).
     let format: OutputFormat
     let sampleFormat: SampleFormat
+    /// Bits of a sample that the card converts, as it says; `nil`: it does not.
+    let significantBits: Int?
     /// Frames that the card's own ring holds.
     let cardFrames: Int
     let stampClock: StampClock
@@ -59,7 +61,8 @@ struct ALSANegotiation {
             let stampClock = try unsafe chooseSoftware(pcm, hardware)
             return unsafe ALSASetup(
                 pcm: pcm, name: name, format: hardware.format,
-                sampleFormat: hardware.sampleFormat, cardFrames: hardware.cardFrames,
+                sampleFormat: hardware.sampleFormat, significantBits: hardware.significantBits,
+                cardFrames: hardware.cardFrames,
                 stampClock: stampClock)
         } catch {
             unsafe snd_pcm_close(pcm)
@@ -70,6 +73,7 @@ struct ALSANegotiation {
     private struct Hardware {
         var format: OutputFormat
         var sampleFormat: SampleFormat
+        var significantBits: Int?
         var cardFrames: Int
     }
 
@@ -117,6 +121,7 @@ struct ALSANegotiation {
             unsafe snd_pcm_hw_params_get_buffer_size(wish, &ring),
             "snd_pcm_hw_params_get_buffer_size")
 
+        let bits = unsafe snd_pcm_hw_params_get_sbits(wish)
         // A PCM may have one period only (null): cut our own.
         let periodFrames = max(1, min(Int(period), Int(ring) / Self.periodsMin))
         let queue = min(Int(ring), max(wanted, Self.periodsMin * periodFrames))
@@ -124,7 +129,8 @@ struct ALSANegotiation {
             format: OutputFormat(
                 sampleRate: Int(rate), channelCount: channels, periodFrames: periodFrames,
                 bufferFrames: queue / periodFrames * periodFrames),
-            sampleFormat: sampleFormat, cardFrames: Int(ring))
+            sampleFormat: sampleFormat, significantBits: bits > 0 ? Int(bits) : nil,
+            cardFrames: Int(ring))
     }
 
     private func chooseSampleFormat(

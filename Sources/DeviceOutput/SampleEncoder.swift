@@ -2,7 +2,7 @@ import Timing
 
 /// How a card wants its samples, in the order in which we prefer them.
 ///
-/// 32 bits first: the driver then gets every bit that a Float has and decides itself what to drop.
+/// 32 bits first: the card then gets every bit that a Float has, or as many as it says it converts.
 /// A card that takes Float comes last, because only sound servers do and they convert once more.
 @frozen
 public enum SampleFormat: UInt8, Sendable, BitwiseCopyable, CaseIterable {
@@ -22,24 +22,45 @@ public enum SampleFormat: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         case .signed16: 2
         }
     }
+
+    /// Bits of a sample in this format.
+    var width: Int {
+        switch self {
+        case .signed32, .float32: 32
+        case .signed24, .signed24Packed: 24
+        case .signed16: 16
+        }
+    }
 }
 
 /// Turns rendered Float samples into what the card takes; the last step before the DAC.
 ///
-/// Rounding to 16 or 24 bits makes an error that follows the music and is heard as distortion.
+/// Rounding to 16 or 24 bits, or to the 20 or 24 that a card converts of 32, makes an error that follows the music and is heard as distortion.
 /// Adding noise of triangular density, one step to each side (TPDF: the difference of two uniform
 /// numbers), makes mean and variance of the error independent of the music (Lipshitz, Wannamaker,
-/// Vanderkooy, JAES 40/5, 1992). A Float has 24 significant bits, so 32-bit output needs none.
+/// Vanderkooy, JAES 40/5, 1992). A Float has 24 significant bits, so a card that converts more than
+/// 24 bits needs none.
 /// A period of digital silence stays digital silence: cards may mute and idle rooms cost nothing.
 ///
 /// The noise comes from an xorshift generator with a seed of its own; the same seed and samples
 /// give the same bytes.
 struct SampleEncoder {
     let format: SampleFormat
+    /// Bits that are rounded to; those below are zero.
+    let significantBits: Int
+    /// What a whole step of them is in units of the format.
+    private let shift: Int64
     private var noise: UInt64
 
-    init(format: SampleFormat, seed: UInt64 = 0x9E37_79B9_7F4A_7C15) {
+    /// - Parameter significantBits: what the card converts of the format's bits, from the top;
+    ///   `nil`: all, and so is what no card has (fewer than 8).
+    init(
+        format: SampleFormat, significantBits: Int? = nil, seed: UInt64 = 0x9E37_79B9_7F4A_7C15
+    ) {
         self.format = format
+        let bits = significantBits.map { (8...format.width).contains($0) ? $0 : format.width }
+        self.significantBits = bits ?? format.width
+        self.shift = Int64(format.width - self.significantBits)
         self.noise = seed == 0 ? 1 : seed
     }
 
@@ -62,8 +83,10 @@ struct SampleEncoder {
         }
         switch format {
         case .float32: unsafe encodeFloat(source, count: count, into: target)
+        case .signed32 where significantBits <= Float.significandBitCount + 1:
+            unsafe encodeDithered(source, count: count, into: target)
         case .signed32: unsafe encode32(source, count: count, into: target)
-        case .signed24: unsafe encode24(source, count: count, into: target)
+        case .signed24: unsafe encodeDithered(source, count: count, into: target)
         case .signed24Packed: unsafe encodePacked(source, count: count, into: target)
         case .signed16: unsafe encode16(source, count: count, into: target)
         }
@@ -95,11 +118,11 @@ struct SampleEncoder {
     }
 
     @_noLocks @_noAllocation
-    private mutating func encode24(
+    private mutating func encodeDithered(
         _ source: UnsafePointer<Float>, count: Int, into target: UnsafeMutableRawPointer
     ) {
         for i in 0..<count {
-            let value = unsafe dithered24(source[i])
+            let value = unsafe dithered(source[i])
             unsafe target.storeBytes(
                 of: Int32(truncatingIfNeeded: value).littleEndian, toByteOffset: i &* 4,
                 as: Int32.self)
@@ -112,7 +135,7 @@ struct SampleEncoder {
     ) {
         let bytes = unsafe target.assumingMemoryBound(to: UInt8.self)
         for i in 0..<count {
-            let value = unsafe dithered24(source[i])
+            let value = unsafe dithered(source[i])
             unsafe bytes[3 &* i] = UInt8(truncatingIfNeeded: value)
             unsafe bytes[3 &* i &+ 1] = UInt8(truncatingIfNeeded: value >> 8)
             unsafe bytes[3 &* i &+ 2] = UInt8(truncatingIfNeeded: value >> 16)
@@ -124,17 +147,20 @@ struct SampleEncoder {
         _ source: UnsafePointer<Float>, count: Int, into target: UnsafeMutableRawPointer
     ) {
         for i in 0..<count {
-            let value = unsafe Self.nearest(
-                source[i], scale: 32_768, low: -32_768, high: 32_767, noise: triangular())
+            let value = unsafe dithered(source[i])
             unsafe target.storeBytes(
                 of: Int16(truncatingIfNeeded: value).littleEndian, toByteOffset: i &* 2,
                 as: Int16.self)
         }
     }
 
-    @_noLocks @_noAllocation
-    private mutating func dithered24(_ x: Float) -> Int64 {
-        Self.nearest(x, scale: 8_388_608, low: -8_388_608, high: 8_388_607, noise: triangular())
+    /// In units of the format.
+    @_noLocks @_noAllocation @inline(__always)
+    private mutating func dithered(_ x: Float) -> Int64 {
+        let steps = Double(Int64(1) &<< Int64(significantBits &- 1))
+        let step = Self.nearest(
+            x, scale: steps, low: -steps, high: steps - 1, noise: triangular())
+        return step &<< shift
     }
 
     /// `x × scale + noise` as the nearest whole number in `low…high`; NaN is 0.

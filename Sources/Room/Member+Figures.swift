@@ -25,7 +25,8 @@ extension Member {
                 metadata: ["bound_us": "\(bound.count / 1_000)"])
         case nil: break
         }
-        report.sync.isAlarming = syncAlarm.isRaised
+        // Where nothing is promised, that is what has to be said.
+        report.sync.isAlarming = syncAlarm.isRaised && report.bound != nil
         receiveInput(.report(report))
     }
 

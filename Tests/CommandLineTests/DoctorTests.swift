@@ -290,6 +290,29 @@ import Timing
         #expect(Judgement.multicast([]).map(\.level) == [.note])
     }
 
+    @Test func `a room that cannot hear reference broadcasts is told why`() throws {
+        func finding(_ change: (inout MulticastFacts) -> Void) -> Finding? {
+            var facts = MulticastFacts(interface: "eth0")
+            facts.comesBack = true
+            facts.beaconsComeBack = true
+            change(&facts)
+            return Judgement.multicast([facts]).first { $0.area == "broadcasts eth0" }
+        }
+        #expect(finding { _ in }?.level == .ok)
+        let filtered = finding { $0.beaconsComeBack = false }
+        #expect(filtered?.level == .warning)
+        #expect(filtered?.advice?.contains("7431/udp") == true)
+        // A real error: they are made by the probe alone.
+        var ghost = InterfaceFacts(name: "ghost0")
+        ghost.index = 65_432
+        let error = try #require(MulticastFacts.probe([ghost]).first?.failure)
+        let taken = finding { $0.beaconFailure = error }
+        #expect(taken?.level == .warning)
+        #expect(taken?.advice?.contains("7431") == true)
+        // Without multicast one finding says it all.
+        #expect(finding { $0.failure = error } == nil)
+    }
+
     @Test func `a port is free, ours, taken or forbidden`() throws {
         // Real errors: they are made by the probe alone.
         var facts = PortFacts(port: 7_430)

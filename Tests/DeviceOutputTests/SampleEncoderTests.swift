@@ -7,9 +7,10 @@ import func Glibc.sin
 @Suite struct SampleEncoderTests {
     /// Encodes and reads back as whole numbers of the format's smallest step.
     static func encode(
-        _ samples: [Float], as format: SampleFormat, seed: UInt64 = 1
+        _ samples: [Float], as format: SampleFormat, significantBits: Int? = nil, seed: UInt64 = 1
     ) -> [Int] {
-        var encoder = SampleEncoder(format: format, seed: seed)
+        var encoder = SampleEncoder(
+            format: format, significantBits: significantBits, seed: seed)
         let size = format.bytesPerSample
         var bytes = [UInt8](repeating: 0xAA, count: samples.count * size)
         unsafe bytes.withUnsafeMutableBytes { bytes in
@@ -97,6 +98,34 @@ import func Glibc.sin
         }
         // Five standard errors; rounding alone is off by 0.3 at the tone's top.
         #expect(worst < 5 * 0.5 / Double(periods).squareRoot())
+    }
+
+    /// A card of 24 bits that takes them in words of 32 would drop the rest, which follows the music.
+    @Test(arguments: [16, 20, 24])
+    func `32 bits of which the card converts fewer are dithered to those`(bits: Int) {
+        let count = 40_000
+        let step = Double(1 << (32 - bits))
+        // A Float of 24 bits: a quarter of a step is left over where all of them are converted.
+        let x = Float(0.25 * step / 2_147_483_648)
+        let samples = [0.5] + [Float](repeating: x, count: count)
+        let encoded = Self.encode(samples, as: .signed32, significantBits: bits, seed: 7)
+            .dropFirst()
+        #expect(encoded.allSatisfy { $0 % (1 << (32 - bits)) == 0 })
+        let errors = encoded.map { Double($0) / step - 0.25 }
+        let mean = errors.reduce(0, +) / Double(count)
+        let variance = errors.reduce(0) { $0 + $1 * $1 } / Double(count)
+        let rootCount = Double(count).squareRoot()
+        #expect(abs(mean) < 5 * 0.5 / rootCount)
+        #expect(abs(variance - 0.25) < 5 * 0.4 / rootCount)
+        let loud = Self.encode([2, -2], as: .signed32, significantBits: bits)
+        #expect(loud == [Int(1) << 31 - 1 << (32 - bits), -1 << 31])
+    }
+
+    @Test(arguments: [25, 32, 0, 99])
+    func `more bits than a Float has need no noise, and nonsense is all bits`(bits: Int) {
+        let samples = (0..<500).map { Float($0 - 250) / 251 }
+        let plain = Self.encode(samples, as: .signed32)
+        #expect(Self.encode(samples, as: .signed32, significantBits: bits) == plain)
     }
 
     @Test func `32 bits are the nearest whole number, without noise`() {

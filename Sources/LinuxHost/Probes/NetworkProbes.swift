@@ -69,9 +69,16 @@ public struct MulticastFacts: Equatable, Sendable {
     public var reached: [String] = []
     /// Hosts whose own multicast reached us while we listened.
     public var heard: [String] = []
+    /// A packet that we sent to the group of the reference broadcasts came back to us.
+    public var beaconsComeBack = false
+    /// Why their group cannot be joined, or their port not be shared.
+    public var beaconFailure: HostError?
     public var failure: HostError?
 
     public init(interface: String) { self.interface = interface }
+
+    /// UDP port of the reference broadcasts.
+    public static let beaconPort = BeaconGroup.port
 
     /// Of the range that stays within a site (RFC 2365).
     private static let ownGroup = "239.255.116.116"
@@ -105,6 +112,7 @@ public struct MulticastFacts: Equatable, Sendable {
         var loop: ProbeSocket?
         var asking: ProbeSocket?
         var hearing: ProbeSocket?
+        var beacons: ProbeSocket?
         let token = (0..<8).map { _ in UInt8.random(in: 0...255) }
 
         mutating func start(_ interface: InterfaceFacts) throws(HostError) {
@@ -130,11 +138,30 @@ public struct MulticastFacts: Equatable, Sendable {
             asking.set(Int32(IPPROTO_IP), IP_MULTICAST_TTL, 255)
             try asking.send(question(unicast: true), to: dnsGroup, port: dnsPort)
             self.asking = asking
+            do throws(HostError) {
+                try startBeacons(interface)
+            } catch {
+                facts.beaconFailure = error
+            }
+        }
+
+        /// As a room listens, beside those that run; what we send is no beacon, and they skip it.
+        private mutating func startBeacons(_ interface: InterfaceFacts) throws(HostError) {
+            let group = BeaconGroup.name
+            let beacons = try ProbeSocket()
+            beacons.set(SOL_SOCKET, SO_REUSEADDR, 1)
+            try beacons.bind(group, port: BeaconGroup.port)
+            try beacons.join(group, interface: interface.index)
+            try beacons.send(token, to: group, port: BeaconGroup.port)
+            self.beacons = beacons
         }
 
         mutating func listen(_ own: Set<String>) {
             while let (bytes, _) = loop?.receive() {
                 if bytes == token { facts.comesBack = true }
+            }
+            while let (bytes, _) = beacons?.receive() {
+                if bytes == token { facts.beaconsComeBack = true }
             }
             while let (bytes, from) = asking?.receive() {
                 if Self.isAnswer(bytes), !own.contains(from) { Self.add(from, to: &facts.reached) }

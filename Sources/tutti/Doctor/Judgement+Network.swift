@@ -172,48 +172,72 @@ extension Judgement {
                 .note("multicast", "no interface has both multicast and IPv4: nothing was tested")
             ]
         }
-        return all.map { facts in
-            let area = "multicast \(facts.interface)"
-            if let failure = facts.failure {
-                return .warning(
-                    area, "a group cannot be joined or sent to (\(failure))",
-                    advice: "as root: ip route add 224.0.0.0/4 dev \(facts.interface), and see "
-                        + "nft list ruleset")
-            }
-            if facts.reached.isEmpty, facts.heard.isEmpty {
-                let back =
-                    facts.comesBack
-                    ? "our own packets come back from this kernel"
-                    : "not even our own packets came back"
-                let found =
-                    "\(back), and no other host answered an mDNS question within "
-                    + "\(MulticastFacts.patience.seconds.text(1)) s: whether multicast reaches this network "
-                    + "is not known"
-                let advice =
-                    "run tutti doctor on a second machine with avahi-daemon running on both; if "
-                    + "that changes nothing, look for \"IGMP snooping\" or \"multicast\" in the "
-                    + "settings of switch and access point"
-                return facts.comesBack
-                    ? .note(area, found, advice: advice) : .warning(area, found, advice: advice)
-            }
-            let reached =
-                facts.reached.isEmpty
-                ? "none answered us" : "our question reached \(hosts(facts.reached))"
-            let heard =
-                facts.heard.isEmpty
-                ? "nobody's multicast was heard here" : "\(hosts(facts.heard)) was heard here"
-            let honest =
-                "; whether an access point turns it into unicast shows only with several rooms"
-            let found = "\(reached), and \(heard)\(honest)"
-            guard !facts.reached.isEmpty, !facts.heard.isEmpty else {
-                return .note(
-                    area, found,
-                    advice:
-                        "one way only: look for \"IGMP snooping\" in the settings of the switch, "
-                        + "and let UDP 5353 through the firewall")
-            }
-            return .ok(area, found)
+        return all.flatMap { facts in [reach(facts), beacons(facts)].compactMap(\.self) }
+    }
+
+    /// How far multicast goes.
+    private static func reach(_ facts: MulticastFacts) -> Finding {
+        let area = "multicast \(facts.interface)"
+        if let failure = facts.failure {
+            return .warning(
+                area, "a group cannot be joined or sent to (\(failure))",
+                advice: "as root: ip route add 224.0.0.0/4 dev \(facts.interface), and see "
+                    + "nft list ruleset")
         }
+        if facts.reached.isEmpty, facts.heard.isEmpty {
+            let back =
+                facts.comesBack
+                ? "our own packets come back from this kernel"
+                : "not even our own packets came back"
+            let found =
+                "\(back), and no other host answered an mDNS question within "
+                + "\(MulticastFacts.patience.seconds.text(1)) s: whether multicast reaches this network "
+                + "is not known"
+            let advice =
+                "run tutti doctor on a second machine with avahi-daemon running on both; if "
+                + "that changes nothing, look for \"IGMP snooping\" or \"multicast\" in the "
+                + "settings of switch and access point"
+            return facts.comesBack
+                ? .note(area, found, advice: advice) : .warning(area, found, advice: advice)
+        }
+        let reached =
+            facts.reached.isEmpty
+            ? "none answered us" : "our question reached \(hosts(facts.reached))"
+        let heard =
+            facts.heard.isEmpty
+            ? "nobody's multicast was heard here" : "\(hosts(facts.heard)) was heard here"
+        let honest =
+            "; whether an access point turns it into unicast shows only with several rooms"
+        let found = "\(reached), and \(heard)\(honest)"
+        guard !facts.reached.isEmpty, !facts.heard.isEmpty else {
+            return .note(
+                area, found,
+                advice:
+                    "one way only: look for \"IGMP snooping\" in the settings of the switch, "
+                    + "and let UDP 5353 through the firewall")
+        }
+        return .ok(area, found)
+    }
+
+    /// Whether a room here could hear reference broadcasts; `nil` where there is no multicast.
+    private static func beacons(_ facts: MulticastFacts) -> Finding? {
+        guard facts.failure == nil else { return nil }
+        let area = "broadcasts \(facts.interface)"
+        let port = MulticastFacts.beaconPort
+        let without = "rooms here keep together by exchanges with their leader alone"
+        if let failure = facts.beaconFailure {
+            return .warning(
+                area, "reference broadcasts cannot be heard (\(failure)): \(without)",
+                advice: "ss -ulpn 'sport = :\(port)' says which program has the port for itself")
+        }
+        guard facts.beaconsComeBack else {
+            return .warning(
+                area,
+                "a packet of ours to the group of the reference broadcasts did not come back: "
+                    + without,
+                advice: "let UDP \(port) in: ufw allow \(port)/udp, or nft list ruleset")
+        }
+        return .ok(area, "reference broadcasts can be heard, UDP port \(port)")
     }
 
     private static func hosts(_ list: [String]) -> String {
