@@ -200,6 +200,9 @@ public struct ClockFollower: Sendable {
 
     public var storedSkew: StoredSkew { estimator.storedSkew }
 
+    /// Replies that belonged to a request.
+    public var answered: Int { counts.answered }
+
     public func statistics(at now: LocalInstant) -> ClockStatistics {
         var all = counts
         let skew = estimator.storedSkew

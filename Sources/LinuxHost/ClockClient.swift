@@ -20,11 +20,15 @@ public final class ClockClient: Sendable {
 
     /// What the thread and its owner tell each other.
     final class Shared: Sendable {
-        struct State {
+        /// What the thread looks at each time it wakes.
+        struct Orders {
             var isStopped = false
             var wantsBurst = false
             var expectsStart = false
             var isIdle = false
+        }
+        struct State {
+            var orders = Orders()
             var statistics = ClockStatistics()
             var storedSkew = StoredSkew.unknown
             var problem: HostError?
@@ -71,7 +75,7 @@ public final class ClockClient: Sendable {
 
     /// Ends the thread; returns when it has ended, within milliseconds. May be called again.
     public func stop() {
-        shared.state.withLock { $0.isStopped = true }
+        shared.state.withLock { $0.orders.isStopped = true }
         shared.wakeUp.signal()
         thread.join()
     }
@@ -80,19 +84,19 @@ public final class ClockClient: Sendable {
     /// this and of the first answer it is `locked`, while somebody answers. Without this call it may
     /// stay `acquiring` on a poor path.
     public func expectStart() {
-        shared.state.withLock { $0.expectsStart = true }
+        shared.state.withLock { $0.orders.expectsStart = true }
         shared.wakeUp.signal()
     }
 
     /// 16 exchanges 10 ms apart from now on; after it was idle.
     public func burst() {
-        shared.state.withLock { $0.wantsBurst = true }
+        shared.state.withLock { $0.orders.wantsBurst = true }
         shared.wakeUp.signal()
     }
 
     /// Two exchanges a second instead of eight while nothing plays.
     public func setIdle(_ isIdle: Bool) {
-        shared.state.withLock { $0.isIdle = isIdle }
+        shared.state.withLock { $0.orders.isIdle = isIdle }
         shared.wakeUp.signal()
     }
 
@@ -145,10 +149,10 @@ private struct ClockLoop {
         while true {
             let orders = shared.state.withLock { state in
                 defer {
-                    state.wantsBurst = false
-                    state.expectsStart = false
+                    state.orders.wantsBurst = false
+                    state.orders.expectsStart = false
                 }
-                return state
+                return state.orders
             }
             if orders.isStopped { return }
             let now = HostClock.now()
@@ -184,10 +188,10 @@ private struct ClockLoop {
                 guard let arrival = try socket.receive() else { return }
                 guard case .reply(let reply)? = arrival.packet else { continue }
                 let now = HostClock.now()
-                let before = follower.statistics(at: now).answered
+                let before = follower.answered
                 let effects = follower.receive(
                     reply, t4: arrival.at, isKernelStamp: arrival.isKernelStamp, at: now)
-                if follower.statistics(at: now).answered > before { isHeard(at: now) }
+                if follower.answered > before { isHeard(at: now) }
                 perform(effects, at: now)
             } catch {
                 // Reported by the network for an earlier packet; the schedule backs off by itself.
