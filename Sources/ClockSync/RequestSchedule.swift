@@ -4,14 +4,14 @@ import Timing
 ///
 /// - Joining: 16 requests 10 ms apart, then two a round trip (1 ms apart at least) until the line
 ///   is good, at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second until 3 s.
-/// - Steady: as many as keep the expected error below a tenth of a sample, 8 to 40 a second on
-///   average, up to 100 in the first half minute, at random distances, so that no periodic
+/// - Steady: as many as keep the expected error below a seventeenth of a sample, 6 to 40 a second
+///   on average, up to 100 in the first half minute, at random distances, so that no periodic
 ///   disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
-/// On a path of wires the steady requests come in trains of four to sixteen, a round trip apart, and
-/// from train to train it is two thirds of a second on average at most: the next one finds a clock
-/// that jumped. A line that is far better than it needs to be takes the shortest trains, 6 a
+/// On a path of wires the steady requests come in trains of four to sixteen, a round trip apart,
+/// and from train to train it is two thirds of a second on average at most: the next one finds a
+/// clock that jumped. A line that is far better than it needs to be takes the shortest trains, 6 a
 /// second. Evenly spaced requests find the processors of both rooms, and of what lies between,
 /// asleep; how long those take to wake depends on what else they do, so differs by direction, and
 /// two-way exchange turns half of that into an error: through an emulated switch requests took 16
@@ -52,10 +52,9 @@ struct RequestSchedule: Sendable {
     /// While the expected error is far above ``contentment``: on a path that is seldom clean only
     /// more packets help; 40 a second are 70 kbit/s.
     static let anxiousSpacing = Nanoseconds.milliseconds(25)
-    /// Less than a tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a
-    /// quarter.
+    /// A seventeenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a quarter.
     static let contentment = Nanoseconds(1_200)
-    /// The same for the skew: in a second it adds as much.
+    /// The same for the skew: in a second it adds little more.
     static let straightness = 2e-6
     static let idleSpacing = Nanoseconds.milliseconds(500)
     static let longestTrain = 16

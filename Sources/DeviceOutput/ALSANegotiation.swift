@@ -10,7 +10,8 @@ struct ALSASetup {
     /// `bufferFrames` is the queue that we keep; the card may hold more (`cardFrames`).
     let format: OutputFormat
     let sampleFormat: SampleFormat
-    /// Bits of a sample that the card converts, as it says; `nil`: it does not.
+    /// Bits of a sample that the card converts, as its driver says (`msbits`); `nil`: it does not.
+    /// A `plug` in between says those of the format that it takes.
     let significantBits: Int?
     /// Frames that the card's own ring holds.
     let cardFrames: Int

@@ -2,7 +2,8 @@ import Timing
 
 /// How a card wants its samples, in the order in which we prefer them.
 ///
-/// 32 bits first: the card then gets every bit that a Float has, or as many as it says it converts.
+/// 32 bits first: a card then gets every bit that a Float has, or as many as its driver says that it
+/// converts; behind ALSA's own conversions (`plug`) nobody says so.
 /// A card that takes Float comes last, because only sound servers do and they convert once more.
 @frozen
 public enum SampleFormat: UInt8, Sendable, BitwiseCopyable, CaseIterable {
@@ -35,8 +36,8 @@ public enum SampleFormat: UInt8, Sendable, BitwiseCopyable, CaseIterable {
 
 /// Turns rendered Float samples into what the card takes; the last step before the DAC.
 ///
-/// Rounding to 16 or 24 bits, or to the 20 or 24 that a card converts of 32, makes an error that follows the music and is heard as distortion.
-/// Adding noise of triangular density, one step to each side (TPDF: the difference of two uniform
+/// Rounding to 16 or 24 bits, or to the 20 or 24 that a card converts of 32, makes an error that
+/// follows the music and is heard as distortion. Adding noise of triangular density, one step to each side (TPDF: the difference of two uniform
 /// numbers), makes mean and variance of the error independent of the music (Lipshitz, Wannamaker,
 /// Vanderkooy, JAES 40/5, 1992). A Float has 24 significant bits, so a card that converts more than
 /// 24 bits needs none.
@@ -46,20 +47,23 @@ public enum SampleFormat: UInt8, Sendable, BitwiseCopyable, CaseIterable {
 /// give the same bytes.
 struct SampleEncoder {
     let format: SampleFormat
-    /// Bits that are rounded to; those below are zero.
+    /// Bits that are rounded to where noise is added; those below are zero.
     let significantBits: Int
-    /// What a whole step of them is in units of the format.
+    /// Steps of them from zero to full scale.
+    private let steps: Double
+    /// A step of them is 2^shift units of the format.
     private let shift: Int64
     private var noise: UInt64
 
     /// - Parameter significantBits: what the card converts of the format's bits, from the top;
-    ///   `nil`: all, and so is what no card has (fewer than 8).
+    ///   `nil`: all, and so is what no card has (fewer than 8, more than the format's).
     init(
         format: SampleFormat, significantBits: Int? = nil, seed: UInt64 = 0x9E37_79B9_7F4A_7C15
     ) {
         self.format = format
         let bits = significantBits.map { (8...format.width).contains($0) ? $0 : format.width }
         self.significantBits = bits ?? format.width
+        self.steps = Double(Int64(1) << Int64(self.significantBits - 1))
         self.shift = Int64(format.width - self.significantBits)
         self.noise = seed == 0 ? 1 : seed
     }
@@ -84,9 +88,9 @@ struct SampleEncoder {
         switch format {
         case .float32: unsafe encodeFloat(source, count: count, into: target)
         case .signed32 where significantBits <= Float.significandBitCount + 1:
-            unsafe encodeDithered(source, count: count, into: target)
+            unsafe encodeWords(source, count: count, into: target)
         case .signed32: unsafe encode32(source, count: count, into: target)
-        case .signed24: unsafe encodeDithered(source, count: count, into: target)
+        case .signed24: unsafe encodeWords(source, count: count, into: target)
         case .signed24Packed: unsafe encodePacked(source, count: count, into: target)
         case .signed16: unsafe encode16(source, count: count, into: target)
         }
@@ -118,7 +122,7 @@ struct SampleEncoder {
     }
 
     @_noLocks @_noAllocation
-    private mutating func encodeDithered(
+    private mutating func encodeWords(
         _ source: UnsafePointer<Float>, count: Int, into target: UnsafeMutableRawPointer
     ) {
         for i in 0..<count {
@@ -157,7 +161,6 @@ struct SampleEncoder {
     /// In units of the format.
     @_noLocks @_noAllocation @inline(__always)
     private mutating func dithered(_ x: Float) -> Int64 {
-        let steps = Double(Int64(1) &<< Int64(significantBits &- 1))
         let step = Self.nearest(
             x, scale: steps, low: -steps, high: steps - 1, noise: triangular())
         return step &<< shift

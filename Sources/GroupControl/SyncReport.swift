@@ -31,7 +31,8 @@ public struct SyncReport: Equatable, Sendable {
     public var expectedCard: Nanoseconds
     /// What the owner of the room accepts as bound.
     public var target: Nanoseconds
-    /// Whether the bound is, or was a moment ago, above the target; see ``SyncAlarm``.
+    /// Whether the bound is, or was a moment ago, above the target; never without a bound. See
+    /// ``SyncAlarm``.
     public var isAlarming: Bool
     /// The leader's rate against this room's clock; positive: the leader is faster.
     public var skewPartsPerMillion: Double

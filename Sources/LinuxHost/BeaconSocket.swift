@@ -12,7 +12,7 @@ import Wire
 /// points leave them alone even where they turn other groups into packets for each station.
 enum BeaconGroup {
     static let port = 7431
-    static let name = "224.0.0.254"
+    static let groupIPv4 = "224.0.0.254"
 
     static func address(_ family: Int32, interface: Int32) -> SocketAddress {
         if family == AF_INET6 {
@@ -30,7 +30,7 @@ enum BeaconGroup {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = UInt16(port).bigEndian
-        address.sin_addr.s_addr = unsafe inet_addr(name)
+        address.sin_addr.s_addr = unsafe inet_addr(groupIPv4)
         return unsafe withUnsafeBytes(of: &address) { unsafe SocketAddress($0)! }
     }
 }

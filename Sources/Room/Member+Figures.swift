@@ -25,7 +25,7 @@ extension Member {
                 metadata: ["bound_us": "\(bound.count / 1_000)"])
         case nil: break
         }
-        // Where nothing is promised, that is what has to be said.
+        // Nothing promised is not a promise that is too wide: the status says which.
         report.sync.isAlarming = syncAlarm.isRaised && report.bound != nil
         receiveInput(.report(report))
     }

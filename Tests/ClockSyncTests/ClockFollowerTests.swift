@@ -113,6 +113,7 @@ import Timing
     }
 
     @Test func `answers may lie on the air once the line is good, and never on wires`() {
+        // Quiet air of this world is on the border: a quarter of its round trips take a millisecond.
         var air = ExchangeWorld(.wifiBusy, seed: 3)
         #expect(!air.follower.mayAnswersWait(.milliseconds(25)))
         air.run(until: 10)

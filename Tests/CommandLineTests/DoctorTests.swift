@@ -300,15 +300,15 @@ import Timing
         }
         #expect(finding { _ in }?.level == .ok)
         let filtered = finding { $0.beaconsComeBack = false }
-        #expect(filtered?.level == .warning)
+        #expect(filtered?.level == .note)
         #expect(filtered?.advice?.contains("7431/udp") == true)
         // A real error: they are made by the probe alone.
         var ghost = InterfaceFacts(name: "ghost0")
         ghost.index = 65_432
         let error = try #require(MulticastFacts.probe([ghost]).first?.failure)
-        let taken = finding { $0.beaconFailure = error }
-        #expect(taken?.level == .warning)
-        #expect(taken?.advice?.contains("7431") == true)
+        let refused = finding { $0.beaconFailure = error }
+        #expect(refused?.level == .note)
+        #expect(refused?.advice?.contains("ip link show eth0") == true)
         // Without multicast one finding says it all.
         #expect(finding { $0.failure = error } == nil)
     }

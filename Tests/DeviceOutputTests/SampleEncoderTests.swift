@@ -100,25 +100,31 @@ import func Glibc.sin
         #expect(worst < 5 * 0.5 / Double(periods).squareRoot())
     }
 
-    /// A card of 24 bits that takes them in words of 32 would drop the rest, which follows the music.
-    @Test(arguments: [16, 20, 24])
-    func `32 bits of which the card converts fewer are dithered to those`(bits: Int) {
+    /// A card of 24 bits that takes them in words of 32 would drop the rest, which follows the
+    /// music.
+    @Test(arguments: [
+        (SampleFormat.signed32, 16), (.signed32, 20), (.signed32, 24), (.signed24, 20),
+        (.signed24Packed, 16),
+    ])
+    func `words of which the card converts fewer bits are dithered to those`(
+        format: SampleFormat, bits: Int
+    ) {
         let count = 40_000
-        let step = Double(1 << (32 - bits))
-        // A Float of 24 bits: a quarter of a step is left over where all of them are converted.
-        let x = Float(0.25 * step / 2_147_483_648)
+        let width = format == .signed32 ? 32 : 24
+        let step = Double(1 << (width - bits))
+        let x = Float(0.25 * step / Double(1 << (width - 1)))
         let samples = [0.5] + [Float](repeating: x, count: count)
-        let encoded = Self.encode(samples, as: .signed32, significantBits: bits, seed: 7)
+        let encoded = Self.encode(samples, as: format, significantBits: bits, seed: 7)
             .dropFirst()
-        #expect(encoded.allSatisfy { $0 % (1 << (32 - bits)) == 0 })
+        #expect(encoded.allSatisfy { $0 % (1 << (width - bits)) == 0 })
         let errors = encoded.map { Double($0) / step - 0.25 }
         let mean = errors.reduce(0, +) / Double(count)
         let variance = errors.reduce(0) { $0 + $1 * $1 } / Double(count)
         let rootCount = Double(count).squareRoot()
         #expect(abs(mean) < 5 * 0.5 / rootCount)
         #expect(abs(variance - 0.25) < 5 * 0.4 / rootCount)
-        let loud = Self.encode([2, -2], as: .signed32, significantBits: bits)
-        #expect(loud == [Int(1) << 31 - 1 << (32 - bits), -1 << 31])
+        let loud = Self.encode([2, -2], as: format, significantBits: bits)
+        #expect(loud == [1 << (width - 1) - 1 << (width - bits), -1 << (width - 1)])
     }
 
     @Test(arguments: [25, 32, 0, 99])

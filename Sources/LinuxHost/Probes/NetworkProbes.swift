@@ -147,7 +147,7 @@ public struct MulticastFacts: Equatable, Sendable {
 
         /// As a room listens, beside those that run; what we send is no beacon, and they skip it.
         private mutating func startBeacons(_ interface: InterfaceFacts) throws(HostError) {
-            let group = BeaconGroup.name
+            let group = BeaconGroup.groupIPv4
             let beacons = try ProbeSocket()
             beacons.set(SOL_SOCKET, SO_REUSEADDR, 1)
             try beacons.bind(group, port: BeaconGroup.port)

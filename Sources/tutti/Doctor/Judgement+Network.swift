@@ -224,20 +224,24 @@ extension Judgement {
         guard facts.failure == nil else { return nil }
         let area = "broadcasts \(facts.interface)"
         let port = MulticastFacts.beaconPort
-        let without = "rooms here keep together by exchanges with their leader alone"
+        let without = "rooms on wifi keep together by exchanges with their leader alone"
         if let failure = facts.beaconFailure {
-            return .warning(
+            let advice =
+                failure.kind == .portTaken
+                ? "ss -ulpn 'sport = :\(port)' says which program has the port for itself"
+                : "ip link show \(facts.interface), ip route and nft list ruleset say more"
+            return .note(
                 area, "reference broadcasts cannot be heard (\(failure)): \(without)",
-                advice: "ss -ulpn 'sport = :\(port)' says which program has the port for itself")
+                advice: advice)
         }
         guard facts.beaconsComeBack else {
-            return .warning(
+            return .note(
                 area,
                 "a packet of ours to the group of the reference broadcasts did not come back: "
                     + without,
                 advice: "let UDP \(port) in: ufw allow \(port)/udp, or nft list ruleset")
         }
-        return .ok(area, "reference broadcasts can be heard, UDP port \(port)")
+        return .ok(area, "this kernel lets in reference broadcasts (IPv4, UDP port \(port))")
     }
 
     private static func hosts(_ list: [String]) -> String {
