@@ -4,7 +4,7 @@ import Timing
 ///
 /// - Joining: 16 requests 10 ms apart, then two a round trip (1 ms apart at least) until the line
 ///   is good, at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second until 3 s.
-/// - Steady: as many as keep the expected error below a seventeenth of a sample, 6 to 40 a second
+/// - Steady: as many as keep the expected error below a tenth of a sample, 6 to 40 a second
 ///   on average, up to 100 in the first half minute, at random distances, so that no periodic
 ///   disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
@@ -52,12 +52,18 @@ struct RequestSchedule: Sendable {
     /// While the expected error is far above ``contentment``: on a path that is seldom clean only
     /// more packets help; 40 a second are 70 kbit/s.
     static let anxiousSpacing = Nanoseconds.milliseconds(25)
-    /// A seventeenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a quarter.
-    static let contentment = Nanoseconds(1_200)
+    /// Less than a tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a
+    /// quarter. On a wire, where more requests surely help, a seventeenth.
+    static let contentment = Nanoseconds(1_500)
+    static let wireContentment = Nanoseconds(1_200)
     /// The same for the skew: in a second it adds little more.
     static let straightness = 2e-6
     static let idleSpacing = Nanoseconds.milliseconds(500)
-    static let longestTrain = 16
+    /// The longest, and where the path is so short that it cannot be quiet air: there a long train
+    /// would share one fate.
+    static let longestTrain = 8
+    static let longestWireTrain = 16
+    static let wirePath = Nanoseconds.microseconds(400)
     /// From train to train, at most and on average.
     static let longestPause = Nanoseconds.milliseconds(650)
     static let wakingLength = 2
@@ -106,6 +112,11 @@ struct RequestSchedule: Sendable {
 
     /// A path of wires, by what exchanges take unless something holds them up.
     var isPathShort: Bool { usualRoundTrip.map { $0 <= Self.shortPath } ?? false }
+
+    /// Too short for quiet air.
+    private var isWire: Bool { usualRoundTrip.map { $0 <= Self.wirePath } ?? false }
+
+    private var contentment: Nanoseconds { isWire ? Self.wireContentment : Self.contentment }
 
     /// Somebody answers; the exchange took `roundTrip`.
     mutating func answered(roundTrip: Nanoseconds, at now: LocalInstant) {
@@ -166,7 +177,7 @@ struct RequestSchedule: Sendable {
         if quiet > Self.patience { return slot(jittered(Self.deafSpacing)) }
         if quiet > Self.silence { return slot(jittered(Self.silentSpacing)) }
         let age = joinedAt.map { now - $0 } ?? .zero
-        let isGood = prospect.expectedError.map { $0 <= Self.contentment } ?? false
+        let isGood = prospect.expectedError.map { $0 <= contentment } ?? false
         let isStraight = prospect.skewDeviation <= Self.straightness
         // While the line is young every packet brings it forward.
         if age < Self.denseSpan, !(isGood && isStraight) { return slot(closeSpacing(prospect)) }
@@ -177,15 +188,16 @@ struct RequestSchedule: Sendable {
         if age < Self.joinSpan { return steady(max(Self.joinSpacing, queueSpacing), prospect) }
         if isIdle { return slot(jittered(Self.idleSpacing)) }
         let closest = age < Self.earlySpan ? Self.burstSpacing : Self.anxiousSpacing
-        let spacing = Self.steadySpacing(
+        let spacing = steadySpacing(
             prospect, closest: max(closest, queueSpacing),
             widest: isPathShort ? Self.calmSpacing : Self.activeSpacing)
         return steady(spacing, prospect)
     }
 
     /// Requests of a train when they come `spacing` apart on average.
-    static func trainLength(at spacing: Nanoseconds) -> Int {
-        min(longestTrain, max(wakingLength + 1, Int(longestPause.count / spacing.count)))
+    static func trainLength(at spacing: Nanoseconds, isWire: Bool) -> Int {
+        let longest = isWire ? longestWireTrain : longestTrain
+        return min(longest, max(wakingLength + 1, Int(longestPause.count / spacing.count)))
     }
 
     /// One of the requests that come `spacing` apart on average.
@@ -195,7 +207,7 @@ struct RequestSchedule: Sendable {
         }
         if trainLeft == 0 {
             trainSpacing = spacing
-            trainLength = Self.trainLength(at: spacing)
+            trainLength = Self.trainLength(at: spacing, isWire: isWire)
             trainLeft = trainLength
         }
         let isWaking = trainLeft > trainLength - Self.wakingLength
@@ -221,12 +233,12 @@ struct RequestSchedule: Sendable {
 
     /// So many packets as ``contentment`` takes: the error falls with less than the root of their
     /// number, so the square of what is missing is more than enough, and settles.
-    private static func steadySpacing(
+    private func steadySpacing(
         _ prospect: Prospect, closest: Nanoseconds, widest: Nanoseconds
     ) -> Nanoseconds {
         guard let error = prospect.expectedError, error > .zero else { return closest }
         let share = contentment.seconds / error.seconds
-        let wanted = Nanoseconds(seconds: activeSpacing.seconds * share * share)
+        let wanted = Nanoseconds(seconds: Self.activeSpacing.seconds * share * share)
         return min(max(wanted, closest), widest)
     }
 

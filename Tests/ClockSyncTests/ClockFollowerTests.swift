@@ -113,10 +113,9 @@ import Timing
     }
 
     @Test func `answers may lie on the air once the line is good, and never on wires`() {
-        // Quiet air of this world is on the border: a quarter of its round trips take a millisecond.
-        var air = ExchangeWorld(.wifiBusy, seed: 3)
+        var air = ExchangeWorld(.wifi, seed: 3)
         #expect(!air.follower.mayAnswersWait(.milliseconds(25)))
-        air.run(until: 10)
+        air.run(until: 5)
         #expect(air.follower.mayAnswersWait(.milliseconds(25)))
         #expect(!air.follower.mayAnswersWait(.milliseconds(400)), "an idle room hears at once")
         var wire = ExchangeWorld(.wired, seed: 3)

@@ -35,7 +35,7 @@ struct RequestScheduleTests {
         let isCalm = expectedError < RequestSchedule.contentment
         let spacing = isCalm ? RequestSchedule.calmSpacing : RequestSchedule.anxiousSpacing
         let expected = 10 / spacing.seconds
-        let length = RequestSchedule.trainLength(at: spacing)
+        let length = RequestSchedule.trainLength(at: spacing, isWire: true)
         #expect(length == (isCalm ? 4 : 16))
         let train = Double(length)
         // A pause is uniform within ±20 % of a train's length; four standard deviations of their

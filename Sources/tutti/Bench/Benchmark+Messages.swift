@@ -42,7 +42,7 @@ extension Benchmark {
     private static func encoding(
         _ name: String, _ packet: @escaping @Sendable (UInt32) -> TimePacket
     ) -> Benchmark {
-        Benchmark(name: name, operation: "a time packet of 64 bytes", unit: "packet") {
+        Benchmark(name: name, operation: "a time packet of 96 bytes", unit: "packet") {
             { count in
                 var bytes = [UInt8](repeating: 0, count: TimePacket.byteCount)
                 var sum: UInt64 = 0
@@ -60,7 +60,7 @@ extension Benchmark {
     private static func decoding(
         _ name: String, _ packet: @escaping @Sendable (UInt32) -> TimePacket
     ) -> Benchmark {
-        Benchmark(name: name, operation: "a time packet of 64 bytes", unit: "packet") {
+        Benchmark(name: name, operation: "a time packet of 96 bytes", unit: "packet") {
             let packets = (0..<64).map { packet(UInt32($0)) }
             let bytes = packets.map(\.encoded)
             return { count in
