@@ -53,16 +53,17 @@ struct RequestSchedule: Sendable {
     /// more packets help; 40 a second are 70 kbit/s.
     static let anxiousSpacing = Nanoseconds.milliseconds(25)
     /// Less than a tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a
-    /// quarter. On a wire, where more requests surely help, a seventeenth.
+    /// quarter. Below ``wirePath`` a seventeenth.
     static let contentment = Nanoseconds(1_500)
     static let wireContentment = Nanoseconds(1_200)
     /// The same for the skew: in a second it adds little more.
     static let straightness = 2e-6
     static let idleSpacing = Nanoseconds.milliseconds(500)
-    /// The longest, and where the path is so short that it cannot be quiet air: there a long train
-    /// would share one fate.
+    /// Requests of a train at most.
     static let longestTrain = 8
+    /// The same up to ``wirePath``.
     static let longestWireTrain = 16
+    /// Round trips that not even quiet air has, where a long train would share one fate.
     static let wirePath = Nanoseconds.microseconds(400)
     /// From train to train, at most and on average.
     static let longestPause = Nanoseconds.milliseconds(650)
