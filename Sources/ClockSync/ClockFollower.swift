@@ -13,9 +13,6 @@ public struct ClockFollower: Sendable {
         case publish(SharedClock)
     }
 
-    /// Round trip below which cold caches are a part of the delay worth removing. On a longer path
-    /// a herald would only be one more packet to queue behind.
-    static let heraldedPath = Nanoseconds.microseconds(400)
     /// Requests that an answer may still come to.
     static let outstandingLimit = 64
     /// How long an exchange waits for transmit stamps: two pauses between trains, or four
@@ -203,6 +200,11 @@ public struct ClockFollower: Sendable {
     /// Replies that belonged to a request.
     public var answered: Int { counts.answered }
 
+    /// The last request has no answer yet. One that still comes to an earlier request is late.
+    public var isAnswerAwaited: Bool {
+        exchanges.last.map { $0.answer == nil && $0.sequence &+ 1 == nextSequence } ?? false
+    }
+
     public func statistics(at now: LocalInstant) -> ClockStatistics {
         var all = counts
         let skew = estimator.storedSkew
@@ -238,7 +240,9 @@ public struct ClockFollower: Sendable {
         exchanges.append(Exchange(sequence: sequence, sentAt: now, isWaking: slot.isWaking))
         counts.sent += 1
         unstamped = min(unstamped + 1, Self.unstampedLimit)
-        let isShort = estimator.roundTripFloor.map { $0 <= Self.heraldedPath } ?? false
+        // Cold caches are a part of such a path's delay worth removing. On a longer one a herald
+        // would only be one more packet to queue behind.
+        let isShort = estimator.roundTripFloor.map { $0 <= RequestSchedule.wirePath } ?? false
         return TimeRequest(
             sequence: sequence, t1: now,
             stamps: StampClass(receive: kernelReceives, transmit: kernelTransmits),

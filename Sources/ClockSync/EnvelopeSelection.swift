@@ -9,7 +9,8 @@ struct DelayFloor: Sendable {
 
     private var buckets: [(start: Double, delay: Double)] = []
 
-    var delay: Double? { buckets.map(\.delay).min() }
+    /// Smallest of the buckets; asked for at each packet.
+    private(set) var delay: Double?
 
     mutating func observe(_ delay: Double, at now: Double) {
         if let last = buckets.last, now - last.start < Self.bucket {
@@ -20,9 +21,13 @@ struct DelayFloor: Sendable {
                 buckets.removeFirst()
             }
         }
+        self.delay = buckets.lazy.map(\.delay).min()
     }
 
-    mutating func removeAll() { buckets.removeAll() }
+    mutating func removeAll() {
+        buckets.removeAll()
+        delay = nil
+    }
 }
 
 extension EnvelopeSolver {

@@ -162,7 +162,7 @@ struct ExchangeHistory: Sendable {
     ) -> [EnvelopeFit] {
         var tracks = TrackingFit.fits(
             offsets.samples, at: time, skew: filter.prior.skew, variance: filter.prior.variance,
-            floor: floor)
+            slope: filter.skew, floor: floor)
         for index in tracks.indices { tracks[index].doubt(change) }
         return tracks
     }

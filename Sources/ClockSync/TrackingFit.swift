@@ -43,26 +43,26 @@ struct TrackingFit: Sendable {
     ///   - samples: ascending by time.
     ///   - now: same scale as the samples' time.
     ///   - skew, variance: prior of the skew.
+    ///   - slope: the best known skew.
     ///   - floor: smallest delay known of the path. Queueing that no exchange is free of still is.
     static func fits(
-        _ samples: [OffsetSample], at now: Double, skew: Double, variance: Double, floor: Double
+        _ samples: [OffsetSample], at now: Double, skew: Double, variance: Double, slope: Double,
+        floor: Double
     ) -> [EnvelopeFit] {
         guard let oldest = samples.first, samples.count >= fewest, now - oldest.time > 0.05 else {
             return []
         }
         let excess = Excess(samples, since: now - colourSpan)
-        var fits: [EnvelopeFit] = []
-        for scale in scales {
-            let scale = scale * excess.median
-            let noise = noise(samples, excess.floor, scale, skew, at: now)
-            for walk in walks {
-                fits.append(
-                    fit(
-                        samples, excess.floor, least: min(floor, excess.floor), scale: scale,
-                        noise: noise, walk: walk, at: now, skew: skew, variance: variance))
+        return scales.flatMap { scale in
+            let digest = Digest(
+                samples, floor: excess.floor, least: min(floor, excess.floor),
+                scale: scale * excess.median, skew: skew, slope: slope, at: now)
+            return walks.map { walk in
+                fit(
+                    digest, span: now - oldest.time, delay: excess.floor, walk: walk,
+                    skew: skew - slope, variance: variance)
             }
         }
-        return fits
     }
 
     /// Smallest and typical delay.
@@ -86,149 +86,51 @@ struct TrackingFit: Sendable {
         }
     }
 
-    private static func weight(_ sample: OffsetSample, _ floor: Double, _ scale: Double) -> Double {
-        let x = (sample.delay - floor) / scale
-        let root = 1 / (1 + x * x)
-        return root * root
-    }
-
-    /// What the samples themselves say of their noise.
-    private struct Noise {
-        /// Variance of a sample of weight 1, from the differences of neighbours.
-        var scatter: Double
-        /// How different the queueing of the two directions may be, as a share of its mean.
-        var asymmetry: Double
-        /// Error of the means of blocks that independent samples would not have.
-        var colour: Double
-    }
-
-    private static func noise(
-        _ samples: [OffsetSample], _ floor: Double, _ scale: Double, _ skew: Double,
-        at now: Double
-    ) -> Noise {
-        var (sum, total, pairs) = (0.0, 0.0, 0.0)
-        var (outward, homeward) = (0.0, 0.0)
-        var blocks = Blocks()
-        for index in samples.indices {
-            let b = samples[index]
-            let wb = weight(b, floor, scale)
-            if b.time > now - colourSpan {
-                blocks.add(b.time - now, b.offset - skew * (b.time - now), wb)
-            }
-            guard index > 0 else { continue }
-            let a = samples[index - 1]
-            let drift = skew * (b.time - a.time)
-            let step = b.offset - a.offset - drift
-            let spread = 1 / weight(a, floor, scale) + 1 / wb
-            sum += step * step / (spread * spread)
-            total += 1 / spread
-            pairs += 4 / (spread * spread)
-            let stretch = (b.delay - a.delay) / 2
-            outward += (step + stretch).magnitude / (spread * spread)
-            homeward += (stretch - step).magnitude / (spread * spread)
-        }
-        let stamps = EnvelopeSolver.stampNoise
-        let difference = (outward - homeward).magnitude / max(outward + homeward, 1e-12)
-        // What so many samples cannot tell: a quarter of it is asymmetry by rights.
-        let chance = 1 / sqrt(pairs)
-        let asymmetry = min(
-            0.5, leastAsymmetry + 2 * max(0, difference - chance) + unseenAsymmetry * chance)
-        return Noise(
-            scatter: sum / total + stamps * stamps, asymmetry: asymmetry, colour: blocks.colour)
-    }
-
-    /// Means of blocks of seconds around a straight line.
-    private struct Blocks {
-        private var (w, wt, wtt, wy, wty) = (0.0, 0.0, 0.0, 0.0, 0.0)
-        private var means: [(w: Double, t: Double, y: Double, yy: Double, ww: Double)] = []
-        private var block = Int.min
-
-        mutating func add(_ t: Double, _ y: Double, _ weight: Double) {
-            w += weight
-            wt += weight * t
-            wtt += weight * t * t
-            wy += weight * y
-            wty += weight * t * y
-            let number = Int((t + 1_000) / TrackingFit.blockSpan)
-            if number != block {
-                block = number
-                means.append((0, 0, 0, 0, 0))
-            }
-            let last = means.count - 1
-            means[last].w += weight
-            means[last].t += weight * t
-            means[last].y += weight * y
-            means[last].yy += weight * y * y
-            means[last].ww += weight * weight
-        }
-
-        var colour: Double {
-            guard means.count > 3, w > 0 else { return 0 }
-            let (t, y) = (wt / w, wy / w)
-            let spread = wtt / w - t * t
-            let slope = spread > 0 ? (wty / w - t * y) / spread : 0
-            var (between, expected, count) = (0.0, 0.0, 0.0)
-            for mean in means where mean.w > 0 {
-                let rest = mean.y / mean.w - y - slope * (mean.t / mean.w - t)
-                let inside = max(0, mean.yy / mean.w - (mean.y / mean.w) * (mean.y / mean.w))
-                between += mean.w * rest * rest
-                expected += mean.w * inside * mean.ww / (mean.w * mean.w)
-                count += 1
-            }
-            // One standard deviation of a χ² more than expected passes for chance.
-            let excess = between - expected * (1 + sqrt(2 / count))
-            return excess > 0 ? sqrt(excess / w) : 0
-        }
-    }
-
+    /// - Parameters:
+    ///   - span: from the first sample to now.
+    ///   - skew, variance: prior of the skew, against the digest's slope.
     private static func fit(
-        _ samples: [OffsetSample], _ floor: Double, least: Double, scale: Double, noise: Noise,
-        walk: Double,
-        at now: Double, skew: Double, variance: Double
+        _ digest: Digest, span: Double, delay: Double, walk: Double, skew: Double, variance: Double
     ) -> EnvelopeFit {
-        let scatter = noise.scatter
-        let oldest = samples[0]
-        let span = now - oldest.time
-        // Offset (relative to the prior's line through the first sample) and skew.
-        var (x, s) = (0.0, 0.0)
+        let scatter = digest.scatter
+        // Against the digest's line.
+        var (x, s) = (0.0, skew)
         let prior = variance + walk * walk
         var model = DriftCovariance(offset: 1, rate: prior)
         // What was left over says how well the model's gains did.
         var actual = DriftCovariance(offset: 0, rate: prior)
-        var (lag, lagWeight, queueing, weights) = (0.0, 0.0, 0.0, 0.0)
-        var time = oldest.time
-        for sample in samples {
-            let dt = max(0, sample.time - time)
-            time = max(time, sample.time)
+        var (lag, lagWeight, queueing) = (0.0, 0.0, 0.0)
+        var time = 0.0
+        for reading in digest.readings {
+            let dt = max(0, reading.time - time)
+            time = max(time, reading.time)
             x += s * dt
             model.advance(by: dt, walk: walk)
             actual.advance(by: dt, walk: walk)
 
-            let w = weight(sample, floor, scale)
-            let rest = sample.offset - oldest.offset - skew * (sample.time - oldest.time) - x
-            let gain = model.observe(noise: scatter / w)
+            let rest = reading.offset - x
+            let gain = model.observe(noise: scatter / reading.weight)
             x += gain.offset * rest
             s += gain.rate * rest
-            actual.observe(missed: rest * rest * (1 - gain.offset), gain: gain)
+            let missed = reading.square(of: rest) * (1 - gain.offset / reading.count)
+            actual.observe(missed: missed, gain: gain)
 
-            let keep = 1 - 1 / lagMemory
-            lag = lag * keep + w * rest
-            lagWeight = lagWeight * keep + w
-            queueing = queueing * keep + w * (sample.delay - least) / 2
-            weights = weights * keep + w
+            lag = lag * reading.keep + reading.weight * rest
+            lagWeight = lagWeight * reading.keep + reading.weight
+            queueing = queueing * reading.keep + reading.queueing
         }
-        let dt = now - time
-        let offset = oldest.offset + skew * span + x + s * dt
+        let dt = span - time
         let mean = lag / lagWeight
         let meanNoise = 2 * sqrt(scatter / lagWeight)
         let behind = max(0, mean.magnitude - meanNoise)
-        let doubt = noise.asymmetry * queueing / weights
+        let doubt = digest.asymmetry * queueing / lagWeight
         var fit = EnvelopeFit(
-            window: span, span: span, offset: offset, skew: skew + s, delay: floor,
+            window: span, span: span, offset: digest.line(at: span) + x + s * dt,
+            skew: digest.slope + s, delay: delay,
             noise: sqrt(max(0, actual.offset(after: dt))) + EnvelopeSolver.stampNoise,
             skewSpread: sqrt(max(0, actual.rate)), isPinned: false, wander: behind)
         fit.error = sqrt(
-            fit.noise * fit.noise + behind * behind + doubt * doubt + noise.colour * noise.colour)
+            fit.noise * fit.noise + behind * behind + doubt * doubt + digest.colour * digest.colour)
         return fit
     }
 }

@@ -128,6 +128,8 @@ private struct ClockLoop {
     /// Sequence of the packet with number k at k modulo the size.
     var sequences = [UInt32](repeating: 0, count: 64)
     var suspendedTime = HostClock.suspendedTime()
+    /// What the last wait saw at the socket; `nil`: it did not look.
+    var events: WakeUp.SocketEvents?
 
     init(
         host: String, port: Int, seed: UInt64, stored: StoredSkew, broadcasts: Bool,
@@ -173,7 +175,7 @@ private struct ClockLoop {
             }
             let wake = socket == nil ? pauseEnd : min(follower.nextDeadline, deafAt)
             let pause = wake - HostClock.now()
-            shared.wakeUp.wait(
+            events = shared.wakeUp.wait(
                 or: follower.mayAnswersWait(pause) ? nil : socket?.descriptor,
                 timeoutNanoseconds: pause.count)
         }
@@ -182,8 +184,9 @@ private struct ClockLoop {
     // MARK: - Packets
 
     private mutating func receive() {
-        takeStamps()
-        while let socket {
+        if events?.contains(.error) ?? true { takeStamps() }
+        // At least once when something is there; what comes twice is read when the next one is.
+        while events != [], let socket {
             do throws(HostError) {
                 guard let arrival = try socket.receive() else { return }
                 guard case .reply(let reply)? = arrival.packet else { continue }
@@ -193,6 +196,7 @@ private struct ClockLoop {
                     reply, t4: arrival.at, isKernelStamp: arrival.isKernelStamp, at: now)
                 if follower.answered > before { isHeard(at: now) }
                 perform(effects, at: now)
+                if !follower.isAnswerAwaited { return }
             } catch {
                 // Reported by the network for an earlier packet; the schedule backs off by itself.
                 report(error)
@@ -211,8 +215,11 @@ private struct ClockLoop {
         while let heard = beacons?.receive() { follower.receive(heard.beacon, at: heard.at) }
     }
 
+    /// Up to the last packet's; what is left then was late, and shows as an error of the socket.
     private mutating func takeStamps() {
-        while let stamp = socket?.receiveTransmitStamp() {
+        while let socket, socket.isStampAwaited || events?.contains(.error) ?? false,
+            let stamp = socket.receiveTransmitStamp()
+        {
             let now = HostClock.now()
             let sequence = sequences[Int(stamp.packet % UInt32(sequences.count))]
             perform(follower.transmitted(sequence: sequence, at: stamp.at, now: now), at: now)

@@ -77,13 +77,13 @@ public final class TimeService: Sendable {
         var patience = RequestPatience(start: HostClock.now())
         while !shared.state.withLock({ $0.isStopped }) {
             let now = HostClock.now()
-            shared.wakeUp.wait(
+            let events = shared.wakeUp.wait(
                 or: patience.mayLie(until: hold.nextDeadline, at: now) ? nil : socket.descriptor,
                 timeoutNanoseconds: hold.nextDeadline.map { max(0, ($0 - now).count) })
-            takeStamps(socket, &server)
+            if events?.contains(.error) ?? socket.isStampAwaited { takeStamps(socket, &server) }
             // A receive error tells of an earlier packet that nobody wanted; there is no one to
             // tell, and reading it has cleared it.
-            while let arrival = try? socket.receive() {
+            while events != [], let arrival = try? socket.receive() {
                 guard case .request(let request)? = arrival.packet else { continue }
                 patience.take(request, isKernelStamp: arrival.isKernelStamp, at: arrival.at)
                 hold.insert(
@@ -104,6 +104,7 @@ public final class TimeService: Sendable {
     ) {
         while let stamp = socket.receiveTransmitStamp() {
             server.transmitted(packet: stamp.packet, at: stamp.at)
+            if !socket.isStampAwaited { return }
         }
     }
 

@@ -22,6 +22,10 @@ import Wire
 
     let descriptor: Int32
     private(set) var packetsSent: UInt32 = 0
+    /// Number after the last packet whose transmit stamp was read.
+    private var nextStamp: UInt32 = 0
+    /// The kernel may still say when the last packet left.
+    var isStampAwaited: Bool { nextStamp != packetsSent }
     private var receiveConversion = StampConversion()
     private var transmitConversion = StampConversion()
 
@@ -135,7 +139,7 @@ import Wire
             let error = HostError("sendmsg", subject: destination?.description ?? "leader")
             setStamps(0)
             setStamps(Self.stampFlags)
-            packetsSent = 0
+            (packetsSent, nextStamp) = (0, 0)
             throw error
         }
         packetsSent &+= 1
@@ -167,9 +171,11 @@ import Wire
     func receiveTransmitStamp() -> (packet: UInt32, at: LocalInstant)? {
         // Stamps that cannot be converted are skipped; the queue is finite.
         while let message = try? receiveMessage(flags: Int32(MSG_ERRQUEUE)) {
-            guard let packet = message.control.transmitted, let stamp = message.control.stamp,
-                let local = transmitConversion.local(realTime: stamp)
-            else { continue }
+            guard let packet = message.control.transmitted, let stamp = message.control.stamp else {
+                continue
+            }
+            if Int32(bitPattern: packet &- nextStamp) >= 0 { nextStamp = packet &+ 1 }
+            guard let local = transmitConversion.local(realTime: stamp) else { continue }
             return (packet, local)
         }
         return nil

@@ -22,23 +22,37 @@ final class WakeUp: Sendable {
         _ = unsafe eventfd_read(descriptor, &count)
     }
 
+    /// What a wait saw at a socket.
+    struct SocketEvents: OptionSet {
+        let rawValue: Int16
+        /// Something has arrived, or an error waits to be read.
+        static let readable = SocketEvents(rawValue: Int16(POLLIN))
+        /// Something is in the error queue.
+        static let error = SocketEvents(rawValue: Int16(POLLERR))
+    }
+
     /// Waits until this or `socket` has something, or `timeout` is over; `nil` waits for ever.
     /// Takes the signals that there were.
-    func wait(or socket: Int32?, timeoutNanoseconds: Int64?) {
+    ///
+    /// - Returns: what there is at the socket; `nil`: nobody looked.
+    @discardableResult
+    func wait(or socket: Int32?, timeoutNanoseconds: Int64?) -> SocketEvents? {
         var descriptors = (
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: socket ?? -1, events: Int16(POLLIN), revents: 0)
         )
-        unsafe withUnsafeMutableBytes(of: &descriptors) {
+        return unsafe withUnsafeMutableBytes(of: &descriptors) {
             let first = unsafe $0.baseAddress!.assumingMemoryBound(to: pollfd.self)
             defer { if unsafe first[0].revents != 0 { clear() } }
-            guard let nanoseconds = timeoutNanoseconds.map({ max(0, $0) }) else {
+            if let nanoseconds = timeoutNanoseconds.map({ max(0, $0) }) {
+                var timeout = timespec(
+                    tv_sec: Int(nanoseconds / 1_000_000_000),
+                    tv_nsec: Int(nanoseconds % 1_000_000_000))
+                _ = unsafe tutti_poll(first, 2, &timeout)
+            } else {
                 _ = unsafe tutti_poll(first, 2, nil)
-                return
             }
-            var timeout = timespec(
-                tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
-            _ = unsafe tutti_poll(first, 2, &timeout)
+            return unsafe socket == nil ? nil : SocketEvents(rawValue: first[1].revents)
         }
     }
 }

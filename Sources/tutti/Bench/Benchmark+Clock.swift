@@ -2,16 +2,17 @@ import ClockSync
 import Timing
 
 extension Benchmark {
-    /// One exchange received and solved with five minutes of history behind it: what a room does
-    /// four times a second.
+    /// The exchanges of a quarter of a second received and solved, with five minutes of history
+    /// behind them: what a room does four times a second.
     static var clockBenchmarks: [Benchmark] {
-        [("wired", 40.0, 4.0), ("wifi", 900, 600)].map { name, delay, jitter in
+        [("wired", 40.0, 4.0, 2), ("wifi", 900, 600, 10)].map { name, delay, jitter, exchanges in
             Benchmark(
                 name: "clock/solve-\(name)",
-                operation: "an exchange received and solved, five minutes of them behind it",
+                operation: "\(exchanges) exchanges received and solved, five minutes behind them",
                 unit: "solve"
             ) {
-                let world = ExchangeStage(delay: delay * 1e-6, jitter: jitter * 1e-6)
+                let world = ExchangeStage(
+                    delay: delay * 1e-6, jitter: jitter * 1e-6, exchanges: exchanges)
                 _ = world.solve(count: 1_200)
                 return { world.solve(count: $0) }
             }
@@ -26,10 +27,15 @@ private final class ExchangeStage {
     private var word: UInt64 = 0x9E37_79B9_7F4A_7C15
     private let delay: Double
     private let jitter: Double
+    private let exchanges: Int
 
-    init(delay: Double, jitter: Double) {
+    /// - Parameters:
+    ///   - delay, jitter: of each direction, seconds.
+    ///   - exchanges: from solve to solve.
+    init(delay: Double, jitter: Double, exchanges: Int) {
         self.delay = delay
         self.jitter = jitter
+        self.exchanges = exchanges
     }
 
     private func queue() -> Nanoseconds {
@@ -47,8 +53,8 @@ private final class ExchangeStage {
     }
 
     func solve(count: Int) -> UInt64 {
-        for _ in 0..<count {
-            now += .milliseconds(260)
+        for _ in 0..<count * exchanges {
+            now += Nanoseconds(Nanoseconds.milliseconds(260).count / Int64(exchanges))
             let arrival = now + queue()
             let answer = arrival + .microseconds(12)
             let back = answer + queue()
