@@ -51,7 +51,7 @@ struct RequestSchedule: Sendable {
     static let calmSpacing = Nanoseconds.milliseconds(162)
     /// While the expected error is far above ``contentment``: on a path that is seldom clean only
     /// more packets help; 40 a second are 70 kbit/s.
-    static let anxiousSpacing = Nanoseconds.milliseconds(25)
+    static let anxiousSpacing = Nanoseconds.milliseconds(40)
     /// Less than a tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a
     /// quarter. Below ``wirePath`` a seventeenth.
     static let contentment = Nanoseconds(1_500)
