@@ -22,12 +22,10 @@ final class WakeUp: Sendable {
         _ = unsafe eventfd_read(descriptor, &count)
     }
 
-    /// What a wait saw at a socket.
+    /// What a wait saw at a socket, as `poll(2)` says it; empty: nothing.
     struct SocketEvents: OptionSet {
         let rawValue: Int16
-        /// Something has arrived, or an error waits to be read.
-        static let readable = SocketEvents(rawValue: Int16(POLLIN))
-        /// Something is in the error queue.
+        /// Something is in the error queue, or an error waits to be read.
         static let error = SocketEvents(rawValue: Int16(POLLERR))
     }
 
