@@ -170,8 +170,13 @@ let package = Package(
             swiftSettings: everywhere),
         // The program itself, on hosts and sound cards that the tests make.
         .testTarget(
-            name: "EndToEndTests", dependencies: ["Timing", "DeviceOutput", "tutti"],
+            name: "EndToEndTests",
+            dependencies: [
+                "Timing", "DeviceOutput", "LinuxHost", "Simulation", "tutti", "CLinux", "CTap",
+            ],
             swiftSettings: everywhere),
+        // Network adapters whose frames a test carries; for tests only.
+        .target(name: "CTap", path: "Tests/CTap"),
         // A sound card in software with a crystal of its own.
         .target(
             name: "VirtualALSACard", path: "Tests/VirtualALSACard",

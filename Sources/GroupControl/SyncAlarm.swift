@@ -19,10 +19,20 @@ public struct SyncAlarm: Equatable, Sendable {
 
     public init(target: Nanoseconds) { self.target = target }
 
+    /// Judges what a room says, and notes in it whether the alarm rings. It never does where nothing
+    /// is promised: that is not a promise that is too wide, and the status says which of the two.
+    ///
+    /// - Returns: what changed, if anything did.
+    public mutating func judge(_ report: inout RoomReport) -> Change? {
+        let change = judge(report.bound, quality: report.sync.quality)
+        report.sync.isAlarming = isRaised && report.bound != nil
+        return change
+    }
+
     /// Judges a bound; `nil` in `bound` or a clock that is still being acquired says nothing.
     ///
     /// - Returns: what changed, if anything did.
-    public mutating func judge(_ bound: Nanoseconds?, quality: SharedClock.Quality) -> Change? {
+    mutating func judge(_ bound: Nanoseconds?, quality: SharedClock.Quality) -> Change? {
         guard let bound, quality.isPlayable else { return nil }
         if !isRaised, bound > target {
             isRaised = true

@@ -11,7 +11,7 @@ import Timing
 extension Member {
     func takeFigures() {
         var report = report()
-        switch syncAlarm.judge(report.bound, quality: report.sync.quality) {
+        switch syncAlarm.judge(&report) {
         case .raised(let bound)?:
             logger.warning(
                 "this room may be further off than it should",
@@ -25,8 +25,6 @@ extension Member {
                 metadata: ["bound_us": "\(bound.count / 1_000)"])
         case nil: break
         }
-        // Nothing promised is not a promise that is too wide: the status says which.
-        report.sync.isAlarming = syncAlarm.isRaised && report.bound != nil
         receiveInput(.report(report))
     }
 

@@ -1,8 +1,11 @@
 import DeviceOutput
 import Foundation
 import Glibc
+import LinuxHost
 import Testing
+import Timing
 
+@testable import Simulation
 @testable import tutti
 
 /// The program as users start it: processes on hosts of their own, playing on cards of their own.
@@ -24,6 +27,9 @@ import Testing
 
     static let canHouse = House.obstacle == nil
     static let obstacle = Comment(rawValue: House.obstacle ?? "")
+
+    static let canEmulate = canHouse && EmulatedNetwork.obstacle == nil
+    static let noNetwork = Comment(rawValue: House.obstacle ?? EmulatedNetwork.obstacle ?? "")
 
     // MARK: - Doctor
 
@@ -113,17 +119,91 @@ import Testing
         #expect(skews.sorted()[skews.count / 2] < Self.frame, "\(skews) µs")
     }
 
+    // MARK: - Promises
+
+    /// 2 ms of the asymmetric path can be seen by nobody; these rooms are that far apart, and say
+    /// that they may be.
+    @Test(.enabled(if: canEmulate, noNetwork), arguments: ["wired", "wifi", "asymmetric"])
+    func `what two rooms promise contains what is heard`(path: String) async throws {
+        let path = try #require(ClockPath.named(path))
+        let (recordings, promises) = try await onOwnThread {
+            var promises: [Promise] = []
+            let recordings = try Self.record(NoiseAsset(seconds: 60), hosts: 2, path: path) {
+                let leader = try Self.begin($0, asset: $1)
+                for _ in 0..<16 {
+                    usleep(500_000)
+                    promises.append(try Self.promise($0, leader))
+                }
+                try $0.end()
+            }
+            return (recordings, promises)
+        }
+        #expect(recordings.map(\.underruns) == [0, 0])
+        let hearing = try #require(Hearing(recordings, names: Self.names), "a room never sounded")
+        // The first may be of a moment before the sound.
+        let begin = (hearing.audible.map(\.lowerBound).max() ?? 0) + Self.settled
+        let times = promises.map { Double(($0.instant - hearing.base).count) }
+        #expect(times.count { $0 > begin } > promises.count / 2)
+        for (promise, time) in zip(promises, times) where time > begin {
+            let skew = try #require(hearing.skew(0, 1, at: time))
+            #expect(skew.magnitude <= promise.bound, "\(skew) µs against \(promise)")
+            // What two ends cannot measure is most of it: the rest is not lazily wide.
+            if path.name != "wired" { #expect(promise.path > promise.bound / 2, "\(promise)") }
+            if path.name == "asymmetric" {
+                #expect((1_500...2_500).contains(skew.magnitude), "\(skew) µs")
+            } else {
+                #expect(skew.magnitude < Self.period / 20, "\(skew) µs")
+            }
+        }
+    }
+
+    /// What two rooms say at an instant, in µs.
+    struct Promise: Sendable {
+        var instant: LocalInstant
+        /// How far apart they may be.
+        var bound: Double
+        /// Of it, half of the shortest round trip.
+        var path: Double
+    }
+
+    private static func promise(_ house: House, _ leader: String) throws -> Promise {
+        struct Status: Decodable {
+            struct Room: Decodable {
+                struct Sync: Decodable {
+                    struct Parts: Decodable { var pathMicroseconds: Double }
+                    var boundMicroseconds: Double?
+                    var reportAgeSeconds: Double
+                    var parts: Parts
+                }
+                var sync: Sync
+            }
+            var rooms: [Room]
+        }
+        let before = HostClock.now()
+        let result = try house.tutti(["status", "--sync", "--json", "--leader", leader], on: 0)
+        let middle = before + (HostClock.now() - before) / 2
+        guard result.status == 0 else { throw CommandError("status: \(result.output)") }
+        let rooms = try JSONDecoder().decode(Status.self, from: Data(result.output.utf8)).rooms
+            .map(\.sync)
+        let bounds = rooms.compactMap(\.boundMicroseconds)
+        guard bounds.count == 2 else { throw CommandError("two promises in \(result.output)") }
+        return Promise(
+            instant: middle - Nanoseconds(seconds: rooms.map(\.reportAgeSeconds).max() ?? 0),
+            bound: bounds.reduce(0, +), path: rooms.map(\.parts.pathMicroseconds).reduce(0, +))
+    }
+
     static let names = ["kitchen", "bedroom", "bath"]
 
     /// Plays in a house and gives back what left the cards.
     private static func record(
-        _ asset: NoiseAsset, hosts: Int, _ perform: (House, String) throws -> Void
+        _ asset: NoiseAsset, hosts: Int, path: ClockPath? = nil,
+        _ perform: (House, String) throws -> Void
     ) throws -> [CardRecording] {
-        let house = try House(hosts: hosts, cards: cards([80, -120, 20]))
-        let path = "\(house.folder.path)/noise.wav"
-        try asset.write(to: path)
+        let house = try House(hosts: hosts, path: path, cards: cards([80, -120, 20]))
+        let file = "\(house.folder.path)/noise.wav"
+        try asset.write(to: file)
         do {
-            try perform(house, path)
+            try perform(house, file)
         } catch {
             throw CommandError("\(error)\n\(house.logs)")
         }

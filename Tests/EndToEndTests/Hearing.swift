@@ -8,6 +8,8 @@ struct Hearing {
     /// A stretch without sound between the first sound and the last, in nanoseconds of true time.
     typealias Gap = ClosedRange<Double>
 
+    /// All times count from here.
+    let base: LocalInstant
     let takes: [Take]
     /// First and last sound of each room.
     let audible: [ClosedRange<Double>]
@@ -22,6 +24,7 @@ struct Hearing {
         let takes = zip(recordings, names).map { Take($0, name: $1, base: base) }
         let audible = takes.compactMap(\.audibleRange)
         guard audible.count == takes.count else { return nil }
+        self.base = base
         self.takes = takes
         self.audible = audible
         gaps = takes.map(Self.gaps)

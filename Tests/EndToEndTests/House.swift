@@ -1,9 +1,11 @@
 import Foundation
 import Glibc
 
+@testable import Simulation
 @testable import tutti
 
-/// Hosts on one machine: a network namespace each, joined by a bridge in another.
+/// Hosts on one machine: a network namespace each, joined by a bridge in another, or by an
+/// emulated network.
 ///
 /// The namespaces have no names. Each lives as long as a process in it that waits for the end of
 /// its standard input, which the kernel closes when this process ends, whatever it dies of; then
@@ -17,7 +19,8 @@ final class House {
 
     let folder: TemporaryFolder
     let hosts: [Host]
-    private let hub: ChildProcess
+    /// What joins them; ends with the house.
+    private let middle: AnyObject
     private var rooms: [ChildProcess] = []
     private var commands = 0
 
@@ -44,28 +47,25 @@ final class House {
 
     /// - Parameters:
     ///   - count: hosts; host k has the address …`.1k`.
+    ///   - path: what lies between the first and each of the others; `nil`: a bridge.
     ///   - cards: ALSA's configuration for all of them.
-    init(hosts count: Int, cards: (_ folder: String) -> String) throws {
+    init(hosts count: Int, path: ClockPath? = nil, cards: (_ folder: String) -> String) throws {
         folder = try TemporaryFolder()
-        let path = folder.path
-        try writeFile(Array(cards(path).utf8), to: "\(path)/asound.conf")
-        try writeFile([], to: "\(path)/tutti.yaml")
-        hub = try Self.namespace(log: "\(path)/hub.log")
-        var hosts: [Host] = []
-        for number in 0..<count {
-            hosts.append(
-                Host(
-                    address: "\(Self.network).1\(number)",
-                    holder: try Self.namespace(log: "\(path)/host-\(number).log")))
+        let files = folder.path
+        try writeFile(Array(cards(files).utf8), to: "\(files)/asound.conf")
+        try writeFile([], to: "\(files)/tutti.yaml")
+        hosts = try (0..<count).map {
+            Host(
+                address: "\(Self.network).1\($0)",
+                holder: try Self.namespace(log: "\(files)/host-\($0).log"))
         }
-        self.hosts = hosts
-        var script = "ip link add br0 type bridge mcast_snooping 0 && ip link set br0 up"
-        for (number, host) in hosts.enumerated() {
-            script +=
-                " && ip link add v\(number) type veth peer name eth0 netns \(host.holder.pid)"
-                + " && ip link set v\(number) master br0 up"
+        if let path {
+            middle = try EmulatedNetwork(path, hosts: hosts.map(\.holder.pid))
+        } else {
+            let bridge = try Self.namespace(log: "\(files)/hub.log")
+            middle = bridge
+            try join(by: bridge)
         }
-        try shell(script, in: hub)
         for host in hosts {
             try shell(
                 // IPv4 only, as many a home is: and no waiting for addresses that are still
@@ -74,6 +74,16 @@ final class House {
                     + " && ip addr add \(host.address)/24 dev eth0 && ip link set eth0 up",
                 in: host.holder)
         }
+    }
+
+    private func join(by bridge: ChildProcess) throws {
+        var script = "ip link add br0 type bridge mcast_snooping 0 && ip link set br0 up"
+        for (number, host) in hosts.enumerated() {
+            script +=
+                " && ip link add v\(number) type veth peer name eth0 netns \(host.holder.pid)"
+                + " && ip link set v\(number) master br0 up"
+        }
+        try shell(script, in: bridge)
     }
 
     /// A process in a network namespace of its own that waits for our end.

@@ -83,6 +83,22 @@ import Timing
         #expect(alarm.judge(.zero, quality: .acquiring) == nil)
         #expect(alarm.isRaised)
     }
+
+    @Test func `a room that promises nothing shows no alarm, and remembers it`() {
+        var alarm = SyncAlarm(target: .microseconds(50))
+        var wide = Self.report()
+        #expect(alarm.judge(&wide) == .raised(bound: .microseconds(53)))
+        #expect(wide.sync.isAlarming)
+        var unknown = Self.report(card: nil)
+        #expect(alarm.judge(&unknown) == nil)
+        #expect(!unknown.sync.isAlarming)
+        var again = Self.report()
+        #expect(alarm.judge(&again) == nil)
+        #expect(again.sync.isAlarming)
+        var narrow = Self.report(clock: .microseconds(20))
+        #expect(alarm.judge(&narrow) == .cleared(bound: .microseconds(33)))
+        #expect(!narrow.sync.isAlarming)
+    }
 }
 
 @Suite struct `The history of a room` {

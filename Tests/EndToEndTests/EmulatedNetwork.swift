@@ -1,0 +1,138 @@
+import CLinux
+import CTap
+import Foundation
+import Glibc
+import LinuxHost
+import Timing
+
+@testable import Simulation
+@testable import tutti
+
+/// What lies between the hosts of a house: a path of the simulation, under real packets.
+///
+/// Each host hangs on a tap. A thread carries the frames from one to another, as late as the path's
+/// model says, and loses what the model loses; frames from one host to another keep their order,
+/// as in a queue. The first host is the leader's: one direction of the path leads to it, the other
+/// from it, and from room to room both.
+final class EmulatedNetwork {
+    /// Why there can be none here; `nil` where there can.
+    static var obstacle: String? {
+        access("/dev/net/tun", R_OK | W_OK) == 0 ? nil : "/dev/net/tun cannot be opened"
+    }
+
+    /// The thread ends when this is closed.
+    private let lifeline: Int32
+
+    /// - Parameter hosts: processes in the network namespaces; each of these gets an `eth0`.
+    init(_ path: ClockPath, hosts: [pid_t], seed: UInt64 = 1) throws {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw CommandError("no pipe for a network") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        lifeline = ends[1]
+        var taps: [Int32] = []
+        for host in hosts {
+            let tap = openTap(host, "eth0")
+            guard tap >= 0 else {
+                let reason = String(cString: strerror(errno))
+                for descriptor in taps + [ends[0]] { close(descriptor) }
+                throw CommandError("no tap device: \(reason)")
+            }
+            taps.append(tap)
+        }
+        let ending = ends[0]
+        Thread { [taps] in
+            var carrier = FrameCarrier(path, taps: taps, seed: seed)
+            carrier.run(until: ending)
+            for descriptor in taps + [ending] { close(descriptor) }
+        }.start()
+    }
+
+    deinit { close(lifeline) }
+}
+
+/// Frames on their way.
+private struct FrameCarrier {
+    private let taps: [Int32]
+    private let start = HostClock.now()
+    /// By sender and receiver.
+    private var lanes: [[Int]: Lane] = [:]
+    /// Where an address was last seen.
+    private var hosts: [[UInt8]: Int] = [:]
+
+    /// From one host to another.
+    private struct Lane {
+        var hops: [NetworkPath]
+        var frames: [(due: TrueInstant, bytes: [UInt8])] = []
+        var latest = TrueInstant(nanoseconds: 0)
+
+        mutating func take(_ frame: [UInt8], at now: TrueInstant) {
+            var arrivals = [now]
+            for hop in hops.indices { arrivals = arrivals.flatMap { hops[hop].arrivals(of: $0) } }
+            for arrival in arrivals {
+                latest = max(latest, arrival)
+                frames.append((latest, frame))
+            }
+        }
+    }
+
+    init(_ path: ClockPath, taps: [Int32], seed: UInt64) {
+        self.taps = taps
+        let network = path.network(seed: seed)
+        for sender in taps.indices {
+            for receiver in taps.indices where receiver != sender {
+                var shapes: [PathShape] = []
+                if sender != 0 { shapes.append(network.toLeader) }
+                if receiver != 0 { shapes.append(network.toRoom) }
+                let hops = shapes.enumerated().map { hop, shape in
+                    NetworkPath(
+                        shape, random: SplitMix64(seed: seed, "lane", sender, receiver, hop))
+                }
+                lanes[[sender, receiver]] = Lane(hops: hops)
+            }
+        }
+    }
+
+    private static let longestWait = Nanoseconds.milliseconds(100)
+
+    /// Carries frames until the other end of the pipe `ending` is closed.
+    mutating func run(until ending: Int32) {
+        let watched = taps + [ending]
+        while true {
+            var polls = watched.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            let due = lanes.values.compactMap { $0.frames.first?.due }.min()
+            let wait = due.map { max(.zero, min($0 - now, Self.longestWait)) } ?? Self.longestWait
+            var limit = timespec(tv_sec: 0, tv_nsec: Int(wait.count))
+            tutti_poll(&polls, UInt(polls.count), &limit)
+            if polls[taps.count].revents != 0 { return }
+            for tap in taps.indices where polls[tap].revents != 0 { receive(from: tap) }
+            deliver()
+        }
+    }
+
+    private var now: TrueInstant { TrueInstant(nanoseconds: (HostClock.now() - start).count) }
+
+    private mutating func receive(from sender: Int) {
+        // An Ethernet frame: six bytes where to, six where from.
+        var frame = [UInt8](repeating: 0, count: 2_048)
+        let count = read(taps[sender], &frame, frame.count)
+        guard count >= 14 else { return }
+        frame.removeLast(frame.count - count)
+        hosts[Array(frame[6..<12])] = sender
+        // An address that nobody has been heard from, and a group's, are everywhere.
+        let known = hosts[Array(frame[0..<6])]
+        let instant = now
+        for receiver in taps.indices where receiver != sender && receiver == known ?? receiver {
+            lanes[[sender, receiver]]?.take(frame, at: instant)
+        }
+    }
+
+    private mutating func deliver() {
+        for (ends, var lane) in lanes where !lane.frames.isEmpty {
+            let ready = lane.frames.prefix { $0.due <= now }
+            // A tap whose queue is full loses frames, as an adapter does.
+            for frame in ready { _ = write(taps[ends[1]], frame.bytes, frame.bytes.count) }
+            lane.frames.removeFirst(ready.count)
+            lanes[ends] = lane
+        }
+    }
+}
