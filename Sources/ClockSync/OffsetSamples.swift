@@ -10,7 +10,7 @@ struct OffsetSample: Equatable, Sendable {
 
 /// The exchanges of the last seconds, for estimates that average.
 struct OffsetSamples: Sendable {
-    /// Bound of memory and of the cost of a solve; at 40 a second a minute.
+    /// Bound of memory and of the cost of a solve; at 25 a second a minute and a half.
     static let limit = 2_400
 
     /// Ascending by time, but for late packets.

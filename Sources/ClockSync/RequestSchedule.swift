@@ -4,7 +4,7 @@ import Timing
 ///
 /// - Joining: 16 requests 10 ms apart, then two a round trip (1 ms apart at least) until the line
 ///   is good, at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second until 3 s.
-/// - Steady: as many as keep the expected error below a tenth of a sample, 6 to 40 a second
+/// - Steady: as many as keep the expected error below a tenth of a sample, 6 to 25 a second
 ///   on average, up to 100 in the first half minute, at random distances, so that no periodic
 ///   disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
@@ -50,8 +50,8 @@ struct RequestSchedule: Sendable {
     /// a train is stamped by the next one's first, and waiting for that a jump would be found late.
     static let calmSpacing = Nanoseconds.milliseconds(162)
     /// While the expected error is far above ``contentment``: on a path that is seldom clean only
-    /// more packets help; 40 a second are 70 kbit/s.
-    static let anxiousSpacing = Nanoseconds.milliseconds(25)
+    /// more packets help, but slowly. <doc:ClockEstimation> says what 40 a second would bring.
+    static let anxiousSpacing = Nanoseconds.milliseconds(40)
     /// Less than a tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a
     /// quarter. Below ``wirePath`` a seventeenth.
     static let contentment = Nanoseconds(1_500)

@@ -24,12 +24,13 @@ final class Demuxer {
     /// The packet was read ahead and is to be yielded by the next `next()`.
     private var isHeld = false
 
-    /// - Parameter container: FFmpeg's name for what is there; `nil` to ask each of its demuxers.
+    /// - Parameters:
+    ///   - location: a file must be one, see ``MediaLocation/checkReadable()``.
+    ///   - container: FFmpeg's name for what is there; `nil` to ask each of its demuxers.
     init(
         _ location: MediaLocation, container: String? = nil, cancellation: MediaCancellation
     ) throws(MediaError) {
         precondition(libraryIsQuiet)
-        try location.checkReadable()
         self.location = location
         self.cancellation = cancellation
         guard let packet = unsafe av_packet_alloc() else { fatalError("no memory for a packet") }

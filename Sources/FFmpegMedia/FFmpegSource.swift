@@ -42,15 +42,17 @@ public final class FFmpegSource: MediaSource {
 
     /// - Parameters:
     ///   - location: a path, or an `http:`, `https:` or `file:` address.
-    ///   - container: what ``MediaInfo/container`` said when the same bytes were opened before.
-    ///     FFmpeg then need not ask each of its demuxers, which touches 3 MB of code. Where nothing
-    ///     can be played as that, they are asked.
+    ///   - container: what ``MediaInfo/container`` said when the same bytes were opened before;
+    ///     `nil`: what the first bytes of a file say. FFmpeg then need not ask each of its demuxers,
+    ///     which touches 3 MB of code. Where nothing can be played as that, they are asked.
     /// - Throws: ``MediaError`` saying what is wrong and what the user can do.
     public init(
         _ location: String, container: String? = nil,
         cancellation: MediaCancellation = MediaCancellation()
     ) throws(MediaError) {
         let location = try MediaLocation(location)
+        try location.checkReadable()
+        let container = container ?? location.path.flatMap(ContainerSignature.container)
         do throws(MediaError) {
             (demuxer, decoder, map, length) = try Self.open(location, container, cancellation)
         } catch {

@@ -94,7 +94,7 @@ public final class ClockClient: Sendable {
         shared.wakeUp.signal()
     }
 
-    /// Two exchanges a second instead of 6 to 40 while nothing plays.
+    /// Two exchanges a second instead of 6 to 25 while nothing plays.
     public func setIdle(_ isIdle: Bool) {
         shared.state.withLock { $0.orders.isIdle = isIdle }
         shared.wakeUp.signal()

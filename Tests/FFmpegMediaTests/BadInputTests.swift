@@ -60,6 +60,28 @@ import Testing
         }
     }
 
+    @Test(arguments: Fixtures.names)
+    func `the first bytes say what FFmpeg finds, or nothing`(name: String) throws {
+        let path = Fixtures.path(name)
+        let signature = ContainerSignature.container(ofFile: path)
+        // These have no mark of their own, or a tag before it.
+        let hasMark = !["mp3", "mp2", "aac", "ac3", ".ts"].contains { name.hasSuffix($0) }
+        #expect((signature != nil) == hasMark)
+        guard let signature else { return }
+        let demuxer = try Demuxer(MediaLocation(path), cancellation: MediaCancellation())
+        #expect(demuxer.containerName == signature)
+    }
+
+    @Test func `a mark on something else is no obstacle`() throws {
+        // Not Ogg, by the byte after the mark, and FFmpeg finds MP3 behind it.
+        let path = try write(
+            Data("OggS".utf8) + Data(repeating: 0xFE, count: 8) + data("bare.mp3"), "marked.mp3")
+        #expect(ContainerSignature.container(ofFile: path) == "ogg")
+        #expect(try FFmpegSource(path).info.container == "mp3")
+        #expect(ContainerSignature.container(ofFile: "/nowhere") == nil)
+        #expect(ContainerSignature.container(of: [UInt8](repeating: 0xFF, count: 12)) == nil)
+    }
+
     @Test func `what was learnt about a container changes nothing that is heard`() throws {
         for name in ["16.flac", "cbr.mp3", "vorbis.ogg", "aac.m4a", "s16.wav"] {
             let first = try FFmpegSource(Fixtures.path(name))
