@@ -6,15 +6,19 @@ import func Glibc.sqrt
 /// (``EnvelopeSolver``), the mean (``TrackingFit``), the line through the floors of many blocks
 /// (``DelayBlocks``), and the most frequent delay (``ModalBlocks``). The one with the smallest
 /// error says what is known of the skew and how sure it is, the envelope by preference: what it says
-/// is unbiased. The offset is the mean of them all, each by the inverse square of its error. One that
-/// is far surer than the rest decides; where all doubt, as on air whose floors move, they err in
-/// different ways, and their mean errs less than the best. (Readings of one kind repeat each other.
-/// Weighing each kind as one reading made joins better and air with changing floors worse.)
+/// is unbiased. The offset is the mean of them all, each by the inverse square of its error, all but
+/// the envelope's taken ``modesty`` times as large. One that is far surer than the rest decides; where
+/// all doubt, as on air whose floors move, they err in different ways, and their mean errs less than
+/// the best.
 ///
 /// Times and values are relative to the estimator's base, in seconds.
 struct ExchangeHistory: Sendable {
     /// Another reading must be better by this than the envelope.
     static let preference = 0.8
+    /// What errors of other readings count for beside the envelope's: those of one kind repeat each
+    /// other, and where only one direction queues they are wrong by more than they say. Of 1 to 4 on
+    /// steady paths, twice to two and a half times left the least errors.
+    static let modesty = 2.0
     /// A round trip that is longer than the shortest known may be so in one direction; half of it
     /// then is error. Where in between is drawn at random.
     static let lopsided = 0.6
@@ -126,7 +130,8 @@ struct ExchangeHistory: Sendable {
         // Relative to the first: offsets may be large.
         var sum = 0.0
         for other in others {
-            let weight = 1 / (other.error * other.error)
+            let error = modesty * other.error
+            let weight = 1 / (error * error)
             weights += weight
             sum += weight * (other.offset - envelope.offset)
         }
