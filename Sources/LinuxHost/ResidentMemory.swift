@@ -14,24 +14,26 @@ import Glibc
 /// MADV_DONTNEED.
 public enum ResidentMemory {
     /// Between two looks at what is held; a look takes some 20 µs.
-    private static let lookInterval = Duration.seconds(2)
+    private static let lookInterval = Duration.milliseconds(500)
+    /// The same while much is touched for the first time: an item is fetched, opened, played, and
+    /// each of these touches up to 12 MB that the next does not need.
+    private static let eagerInterval = Duration.milliseconds(100)
+    /// Eager looks after a trim, four seconds; at the end another trim, which finds what the first
+    /// came too early for.
+    private static let looksToSettle = 40
     /// What is in use is back this long after a trim, but for little.
     private static let returnTime = Duration.milliseconds(200)
-    /// What is held may grow by this much before it is trimmed again. Opening an item touches 12
-    /// MB; playing takes back up to 4 MB over a minute. Too small a limit would trim at every look;
-    /// 23 MB and this much are below 30 MB.
+    /// What is held may grow by this much before it is trimmed again. Playing takes back up to 4 MB
+    /// over a minute: too small a limit would trim at every look. 23 MB and this much are below 30
+    /// MB.
     private static let growthLimit = 5_000_000
 
-    /// Looks after a trim until the next one, which finds what the first came too early for: where
-    /// it falls into the opening of an item, the rest of that is touched behind it.
-    private static let looksToSettle = 2
-
-    /// Trims after the start, after each time that much was touched, and once more when that is
-    /// over, until cancelled.
+    /// Trims after the start, each time that much was touched, and once more when that is over,
+    /// until cancelled.
     public static func keepTrimmed() async {
         var least = 0
         var looksLeft = 0
-        while (try? await Task.sleep(for: lookInterval)) != nil {
+        while (try? await Task.sleep(for: looksLeft > 0 ? eagerInterval : lookInterval)) != nil {
             if resident > least + growthLimit {
                 looksLeft = looksToSettle
             } else {
