@@ -5,11 +5,11 @@ import func Glibc.sqrt
 /// There are four kinds of reading, each with an error of its own making: the envelope
 /// (``EnvelopeSolver``), the mean (``TrackingFit``), the line through the floors of many blocks
 /// (``DelayBlocks``), and the most frequent delay (``ModalBlocks``). The one with the smallest
-/// error says what is known of the skew and how sure it is, the envelope by preference: what it says
-/// is unbiased. The offset is the mean of them all, each by the inverse square of its error, all but
-/// the envelope's taken ``modesty`` times as large. One that is far surer than the rest decides; where
-/// all doubt, as on air whose floors move, they err in different ways, and their mean errs less than
-/// the best.
+/// error says what is known of the skew and how sure it is, the envelope by preference: what it
+/// says is unbiased. The offset is the mean of them all, each by the inverse square of its error,
+/// all but the envelope's taken ``modesty`` times as large. One that is far surer than the rest
+/// decides; where all doubt, as on air whose floors move, they err in different ways, and their
+/// mean errs less than the best.
 ///
 /// Times and values are relative to the estimator's base, in seconds.
 struct ExchangeHistory: Sendable {

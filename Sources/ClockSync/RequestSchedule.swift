@@ -74,8 +74,10 @@ struct RequestSchedule: Sendable {
     private static let quartileSteps: Int64 = 32
     /// A radio that was left alone for this long may sleep …
     static let drowsiness = Nanoseconds.milliseconds(80)
-    /// … and takes this long to wake, at least: the first request of a burst does that.
+    /// … and takes this long to wake, at least: the first requests of a burst do that. One alone may
+    /// be lost.
     static let wakePause = Nanoseconds.milliseconds(25)
+    static let wakeLength = 2
     /// Nobody answers: at this pace, at first and after ``patience``.
     static let silentSpacing = Nanoseconds.milliseconds(250)
     static let deafSpacing = Nanoseconds.seconds(1)
@@ -100,8 +102,8 @@ struct RequestSchedule: Sendable {
     private var trainLength = 0
     /// The average that was wanted when it began.
     private var trainSpacing = Nanoseconds.zero
-    /// The next request wakes the radio for the burst behind it.
-    private var wakes = false
+    /// So many requests wake the radio for the burst behind them.
+    private var wakesLeft = 0
     private var isIdle = false
 
     /// - Parameter start: local time now; the first request is due at once.
@@ -134,7 +136,7 @@ struct RequestSchedule: Sendable {
     mutating func burst(at now: LocalInstant) {
         burstLeft = Self.burstLength
         trainLeft = 0
-        if let lastSent, now - lastSent > Self.drowsiness { wakes = true }
+        if let lastSent, now - lastSent > Self.drowsiness { wakesLeft = Self.wakeLength }
         next = min(next, now)
     }
 
@@ -165,9 +167,10 @@ struct RequestSchedule: Sendable {
 
     private mutating func slot(at now: LocalInstant, _ prospect: Prospect) -> Slot {
         func slot(_ pause: Nanoseconds) -> Slot { Slot(pause: pause, isWaking: false) }
-        if wakes {
-            wakes = false
-            return Slot(pause: Self.wakePause, isWaking: true)
+        if wakesLeft > 0 {
+            wakesLeft -= 1
+            let pause = wakesLeft > 0 ? Self.burstSpacing : Self.wakePause
+            return Slot(pause: pause, isWaking: true)
         }
         if burstLeft > 1 {
             burstLeft -= 1

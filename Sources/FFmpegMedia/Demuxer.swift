@@ -104,7 +104,7 @@ final class Demuxer {
     func reopen() throws(MediaError) {
         isHeld = false
         unsafe av_packet_unref(packet)
-        let fresh = unsafe try Self.open(location, nil, cancellation)
+        let fresh = unsafe try Self.open(location, containerName, cancellation)
         let audio: UnsafeMutablePointer<AVStream>
         do throws(MediaError) { unsafe audio = try Self.audioStream(of: fresh, location) } catch {
             var fresh: UnsafeMutablePointer<AVFormatContext>? = unsafe fresh

@@ -20,12 +20,14 @@ public struct SyncAlarm: Equatable, Sendable {
     public init(target: Nanoseconds) { self.target = target }
 
     /// Judges what a room says, and notes in it whether the alarm rings. It never does where nothing
-    /// is promised: that is not a promise that is too wide, and the status says which of the two.
+    /// is promised, or the clock is still being acquired: that is not a promise that is too wide,
+    /// and the status says which of these it is.
     ///
     /// - Returns: what changed, if anything did.
     public mutating func judge(_ report: inout RoomReport) -> Change? {
         let change = judge(report.bound, quality: report.sync.quality)
-        report.sync.isAlarming = isRaised && report.bound != nil
+        let isJudged = report.bound != nil && report.sync.quality.isPlayable
+        report.sync.isAlarming = isRaised && isJudged
         return change
     }
 

@@ -13,37 +13,17 @@ import Glibc
 /// Memory that only this process has, 10 MB, is not changed by it. See `man 2 madvise`,
 /// MADV_DONTNEED.
 public enum ResidentMemory {
-    /// Between two looks at what is held; a look takes some 20 µs.
-    private static let lookInterval = Duration.milliseconds(500)
-    /// The same while much is touched for the first time: an item is fetched, opened, played, and
-    /// each of these touches up to 12 MB that the next does not need.
-    private static let eagerInterval = Duration.milliseconds(100)
-    /// Eager looks after a trim, four seconds; at the end another trim, which finds what the first
-    /// came too early for.
-    private static let looksToSettle = 40
     /// What is in use is back this long after a trim, but for little.
     private static let returnTime = Duration.milliseconds(200)
-    /// What is held may grow by this much before it is trimmed again. Playing takes back up to 4 MB
-    /// over a minute: too small a limit would trim at every look. 23 MB and this much are below 30
-    /// MB.
-    private static let growthLimit = 5_000_000
 
-    /// Trims after the start, each time that much was touched, and once more when that is over,
-    /// until cancelled.
+    /// Trims when ``TrimSchedule`` says so, until cancelled.
     public static func keepTrimmed() async {
-        var least = 0
-        var looksLeft = 0
-        while (try? await Task.sleep(for: looksLeft > 0 ? eagerInterval : lookInterval)) != nil {
-            if resident > least + growthLimit {
-                looksLeft = looksToSettle
-            } else {
-                guard looksLeft > 0 else { continue }
-                looksLeft -= 1
-                guard looksLeft == 0 else { continue }
-            }
+        var schedule = TrimSchedule()
+        while (try? await Task.sleep(for: schedule.pause)) != nil {
+            guard schedule.isTrimDue(holding: resident) else { continue }
             trim()
             guard (try? await Task.sleep(for: returnTime)) != nil else { return }
-            least = resident
+            schedule.trimmed(holding: resident)
         }
     }
 
@@ -63,8 +43,8 @@ public enum ResidentMemory {
     /// Gives back free memory of the allocator, and the pages of all loaded code and tables; what
     /// is in use comes back page by page.
     ///
-    /// For a moment when nothing is urgent, some seconds after a start. About 3 ms; blocks. Any
-    /// thread; the others go on meanwhile.
+    /// About 3 ms; blocks. Any thread; the others go on meanwhile, and wait some µs for each page that
+    /// they want again.
     public static func trim() {
         malloc_trim(0)
         for range in constantRanges() {

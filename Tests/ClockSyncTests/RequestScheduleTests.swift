@@ -97,8 +97,10 @@ struct RequestScheduleTests {
         schedule.burst(at: now)
         #expect(schedule.next == now)
         let first = schedule.depart(at: now, prospect)
-        #expect(first.isWaking && first.pause == RequestSchedule.wakePause)
+        #expect(first.isWaking && first.pause == RequestSchedule.burstSpacing)
         let second = schedule.depart(at: schedule.next, prospect)
-        #expect(!second.isWaking && second.pause == RequestSchedule.burstSpacing)
+        #expect(second.isWaking && second.pause == RequestSchedule.wakePause)
+        let third = schedule.depart(at: schedule.next, prospect)
+        #expect(!third.isWaking && third.pause == RequestSchedule.burstSpacing)
     }
 }

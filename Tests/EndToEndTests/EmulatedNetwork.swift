@@ -15,10 +15,14 @@ import Timing
 /// as in a queue. The first host is the leader's: one direction of the path leads to it, the other
 /// from it, and from room to room both.
 final class EmulatedNetwork {
-    /// Why there can be none here; `nil` where there can.
-    static var obstacle: String? {
-        access("/dev/net/tun", R_OK | W_OK) == 0 ? nil : "/dev/net/tun cannot be opened"
-    }
+    /// Why there can be no house with one here, in one sentence; `nil` where there can.
+    static let obstacle: String? =
+        House.obstacle
+        ?? {
+            let path = ClockPath.named("wired")
+            do { _ = try House(hosts: 1, path: path) { _ in "" } } catch { return "\(error)" }
+            return nil
+        }()
 
     /// The thread ends when this is closed.
     private let lifeline: Int32
@@ -26,8 +30,11 @@ final class EmulatedNetwork {
     /// - Parameter hosts: processes in the network namespaces; each of these gets an `eth0`.
     init(_ path: ClockPath, hosts: [pid_t], seed: UInt64 = 1) throws {
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw CommandError("no pipe for a network") }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        // A child of another house that held our end would keep the thread alive.
+        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
+            throw CommandError("no pair of sockets for a network")
+        }
         lifeline = ends[1]
         var taps: [Int32] = []
         for host in hosts {
@@ -94,7 +101,7 @@ private struct FrameCarrier {
 
     private static let longestWait = Nanoseconds.milliseconds(100)
 
-    /// Carries frames until the other end of the pipe `ending` is closed.
+    /// Carries frames until the other end of `ending` is closed.
     mutating func run(until ending: Int32) {
         let watched = taps + [ending]
         while true {

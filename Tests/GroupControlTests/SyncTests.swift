@@ -84,7 +84,7 @@ import Timing
         #expect(alarm.isRaised)
     }
 
-    @Test func `a room that promises nothing shows no alarm, and remembers it`() {
+    @Test func `a room that promises nothing, or not yet, shows no alarm, and remembers it`() {
         var alarm = SyncAlarm(target: .microseconds(50))
         var wide = Self.report()
         #expect(alarm.judge(&wide) == .raised(bound: .microseconds(53)))
@@ -92,6 +92,9 @@ import Timing
         var unknown = Self.report(card: nil)
         #expect(alarm.judge(&unknown) == nil)
         #expect(!unknown.sync.isAlarming)
+        var young = Self.report(quality: .acquiring)
+        #expect(alarm.judge(&young) == nil)
+        #expect(!young.sync.isAlarming)
         var again = Self.report()
         #expect(alarm.judge(&again) == nil)
         #expect(again.sync.isAlarming)
