@@ -43,8 +43,8 @@ public enum ResidentMemory {
     /// Gives back free memory of the allocator, and the pages of all loaded code and tables; what
     /// is in use comes back page by page.
     ///
-    /// About 3 ms; blocks. Any thread; the others go on meanwhile, and wait some µs for each page that
-    /// they want again.
+    /// About 3 ms; blocks. Any thread; the others go on meanwhile, but for a page fault wherever they
+    /// want something again.
     public static func trim() {
         malloc_trim(0)
         for range in constantRanges() {
