@@ -13,17 +13,11 @@ import Glibc
 /// Memory that only this process has, 10 MB, is not changed by it. See `man 2 madvise`,
 /// MADV_DONTNEED.
 public enum ResidentMemory {
-    /// What is in use is back this long after a trim, but for little.
-    private static let returnTime = Duration.milliseconds(200)
-
     /// Trims when ``TrimSchedule`` says so, until cancelled.
     public static func keepTrimmed() async {
         var schedule = TrimSchedule()
         while (try? await Task.sleep(for: schedule.pause)) != nil {
-            guard schedule.isTrimDue(holding: resident) else { continue }
-            trim()
-            guard (try? await Task.sleep(for: returnTime)) != nil else { return }
-            schedule.trimmed(holding: resident)
+            if schedule.isTrimDue(holding: resident) { trim() }
         }
     }
 

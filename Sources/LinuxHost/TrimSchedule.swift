@@ -1,39 +1,52 @@
-/// When a process lets go of memory, by what it holds: each time that much was touched, and once more
-/// when that is over.
+/// When a process lets go of memory, by what it holds: whenever that is above a ceiling, as often as
+/// there are credits for it.
 ///
 /// The start, and then fetching, opening and playing an item each touch up to 12 MB that the next
-/// does not need, so after a trim more is expected and looked for often.
+/// does not need, one after the other within seconds: that is what the credits are saved for. Who
+/// needs more than the ceiling spends them, and then trims as seldom as they come back. What is in
+/// use comes back within seconds of a trim, so a limit that follows from what was held then would be
+/// passed again at once.
 struct TrimSchedule: Equatable, Sendable {
     /// Between two looks at what is held; a look takes some 20 µs.
     static let calmPause = Duration.milliseconds(500)
-    /// The same after a trim.
+    /// The same for ``eagerLooks`` after a trim: more is expected to come.
     static let eagerPause = Duration.milliseconds(100)
-    /// Eager looks after a trim, four seconds; at the end another trim, which finds what the first
-    /// came too early for.
+    /// Four seconds. At the end of them what is left of the opening goes, above the ceiling or not.
     static let eagerLooks = 40
-    /// What is held may grow by this many bytes before it is trimmed again. Playing takes back up to
-    /// 4 MB over a minute: a smaller limit would trim at every look.
-    static let growthLimit = 5_000_000
+    /// Bytes. A room that plays FLAC works with 19 to 24 MB.
+    static let ceiling = 26_000_000
+    /// Trims that may follow each other look by look.
+    static let mostCredits = 20
+    /// Calm looks in which one comes back: half a minute.
+    static let looksPerCredit = 60
 
-    private var least = 0
-    private var looksLeft = 0
+    private var credits = Self.mostCredits
+    private var looksToCredit = Self.looksPerCredit
+    private var eagerLooksLeft = 0
 
     /// To the next look.
-    var pause: Duration { looksLeft > 0 ? Self.eagerPause : Self.calmPause }
+    var pause: Duration { eagerLooksLeft > 0 ? Self.eagerPause : Self.calmPause }
 
-    /// Looks.
+    /// Looks, and lets go when this says so.
     ///
     /// - Parameter resident: bytes that are held.
     mutating func isTrimDue(holding resident: Int) -> Bool {
-        if resident > least + Self.growthLimit {
-            looksLeft = Self.eagerLooks
+        if eagerLooksLeft == 0 { regain() }
+        if resident > Self.ceiling, credits > 0 {
+            credits -= 1
+            eagerLooksLeft = Self.eagerLooks
             return true
         }
-        guard looksLeft > 0 else { return false }
-        looksLeft -= 1
-        return looksLeft == 0
+        guard eagerLooksLeft > 0 else { return false }
+        eagerLooksLeft -= 1
+        return eagerLooksLeft == 0
     }
 
-    /// Takes what was held when what is in use had come back after a trim, bytes.
-    mutating func trimmed(holding resident: Int) { least = resident }
+    private mutating func regain() {
+        guard credits < Self.mostCredits else { return }
+        looksToCredit -= 1
+        guard looksToCredit == 0 else { return }
+        looksToCredit = Self.looksPerCredit
+        credits += 1
+    }
 }

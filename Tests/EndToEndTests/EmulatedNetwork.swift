@@ -3,6 +3,7 @@ import CTap
 import Foundation
 import Glibc
 import LinuxHost
+import Synchronization
 import Timing
 
 @testable import Simulation
@@ -24,8 +25,21 @@ final class EmulatedNetwork {
             return nil
         }()
 
+    /// What befalls the whole path.
+    enum Episode {
+        case none
+        /// Every frame is lost.
+        case outage
+        /// A queue towards the rooms makes frames so late; it drains in order.
+        case queue(Nanoseconds)
+    }
+    private final class Weather: Sendable {
+        let episode = Mutex(Episode.none)
+    }
+
     /// The thread ends when this is closed.
     private let lifeline: Int32
+    private let weather = Weather()
 
     /// - Parameter hosts: processes in the network namespaces; each of these gets an `eth0`.
     init(_ path: ClockPath, hosts: [pid_t], seed: UInt64 = 1) throws {
@@ -47,14 +61,17 @@ final class EmulatedNetwork {
             taps.append(tap)
         }
         let ending = ends[0]
-        Thread { [taps] in
+        Thread { [taps, weather] in
             var carrier = FrameCarrier(path, taps: taps, seed: seed)
-            carrier.run(until: ending)
+            carrier.run(until: ending) { weather.episode.withLock(\.self) }
             for descriptor in taps + [ending] { close(descriptor) }
         }.start()
     }
 
     deinit { close(lifeline) }
+
+    /// From now on.
+    func set(_ episode: Episode) { weather.episode.withLock { $0 = episode } }
 }
 
 /// Frames on their way.
@@ -72,8 +89,8 @@ private struct FrameCarrier {
         var frames: [(due: TrueInstant, bytes: [UInt8])] = []
         var latest = TrueInstant(nanoseconds: 0)
 
-        mutating func take(_ frame: [UInt8], at now: TrueInstant) {
-            var arrivals = [now]
+        mutating func take(_ frame: [UInt8], at now: TrueInstant, queue: Nanoseconds) {
+            var arrivals = [now + queue]
             for hop in hops.indices { arrivals = arrivals.flatMap { hops[hop].arrivals(of: $0) } }
             for arrival in arrivals {
                 latest = max(latest, arrival)
@@ -102,7 +119,7 @@ private struct FrameCarrier {
     private static let longestWait = Nanoseconds.milliseconds(100)
 
     /// Carries frames until the other end of `ending` is closed.
-    mutating func run(until ending: Int32) {
+    mutating func run(until ending: Int32, episode: () -> EmulatedNetwork.Episode) {
         let watched = taps + [ending]
         while true {
             var polls = watched.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
@@ -111,14 +128,14 @@ private struct FrameCarrier {
             var limit = timespec(tv_sec: 0, tv_nsec: Int(wait.count))
             tutti_poll(&polls, UInt(polls.count), &limit)
             if polls[taps.count].revents != 0 { return }
-            for tap in taps.indices where polls[tap].revents != 0 { receive(from: tap) }
+            for tap in taps.indices where polls[tap].revents != 0 { receive(from: tap, episode()) }
             deliver()
         }
     }
 
     private var now: TrueInstant { TrueInstant(nanoseconds: (HostClock.now() - start).count) }
 
-    private mutating func receive(from sender: Int) {
+    private mutating func receive(from sender: Int, _ episode: EmulatedNetwork.Episode) {
         // An Ethernet frame: six bytes where to, six where from.
         var frame = [UInt8](repeating: 0, count: 2_048)
         let count = read(taps[sender], &frame, frame.count)
@@ -129,7 +146,13 @@ private struct FrameCarrier {
         let known = hosts[Array(frame[0..<6])]
         let instant = now
         for receiver in taps.indices where receiver != sender && receiver == known ?? receiver {
-            lanes[[sender, receiver]]?.take(frame, at: instant)
+            switch episode {
+            case .none: lanes[[sender, receiver]]?.take(frame, at: instant, queue: .zero)
+            case .queue(let wait):
+                lanes[[sender, receiver]]?.take(
+                    frame, at: instant, queue: receiver == 0 ? .zero : wait)
+            case .outage: break
+            }
         }
     }
 

@@ -148,6 +148,35 @@ import Timing
         #expect(skews.sorted()[skews.count / 2] < Self.frame, "\(skews) µs")
     }
 
+    /// Rooms play on from what they hold, by the line as it ran; neither the break nor the packets
+    /// that a queue held up may be heard, and both rooms end where they were.
+    @Test(.enabled(if: canEmulate, noNetwork), arguments: ["wired", "wifi"])
+    func `an outage and a queue are not heard`(path: String) async throws {
+        let path = try #require(ClockPath.named(path))
+        let recordings = try await onOwnThread {
+            try Self.record(NoiseAsset(seconds: 60), hosts: 2, path: path) { house, file in
+                let leader = try Self.begin(house, asset: file)
+                sleep(6)
+                try house.suffer(.outage, milliseconds: 5_000)
+                sleep(3)
+                try house.suffer(.queue(.milliseconds(150)), milliseconds: 3_000)
+                sleep(3)
+                try Self.playing(house, leader, rooms: 2)
+                try house.end()
+            }
+        }
+        #expect(recordings.map(\.underruns) == [0, 0])
+        let hearing = try #require(Hearing(recordings, names: Self.names), "a room never sounded")
+        #expect(hearing.gaps.allSatisfy(\.isEmpty), "\(hearing.gaps)")
+        let begin = hearing.audible.map(\.lowerBound).max() ?? 0
+        let end = hearing.audible.map(\.upperBound).min() ?? 0
+        let times = stride(from: begin + Self.settled, to: end - Self.settled, by: 0.4e9)
+        let skews = times.map { hearing.skew(0, 1, at: $0).map(abs) ?? .infinity }
+        // Five seconds, three, and what came between and after.
+        #expect(skews.count >= 40)
+        #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
+    }
+
     // MARK: - Promises
 
     /// 2 ms of the asymmetric path can be seen by nobody; these rooms are that far apart, and say

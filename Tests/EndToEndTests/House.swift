@@ -146,6 +146,16 @@ final class House {
         rooms[room].signal(SIGCONT)
     }
 
+    /// Lets something befall an emulated network for a while.
+    func suffer(_ episode: EmulatedNetwork.Episode, milliseconds: UInt32) throws {
+        guard let network = middle as? EmulatedNetwork else {
+            throw CommandError("a bridge has no episodes")
+        }
+        network.set(episode)
+        usleep(milliseconds * 1_000)
+        network.set(.none)
+    }
+
     /// Runs the program on a host to its end.
     func tutti(
         _ arguments: [String], on host: Int

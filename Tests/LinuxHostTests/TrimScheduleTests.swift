@@ -3,30 +3,48 @@ import Testing
 @testable import LinuxHost
 
 @Suite struct TrimScheduleTests {
-    /// What is held at each look, MB; where it is trimmed, to `base`.
-    private func trims(_ held: [Int], base: Int = 20) -> [Int] {
+    private static let most = TrimSchedule.mostCredits
+    private static let little = TrimSchedule.ceiling
+    private static let much = TrimSchedule.ceiling + 1
+
+    /// The looks at which memory is let go of, by what is held at each.
+    private func trims(_ held: [Int]) -> [Int] {
         var schedule = TrimSchedule()
-        return held.indices.filter { look in
-            guard schedule.isTrimDue(holding: held[look] * 1_000_000) else { return false }
-            schedule.trimmed(holding: base * 1_000_000)
-            return true
-        }
+        return held.indices.filter { schedule.isTrimDue(holding: held[$0]) }
     }
 
     @Test func `the start is trimmed at once, and again four seconds later, and that is all`() {
-        let looks = [60] + [Int](repeating: 24, count: 100)
+        let looks = [Self.much] + [Int](repeating: Self.little, count: 10_000)
         #expect(trims(looks) == [0, TrimSchedule.eagerLooks])
     }
 
-    @Test func `what grows by the limit is let go of, and by less is kept`() {
-        let calm = [60] + [Int](repeating: 20, count: 50)
-        #expect(trims(calm + [25, 25, 25]) == [0, 40])
-        #expect(trims(calm + [25, 26]) == [0, 40, 52])
+    @Test func `each step of an opening is let go of, and the end is looked for once`() {
+        let steps = [Self.much, Self.little, Self.much, Self.little, Self.much]
+        let looks = steps + [Int](repeating: Self.little, count: 10_000)
+        #expect(trims(looks) == [0, 2, 4, 4 + TrimSchedule.eagerLooks])
     }
 
-    @Test func `each step of an opening is let go of, and the end is looked for once`() {
-        let looks = [60, 21, 27, 22, 30] + [Int](repeating: 23, count: 60)
-        #expect(trims(looks) == [0, 2, 4, 4 + TrimSchedule.eagerLooks])
+    /// A trim costs 3 ms, and what is needed comes back by page faults.
+    @Test func `who needs more than the ceiling trims once in half a minute in the end`() {
+        let looks = [Int](repeating: Self.much, count: 10_000)
+        let found = trims(looks)
+        #expect(found.prefix(Self.most) == ArraySlice(0..<Self.most))
+        // The eager looks after each trim, the last of which trims too, then as many as a credit
+        // takes.
+        let late = found.drop { $0 < Self.most + TrimSchedule.eagerLooks }
+        let cycle = TrimSchedule.eagerLooks + TrimSchedule.looksPerCredit
+        #expect(late.count <= 2 * (10_000 / cycle + 1))
+        #expect(late.count >= 10_000 / cycle)
+    }
+
+    @Test func `credits come back`() {
+        let calm = [Int](
+            repeating: Self.little, count: (Self.most + 2) * TrimSchedule.looksPerCredit)
+        let burst = [Int](repeating: Self.much, count: Self.most)
+        let found = trims(burst + calm + burst)
+        #expect(
+            found.suffix(Self.most)
+                == ArraySlice(burst.count + calm.count..<burst.count * 2 + calm.count))
     }
 
     @Test func `looks are frequent while more is expected`() {
@@ -34,8 +52,7 @@ import Testing
         var pauses: [Duration] = []
         for look in 0...TrimSchedule.eagerLooks {
             pauses.append(schedule.pause)
-            let held = look == 0 ? 60_000_000 : 20_000_000
-            if schedule.isTrimDue(holding: held) { schedule.trimmed(holding: 20_000_000) }
+            _ = schedule.isTrimDue(holding: look == 0 ? Self.much : Self.little)
         }
         #expect(pauses[0] == TrimSchedule.calmPause)
         #expect(pauses[1...].allSatisfy { $0 == TrimSchedule.eagerPause })
