@@ -13,10 +13,10 @@ struct TrimSchedule: Equatable, Sendable {
     static let eagerPause = Duration.milliseconds(100)
     /// Four seconds. At the end of them what is left of the opening goes, above the ceiling or not.
     static let eagerLooks = 40
-    /// Bytes. A room that plays FLAC works with 19 to 24 MB.
-    static let ceiling = 26_000_000
-    /// Trims that may follow each other look by look.
-    static let mostCredits = 20
+    /// Bytes. A room that plays FLAC works with 23 to 26 MB.
+    static let ceiling = 28_000_000
+    /// Trims that may follow each other look by look. A start takes two to four.
+    static let mostCredits = 10
     /// Calm looks in which one comes back: half a minute.
     static let looksPerCredit = 60
 
@@ -32,14 +32,13 @@ struct TrimSchedule: Equatable, Sendable {
     /// - Parameter resident: bytes that are held.
     mutating func isTrimDue(holding resident: Int) -> Bool {
         if eagerLooksLeft == 0 { regain() }
-        if resident > Self.ceiling, credits > 0 {
-            credits -= 1
-            eagerLooksLeft = Self.eagerLooks
-            return true
-        }
-        guard eagerLooksLeft > 0 else { return false }
-        eagerLooksLeft -= 1
-        return eagerLooksLeft == 0
+        let isOver = resident > Self.ceiling
+        let isLast = eagerLooksLeft == 1
+        eagerLooksLeft = max(0, eagerLooksLeft - 1)
+        guard isOver || isLast, credits > 0 else { return false }
+        credits -= 1
+        if isOver { eagerLooksLeft = Self.eagerLooks }
+        return true
     }
 
     private mutating func regain() {

@@ -79,6 +79,10 @@ import Timing
         let none = SyncView(status: Self.status([Self.room("a"), blind]), width: 200)
         #expect(none.lines.contains { $0.contains("no promise about all rooms") })
         #expect(none.lines.contains { $0.contains("promised  nothing") })
+        var silent = Self.room("b")
+        silent.sync?.reportAgeSeconds = SyncView.staleSeconds + 1
+        let stale = SyncView(status: Self.status([Self.room("a"), silent]), width: 200)
+        #expect(stale.lines.contains { $0.contains("no promise about all rooms") })
     }
 
     @Test func `an alarm is seen in every view`() {

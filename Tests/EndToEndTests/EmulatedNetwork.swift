@@ -28,18 +28,18 @@ final class EmulatedNetwork {
     /// What befalls the whole path.
     enum Episode {
         case none
-        /// Every frame is lost.
+        /// Every frame that is sent is lost.
         case outage
-        /// A queue towards the rooms makes frames so late; it drains in order.
+        /// A queue makes frames to all hosts but the first so late; it drains in order.
         case queue(Nanoseconds)
     }
-    private final class Weather: Sendable {
+    private final class Shared: Sendable {
         let episode = Mutex(Episode.none)
     }
 
     /// The thread ends when this is closed.
     private let lifeline: Int32
-    private let weather = Weather()
+    private let shared = Shared()
 
     /// - Parameter hosts: processes in the network namespaces; each of these gets an `eth0`.
     init(_ path: ClockPath, hosts: [pid_t], seed: UInt64 = 1) throws {
@@ -61,17 +61,17 @@ final class EmulatedNetwork {
             taps.append(tap)
         }
         let ending = ends[0]
-        Thread { [taps, weather] in
+        Thread { [taps, shared] in
             var carrier = FrameCarrier(path, taps: taps, seed: seed)
-            carrier.run(until: ending) { weather.episode.withLock(\.self) }
+            carrier.run(until: ending) { shared.episode.withLock(\.self) }
             for descriptor in taps + [ending] { close(descriptor) }
         }.start()
     }
 
     deinit { close(lifeline) }
 
-    /// From now on.
-    func set(_ episode: Episode) { weather.episode.withLock { $0 = episode } }
+    /// What befalls the path from now on.
+    func begin(_ episode: Episode) { shared.episode.withLock { $0 = episode } }
 }
 
 /// Frames on their way.

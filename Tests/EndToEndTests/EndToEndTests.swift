@@ -149,7 +149,8 @@ import Timing
     }
 
     /// Rooms play on from what they hold, by the line as it ran; neither the break nor the packets
-    /// that a queue held up may be heard, and both rooms end where they were.
+    /// that a queue held up may be heard. On wires the rooms are where they were a second after it;
+    /// on the air a clock that is 15 s old may not know its skew to 15 ppm, and runs 5 s by that.
     @Test(.enabled(if: canEmulate, noNetwork), arguments: ["wired", "wifi"])
     func `an outage and a queue are not heard`(path: String) async throws {
         let path = try #require(ClockPath.named(path))
@@ -157,10 +158,10 @@ import Timing
             try Self.record(NoiseAsset(seconds: 60), hosts: 2, path: path) { house, file in
                 let leader = try Self.begin(house, asset: file)
                 sleep(6)
-                try house.suffer(.outage, milliseconds: 5_000)
+                try house.endure(.outage, milliseconds: 5_000)
                 sleep(3)
-                try house.suffer(.queue(.milliseconds(150)), milliseconds: 3_000)
-                sleep(3)
+                try house.endure(.queue(.milliseconds(150)), milliseconds: 3_000)
+                sleep(4)
                 try Self.playing(house, leader, rooms: 2)
                 try house.end()
             }
@@ -172,9 +173,12 @@ import Timing
         let end = hearing.audible.map(\.upperBound).min() ?? 0
         let times = stride(from: begin + Self.settled, to: end - Self.settled, by: 0.4e9)
         let skews = times.map { hearing.skew(0, 1, at: $0).map(abs) ?? .infinity }
-        // Five seconds, three, and what came between and after.
-        #expect(skews.count >= 40)
+        // Six seconds, five, three, three and four.
+        #expect(skews.count >= 45)
         #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
+        guard path.name == "wired" else { return }
+        let after = skews.suffix(7).sorted()
+        #expect(after[3] < Self.frame, "\(after) µs")
     }
 
     // MARK: - Promises

@@ -146,14 +146,14 @@ final class House {
         rooms[room].signal(SIGCONT)
     }
 
-    /// Lets something befall an emulated network for a while.
-    func suffer(_ episode: EmulatedNetwork.Episode, milliseconds: UInt32) throws {
+    /// Lets something befall an emulated network, and waits until it is over.
+    func endure(_ episode: EmulatedNetwork.Episode, milliseconds: UInt32) throws {
         guard let network = middle as? EmulatedNetwork else {
             throw CommandError("a bridge has no episodes")
         }
-        network.set(episode)
+        network.begin(episode)
         usleep(milliseconds * 1_000)
-        network.set(.none)
+        network.begin(.none)
     }
 
     /// Runs the program on a host to its end.

@@ -26,25 +26,24 @@ import Testing
 
     /// A trim costs 3 ms, and what is needed comes back by page faults.
     @Test func `who needs more than the ceiling trims once in half a minute in the end`() {
-        let looks = [Int](repeating: Self.much, count: 10_000)
-        let found = trims(looks)
+        let found = trims([Int](repeating: Self.much, count: 10_000))
         #expect(found.prefix(Self.most) == ArraySlice(0..<Self.most))
-        // The eager looks after each trim, the last of which trims too, then as many as a credit
-        // takes.
-        let late = found.drop { $0 < Self.most + TrimSchedule.eagerLooks }
-        let cycle = TrimSchedule.eagerLooks + TrimSchedule.looksPerCredit
-        #expect(late.count <= 2 * (10_000 / cycle + 1))
-        #expect(late.count >= 10_000 / cycle)
+        // The eager looks after each trim, then as many as a credit takes.
+        let distances = zip(found.dropFirst(Self.most), found.dropFirst(Self.most - 1)).map(-)
+        #expect(distances.count > 10)
+        #expect(
+            distances.allSatisfy { $0 == TrimSchedule.eagerLooks + TrimSchedule.looksPerCredit })
     }
 
-    @Test func `credits come back`() {
-        let calm = [Int](
-            repeating: Self.little, count: (Self.most + 2) * TrimSchedule.looksPerCredit)
+    @Test(arguments: [0, 3, 8])
+    func `a credit comes back with so many calm looks`(credits: Int) {
         let burst = [Int](repeating: Self.much, count: Self.most)
+        let calm = [Int](
+            repeating: Self.little,
+            count: TrimSchedule.eagerLooks + credits * TrimSchedule.looksPerCredit)
         let found = trims(burst + calm + burst)
-        #expect(
-            found.suffix(Self.most)
-                == ArraySlice(burst.count + calm.count..<burst.count * 2 + calm.count))
+        let begin = burst.count + calm.count
+        #expect(found == Array(burst.indices) + Array(begin..<begin + credits))
     }
 
     @Test func `looks are frequent while more is expected`() {

@@ -37,7 +37,8 @@ extension ClockReport: CustomStringConvertible {
             let theirs = Self.number(column.figures.first { $0.filter == column.best }?.p99)
             text += "\(column.path): \(column.best) is better at 99, \(theirs) against \(ours).\n"
         }
-        text += lost.isEmpty ? "tutti wins or ties on every path." : "tutti loses on \(lost.count)."
+        let verdict = lost.isEmpty ? "wins or ties on every path" : "loses on \(lost.count)"
+        text += "Steady, tutti \(verdict)."
         return text
     }
 

@@ -15,10 +15,16 @@ struct SyncView {
         return lines.map { $0.cut(toColumns: width) } + status.rooms.flatMap { [""] + block($0) }
     }
 
+    /// Rooms report each second; one that has not for so many says nothing of now.
+    static let staleSeconds = 5.0
+
     /// Of all rooms together: the two worst.
     private var group: String {
-        let bounds = status.rooms.compactMap { $0.sync?.boundMicroseconds }.sorted()
-        let guesses = status.rooms.compactMap { $0.sync?.expectedMicroseconds }.sorted()
+        let reports = status.rooms.compactMap(\.sync).filter {
+            $0.reportAgeSeconds <= Self.staleSeconds
+        }
+        let bounds = reports.compactMap(\.boundMicroseconds).sorted()
+        let guesses = reports.compactMap(\.expectedMicroseconds).sorted()
         guard bounds.count > 1, bounds.count == status.rooms.count(where: { $0.state != .noOutput })
         else { return "no promise about all rooms together" }
         let promised = bounds.suffix(2).reduce(0, +)
