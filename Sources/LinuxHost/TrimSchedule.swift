@@ -15,7 +15,7 @@ struct TrimSchedule: Equatable, Sendable {
     static let eagerLooks = 40
     /// Bytes. A room that plays FLAC works with 23 to 26 MB.
     static let ceiling = 28_000_000
-    /// Trims that may follow each other look by look. A start takes two to four.
+    /// Trims that may follow each other look by look. A start took two or three.
     static let mostCredits = 10
     /// Calm looks in which one comes back: half a minute.
     static let looksPerCredit = 60
