@@ -71,6 +71,7 @@ extension DoctorTests {
         ports.takesExpeditedForwarding = true
         var multicast = MulticastFacts(interface: "eth0")
         multicast.comesBack = true
+        multicast.stampsDeparture = true
         multicast.beaconsComeBack = true
         multicast.reached = ["192.0.2.9"]
         multicast.heard = ["192.0.2.9"]

@@ -290,6 +290,22 @@ import Timing
         #expect(Judgement.multicast([]).map(\.level) == [.note])
     }
 
+    @Test func `what a packet showed of stamps counts, not what a driver says`() throws {
+        func finding(_ change: (inout MulticastFacts) -> Void) -> Finding? {
+            var facts = MulticastFacts(interface: "eth0")
+            change(&facts)
+            return Judgement.multicast([facts]).first { $0.area == "stamps eth0" }
+        }
+        #expect(finding { $0.stampsDeparture = true }?.level == .ok)
+        let bare = finding { _ in }
+        #expect(bare?.level == .note)
+        #expect(bare?.advice?.contains("ethtool -T eth0") == true)
+        var ghost = InterfaceFacts(name: "ghost0")
+        ghost.index = 65_432
+        let error = try #require(MulticastFacts.probe([ghost]).first?.failure)
+        #expect(finding { $0.failure = error } == nil, "nothing left, so nothing was tried")
+    }
+
     @Test func `a room that cannot hear reference broadcasts is told why`() throws {
         func finding(_ change: (inout MulticastFacts) -> Void) -> Finding? {
             var facts = MulticastFacts(interface: "eth0")

@@ -68,6 +68,7 @@ import Timing
         // Half a frame at either end of a second is 20 ppm.
         #expect(abs((match.output.1 == "+" ? size : -size) - ppm) < 20)
         #expect(report["interface eth0"]?.level == "ok")
+        #expect(report["stamps eth0"]?.level == "ok")
         #expect(
             report.findings.allSatisfy {
                 $0.level == "ok" || $0.level == "note" || $0.advice != nil

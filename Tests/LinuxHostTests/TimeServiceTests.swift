@@ -91,13 +91,68 @@ import Wire
         #expect(HostClock.now() - begin < .milliseconds(700))
     }
 
-    @Test func `time packets leave as Expedited Forwarding`() throws {
-        let socket = try TimeSocket(
-            connectedTo: SocketAddress.resolve(host: "127.0.0.1", port: 9)[0])
-        var (mark, length) = (Int32(), socklen_t(MemoryLayout<Int32>.size))
-        #expect(getsockopt(socket.descriptor, Int32(IPPROTO_IP), IP_TOS, &mark, &length) == 0)
-        // DSCP 46 (RFC 3246) in the upper six bits.
-        #expect(mark >> 2 == 46)
+    /// As they arrive: an IPv4 packet from a socket of both families carries the other mark.
+    @Test(arguments: ["127.0.0.1", "::1"])
+    func `time packets and their answers arrive as Expedited Forwarding`(host: String) throws {
+        let isIPv6 = host == "::1"
+        let (level, asked) = isIPv6 ? (Int32(IPPROTO_IPV6), 66) : (Int32(IPPROTO_IP), IP_RECVTOS)
+        let (service, peer) = (try Self.service(), try TimeSocket(port: 0))
+        defer { service.stop() }
+        let leader = try SocketAddress.resolve(host: host, port: service.port)[0]
+        let socket = try TimeSocket(connectedTo: leader)
+        #expect(TimeSocket.set(socket.descriptor, level, Int32(asked), 1))
+        let request = TimePacket.request(
+            TimeRequest(sequence: 1, t1: HostClock.now(), stamps: .kernel, pause: .zero))
+        try socket.send(request)
+        #expect(Self.mark(of: socket.descriptor, level) == 46)
+        // And the way there.
+        let towards = try TimeSocket(
+            connectedTo: SocketAddress.resolve(host: host, port: peer.port)[0])
+        #expect(TimeSocket.set(peer.descriptor, level, Int32(asked), 1))
+        try towards.send(request)
+        #expect(Self.mark(of: peer.descriptor, level) == 46)
+    }
+
+    /// DSCP (RFC 3246) of the next packet of a socket: the upper six bits of its traffic class.
+    private static func mark(of descriptor: Int32, _ level: Int32) -> UInt8? {
+        var mark: UInt8?
+        wait {
+            var payload = [UInt8](repeating: 0, count: 256)
+            var control = [UInt8](repeating: 0, count: 512)
+            let count = payload.withUnsafeMutableBytes { payload in
+                control.withUnsafeMutableBytes { control in
+                    var vector = iovec(iov_base: payload.baseAddress, iov_len: payload.count)
+                    return withUnsafeMutablePointer(to: &vector) { vector in
+                        var message = msghdr()
+                        message.msg_iov = vector
+                        message.msg_iovlen = 1
+                        message.msg_control = control.baseAddress
+                        message.msg_controllen = control.count
+                        let count = recvmsg(descriptor, &message, Int32(MSG_DONTWAIT))
+                        return count < 0 ? -1 : Int(message.msg_controllen)
+                    }
+                }
+            }
+            guard count >= 0 else { return false }
+            mark = trafficClass(in: control.prefix(count), level).map { $0 >> 2 }
+            return true
+        }
+        return mark
+    }
+
+    /// IP_TOS is a byte of its message, IPV6_TCLASS an Int32.
+    private static func trafficClass(in control: ArraySlice<UInt8>, _ level: Int32) -> UInt8? {
+        let header = MemoryLayout<cmsghdr>.size
+        var rest = control
+        while rest.count > header {
+            let message = rest.withUnsafeBytes { $0.loadUnaligned(as: cmsghdr.self) }
+            let type = level == Int32(IPPROTO_IP) ? IP_TOS : 67 /* IPV6_TCLASS */
+            if message.cmsg_level == level, message.cmsg_type == type {
+                return rest[rest.startIndex + header]
+            }
+            rest = rest.dropFirst((Int(message.cmsg_len) + 7) & ~7)
+        }
+        return nil
     }
 
     /// Nobody hurries: the second of two requests lies in the socket until the first is answered,

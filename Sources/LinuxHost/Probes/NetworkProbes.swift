@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 public import Timing
 
@@ -65,6 +66,9 @@ public struct MulticastFacts: Equatable, Sendable {
     public var interface: String
     /// A packet that we sent to a group of our own came back to us.
     public var comesBack = false
+    /// The kernel said when that packet left. Some drivers claim to stamp and do not, some that do
+    /// say nothing. What arrives is stamped by the kernel whatever the driver does.
+    public var stampsDeparture = false
     /// Hosts that answered a question put to the mDNS group: our multicast reached them.
     public var reached: [String] = []
     /// Hosts whose own multicast reached us while we listened.
@@ -113,10 +117,14 @@ public struct MulticastFacts: Equatable, Sendable {
         var asking: ProbeSocket?
         var hearing: ProbeSocket?
         var beacons: ProbeSocket?
+        private let departureStamps: Int32 = [
+            SOF_TIMESTAMPING_TX_SOFTWARE, SOF_TIMESTAMPING_SOFTWARE, SOF_TIMESTAMPING_OPT_TSONLY,
+        ].reduce(0) { $0 | Int32($1) }
         let token = (0..<8).map { _ in UInt8.random(in: 0...255) }
 
         mutating func start(_ interface: InterfaceFacts) throws(HostError) {
             let loop = try ProbeSocket()
+            loop.set(SOL_SOCKET, SO_TIMESTAMPING, departureStamps)
             try loop.bind("0.0.0.0", port: 0)
             try loop.join(ownGroup, interface: interface.index)
             try loop.send(token, to: ownGroup, port: loop.port)
@@ -160,6 +168,7 @@ public struct MulticastFacts: Equatable, Sendable {
             while let (bytes, _) = loop?.receive() {
                 if bytes == token { facts.comesBack = true }
             }
+            if loop?.departed() == true { facts.stampsDeparture = true }
             while let (bytes, _) = beacons?.receive() {
                 if bytes == token { facts.beaconsComeBack = true }
             }

@@ -84,6 +84,14 @@ import Timing
         return (Array(bytes.prefix(count)), Self.text(address.sin_addr))
     }
 
+    /// Whether the kernel says when a packet left; of a socket with `SO_TIMESTAMPING`.
+    func departed() -> Bool {
+        let flags = Int32(MSG_ERRQUEUE)
+        let message = ReceivedMessage<Void>.receive(
+            from: descriptor, flags: flags, count: 0, decode: { _ in () })
+        return message?.control.stamp != nil
+    }
+
     private static func address(_ text: String, _ port: Int) -> SocketAddress {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

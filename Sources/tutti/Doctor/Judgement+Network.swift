@@ -172,7 +172,23 @@ extension Judgement {
                 .note("multicast", "no interface has both multicast and IPv4: nothing was tested")
             ]
         }
-        return all.flatMap { facts in [reach(facts), beacons(facts)].compactMap(\.self) }
+        return all.flatMap { facts in
+            [reach(facts), departure(facts), beacons(facts)].compactMap(\.self)
+        }
+    }
+
+    /// What a packet of ours showed about stamps; `nil` where none could be sent.
+    private static func departure(_ facts: MulticastFacts) -> Finding? {
+        guard facts.failure == nil else { return nil }
+        let area = "stamps \(facts.interface)"
+        guard facts.stampsDeparture else {
+            return .note(
+                area,
+                "a packet of ours left by it without a stamp, whatever its driver says: exchanges "
+                    + "scatter by some 10 µs",
+                advice: "another kernel or adapter may do better: ethtool -T \(facts.interface)")
+        }
+        return .ok(area, "tried: the kernel stamped a packet of ours as it left")
     }
 
     /// How far multicast goes.
