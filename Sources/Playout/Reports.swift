@@ -104,3 +104,20 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
         self.at = at
     }
 }
+
+extension OutputReport {
+    /// Of the position of the card, in standard deviations: a promise, where the model of the card
+    /// says one. A thousandth of all moments lies beyond.
+    private static let deviations: Int64 = 3
+
+    /// What may be wrong with the position of the card: what its model says, and half a frame,
+    /// since a pointer counts whole frames and nobody says from where. `nil` where nobody knows: the
+    /// card was just opened, or does not say where it is.
+    ///
+    /// - Parameter sampleRate: of the card.
+    public func bound(sampleRate: Int) -> Nanoseconds? {
+        guard cardUncertainty > .zero else { return nil }
+        let frame = Nanoseconds.seconds(1) / Int64(sampleRate)
+        return cardUncertainty * Self.deviations + frame / 2
+    }
+}

@@ -70,17 +70,9 @@ extension Member {
 }
 
 extension OutputReport {
-    /// Of the position of the card, in standard deviations: a promise, where the model of the card
-    /// says one. A thousandth of all moments lies beyond.
-    private static let deviations: Int64 = 3
-
-    /// What may be wrong with the position of the card: what its model says, and half a frame,
-    /// since a pointer counts whole frames and nobody says from where. `nil` where nobody knows:
-    /// the card is gone, just opened, or does not say where it is.
+    /// ``bound(sampleRate:)``; `nil` also when the card is gone.
     func bound(in state: OutputThread.State, sampleRate: Int) -> Nanoseconds? {
-        guard state == .running, cardUncertainty > .zero else { return nil }
-        let frame = Nanoseconds.seconds(1) / Int64(sampleRate)
-        return cardUncertainty * Self.deviations + frame / 2
+        state == .running ? bound(sampleRate: sampleRate) : nil
     }
 }
 

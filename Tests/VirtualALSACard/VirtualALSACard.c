@@ -1,19 +1,21 @@
 // A sound card in software, for ALSA: an external I/O plug-in with a crystal of its own.
 //
 //     pcm_type.tutti_card { lib "/path/libVirtualALSACard.so" }
-//     pcm.kitchen { type tutti_card ppm 80 record "/tmp/kitchen" }
+//     pcm.kitchen { type tutti_card ppm 80 wander 0.5 step 8 record "/tmp/kitchen" }
 //
-// Tests need a card whose every frame's instant is known. Frame k of a run leaves this one at
+// Tests need a card whose every frame's instant is known. After t seconds of a run, on
+// CLOCK_MONOTONIC_RAW, this one has played
 //
-//     start + k · (1 + ppm · 10⁻⁶)⁻¹ / rate        on CLOCK_MONOTONIC_RAW
+//     rate · (t + 10⁻⁶ · (ppm · t + wander · swing / 2π · (1 − cos(2π · t / swing))))
 //
-// exactly: nothing is sampled or estimated. The position that a player sees is that line, rounded
-// down to a whole frame, whenever it asks; a ring that has run dry is an underrun of that frame.
+// frames exactly: a crystal that is off by `ppm`, and by `wander` more or less as it breathes. The
+// position that a player sees is that, rounded down to a multiple of `step` frames (1 where nothing
+// is said), whenever it asks; a ring that has run dry is an underrun of that frame.
 //
 // What was written is kept in memory until the card is closed, because a disk that stalls must not
 // make the player late; then it goes to PATH.f32 and PATH.times in the format of the player's own
-// virtual card (see CardRecording): float samples, and the instants of first and last frame of
-// every run.
+// virtual card (see CardRecording): float samples, and the instants of frames of every run, dense
+// enough that a straight line between two is right to a nanosecond.
 #define PIC 1  // alsa/global.h: the plug-in is a shared library of its own
 #include <alsa/asoundlib.h>
 #include <alsa/pcm_external.h>
@@ -40,6 +42,8 @@ struct run {
 struct card {
     snd_pcm_ioplug_t io;
     double ppm;
+    double wander;          // ppm
+    long step;              // frames by which the position moves
     char *path;
     int is_running;
     int64_t start_ns;
@@ -59,13 +63,28 @@ static int64_t now_ns(void) {
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-static double ns_per_frame(const struct card *card) {
-    return 1e9 / (rate * (1 + card->ppm * 1e-6));
+/// Seconds of one breath of the crystal.
+static const double swing = 20;
+/// Between two instants that are recorded; the line is off by wander · 2π/swing · knot²/8 at most.
+static const int64_t knot_ns = 50000000;
+
+/// Frames after so many nanoseconds of a run.
+static double frames_after(const struct card *card, double ns) {
+    double t = ns * 1e-9;
+    double breath = card->wander * swing / (2 * M_PI) * (1 - cos(2 * M_PI * t / swing));
+    return rate * (t + 1e-6 * (card->ppm * t + breath));
+}
+
+/// The inverse. The rate is within some hundred ppm of the nominal one: each turn gains three digits.
+static double ns_after(const struct card *card, double frames) {
+    double ns = frames / rate * 1e9;
+    for (int i = 0; i < 5; i++) ns += (frames - frames_after(card, ns)) / rate * 1e9;
+    return ns;
 }
 
 /// Frames that the crystal has counted since the start, dry or not.
 static int64_t counted(const struct card *card) {
-    return (int64_t)floor((double)(now_ns() - card->start_ns) / ns_per_frame(card));
+    return (int64_t)floor(frames_after(card, (double)(now_ns() - card->start_ns)));
 }
 
 /// Ends the run that is on, if any, after `count` frames.
@@ -111,6 +130,7 @@ static snd_pcm_sframes_t card_pointer(snd_pcm_ioplug_t *io) {
         end_run(card, card->written, 1);
         return -EPIPE;
     }
+    count -= count % card->step;
     return (snd_pcm_sframes_t)(count % (int64_t)io->buffer_size);
 }
 
@@ -133,7 +153,7 @@ static void arm(struct card *card) {
     if (card->is_running) {
         int64_t period = (int64_t)card->io.period_size;
         int64_t next = (counted(card) / period + 1) * period;
-        int64_t due = card->start_ns + (int64_t)((double)next * ns_per_frame(card));
+        int64_t due = card->start_ns + (int64_t)ns_after(card, (double)next);
         int64_t wait = due - now_ns();
         if (wait < 1000) wait = 1000;
         timer.it_value.tv_sec = wait / 1000000000;
@@ -176,15 +196,22 @@ static int card_sw_params(snd_pcm_ioplug_t *io, snd_pcm_sw_params_t *params) {
 
 static void write_times(const struct card *card, FILE *file) {
     fprintf(
-        file, "TUTTI-CARD 1 rate=%d channels=%d ppm=%.3f wander=0 seed=0\n", rate, channels,
-        card->ppm);
+        file, "TUTTI-CARD 1 rate=%d channels=%d ppm=%.3f wander=%.3f seed=0\n", rate, channels,
+        card->ppm, card->wander);
     for (int i = 0; i < card->run_count; i++) {
         const struct run *run = &card->runs[i];
-        double length = (double)run->count * ns_per_frame(card);
+        double length = ns_after(card, (double)run->count);
         int64_t whole = (int64_t)floor(length);
         fprintf(
             file, "START frame=%lld.000000 raw_ns=%lld.000\n", (long long)run->first,
             (long long)run->start_ns);
+        // A straight one needs none.
+        int64_t last = card->wander != 0 ? (int64_t)length - 1 : 0;
+        for (int64_t ns = knot_ns; ns < last; ns += knot_ns)
+            fprintf(
+                file, "ANCHOR frame=%.6f raw_ns=%lld.000\n",
+                (double)run->first + frames_after(card, (double)ns),
+                (long long)(run->start_ns + ns));
         fprintf(
             file, "%s frame=%lld.000000 raw_ns=%lld.%03d\n", run->ran_dry ? "UNDERRUN" : "END",
             (long long)(run->first + run->count), (long long)(run->start_ns + whole),
@@ -267,6 +294,10 @@ static int read_options(struct card *card, snd_config_t *conf) {
         if (snd_config_get_id(entry, &id) < 0) continue;
         if (!strcmp(id, "ppm")) {
             if (snd_config_get_ireal(entry, &card->ppm) < 0) return -EINVAL;
+        } else if (!strcmp(id, "wander")) {
+            if (snd_config_get_ireal(entry, &card->wander) < 0) return -EINVAL;
+        } else if (!strcmp(id, "step")) {
+            if (snd_config_get_integer(entry, &card->step) < 0 || card->step < 1) return -EINVAL;
         } else if (!strcmp(id, "record")) {
             if (snd_config_get_string(entry, &text) < 0) return -EINVAL;
             free(card->path);
@@ -284,6 +315,7 @@ SND_PCM_PLUGIN_DEFINE_FUNC(tutti_card) {
     if (stream != SND_PCM_STREAM_PLAYBACK) return -EINVAL;
     struct card *card = calloc(1, sizeof *card);
     if (!card) return -ENOMEM;
+    card->step = 1;
     int code = read_options(card, conf);
     size_t bytes = (size_t)frames_max * channels * sizeof(int32_t);
     card->frames = code < 0 ? NULL : malloc(bytes);

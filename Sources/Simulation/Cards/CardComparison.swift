@@ -12,6 +12,10 @@ public struct CardComparison: Sendable {
         /// ppm.
         public var ratioNoise: Double
         public var largestStep: Double
+        /// What the engine promises of its own error.
+        public var bound: Double
+        /// The smallest share of promises that held.
+        public var kept: Double
         /// The worst p99.
         public var worstP99: Double
         /// The longest; `nil`: one never came there.
@@ -51,6 +55,7 @@ public struct CardComparison: Sendable {
             median: mean(\.median), p99: mean(\.p99), mean: mean(\.mean),
             p99AboutMean: mean(\.p99AboutMean), ratioNoise: mean(\.ratioNoise),
             largestStep: results.map(\.largestStep).max() ?? 0,
+            bound: mean(\.bound), kept: results.map(\.kept).min() ?? 0,
             worstP99: results.map(\.p99).max() ?? 0, secondsToTwenty: slowest)
     }
 }
@@ -61,7 +66,10 @@ extension CardComparison: CustomStringConvertible {
         var lines = [
             Self.line(
                 "card", "class",
-                ["p50", "p99", "worst", "mean", "p99 ab.", "noise", "step", "< 20 after"])
+                [
+                    "p50", "p99", "worst", "mean", "p99 ab.", "noise", "step", "bound", "kept %",
+                    "< 20 after",
+                ])
         ]
         for row in rows {
             lines.append(
@@ -71,6 +79,7 @@ extension CardComparison: CustomStringConvertible {
                         Self.text(row.median), Self.text(row.p99), Self.text(row.worstP99),
                         Self.text(row.mean), Self.text(row.p99AboutMean),
                         Self.text(row.ratioNoise), Self.text(row.largestStep),
+                        Self.text(row.bound), Self.text(row.kept * 100),
                         row.secondsToTwenty.map { Self.text($0) + " s" } ?? "never",
                     ]))
         }
@@ -82,7 +91,7 @@ extension CardComparison: CustomStringConvertible {
             text + String(repeating: " ", count: max(0, width - text.count))
         }
         return padded(name, to: 7) + padded(cardClass, to: 8)
-            + cells.map { String(repeating: " ", count: max(1, 11 - $0.count)) + $0 }.joined()
+            + cells.map { String(repeating: " ", count: max(1, 10 - $0.count)) + $0 }.joined()
     }
 
     /// Two decimals.

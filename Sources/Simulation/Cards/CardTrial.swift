@@ -28,6 +28,12 @@ public struct CardTrial {
         public var glances = 0
         /// What the engine found out about the pointer.
         public var cardClass = CardClass.probing
+        /// Half width of what the engine promised of its own error, where half of the promises are
+        /// narrower …
+        public var bound = 0.0
+        /// … and the share of them that held, of those since the voice sounds and the card is known;
+        /// not in µs.
+        public var kept = 0.0
         /// Errors of each period since the voice sounds.
         public var errors: [Double] = []
     }
@@ -49,6 +55,7 @@ public struct CardTrial {
     private var written = 0
     private var ratios: [(noise: Double, ratio: Double)] = []
     private var times: [Double] = []
+    private var promises: [(bound: Double, isKept: Bool)] = []
 
     /// Plays for `seconds` on a card of `model`.
     public static func run(_ model: CardModel, seconds: Double, seed: UInt64) -> Result {
@@ -148,6 +155,11 @@ public struct CardTrial {
         let wanted = (at - Double(start) * 1e-9) * Double(card.model.sampleRate)
         result.errors.append((wanted - position) / Double(card.model.sampleRate) * 1e6)
         times.append(at)
+        let report = engine.port.report
+        if let card = report.bound(sampleRate: card.model.sampleRate) {
+            let bound = (report.error.magnitude + card).microseconds
+            promises.append((bound, result.errors[result.errors.count - 1].magnitude <= bound))
+        }
         let ratio = voice.report.ratioPartsPerMillion
         let ideal = (1 / (1 + card.skew(at: at)) - 1) * 1e6
         ratios.append((ratio - ideal, ratio))
@@ -170,6 +182,11 @@ public struct CardTrial {
         result.ratioNoise = (noise.reduce(0, +) / count).squareRoot()
         for (a, b) in zip(ratios[steady...], ratios[steady...].dropFirst()) {
             result.largestStep = max(result.largestStep, (b.ratio - a.ratio).magnitude)
+        }
+        if !promises.isEmpty {
+            let bounds = promises.map(\.bound).sorted()
+            result.bound = bounds[bounds.count / 2]
+            result.kept = Double(promises.count(where: \.isKept)) / Double(promises.count)
         }
         var below = 0
         for (time, error) in zip(times, result.errors) {

@@ -10,7 +10,8 @@ struct SimulateCards: ParsableCommand {
             The output thread's own code on cards whose every frame's instant is known, against a \
             perfect clock. Their crystals lie between -120 and +120 ppm, wander by 0.01 ppm/√s and \
             change by 2 ppm, at once, after 100 s. Errors in µs from 10 s on (positive: late), \
-            ratios in ppm.
+            ratios in ppm; "bound" is the promise that half of all are narrower than, "kept" the \
+            share of them that held on the worst crystal.
 
             Cards: fine (counts frames), hda (bursts of 8 frames), batch (moves at the period's \
             interrupt only), usb (counts milliseconds). The pointers are late, never early.
