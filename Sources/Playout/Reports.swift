@@ -107,7 +107,7 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
 
 extension OutputReport {
     /// Of the position of the card, in standard deviations: a promise, where the model of the card
-    /// says one. A thousandth of all moments lies beyond.
+    /// says one. Three of a thousand moments lie beyond.
     private static let deviations: Int64 = 3
 
     /// What may be wrong with the position of the card: what its model says, and half a frame,

@@ -156,8 +156,8 @@ public struct CardTrial {
         result.errors.append((wanted - position) / Double(card.model.sampleRate) * 1e6)
         times.append(at)
         let report = engine.port.report
-        if let card = report.bound(sampleRate: card.model.sampleRate) {
-            let bound = (report.error.magnitude + card).microseconds
+        if let doubt = report.bound(sampleRate: card.model.sampleRate) {
+            let bound = (report.error.magnitude + doubt).microseconds
             promises.append((bound, result.errors[result.errors.count - 1].magnitude <= bound))
         }
         let ratio = voice.report.ratioPartsPerMillion
