@@ -29,7 +29,7 @@ import Wire
     private var receiveConversion = StampConversion()
     private var transmitConversion = StampConversion()
 
-    private static let stampFlags: UInt32 = [
+    static let stampFlags: UInt32 = [
         SOF_TIMESTAMPING_RX_SOFTWARE, SOF_TIMESTAMPING_TX_SOFTWARE, SOF_TIMESTAMPING_SOFTWARE,
         SOF_TIMESTAMPING_OPT_ID, SOF_TIMESTAMPING_OPT_TSONLY,
     ].reduce(UInt32(0)) { $0 | UInt32($1) }

@@ -110,9 +110,9 @@ extension OutputReport {
     /// says one. Three of a thousand moments lie beyond.
     private static let deviations: Int64 = 3
 
-    /// What may be wrong with the position of the card: what its model says, and half a frame,
-    /// since a pointer counts whole frames and nobody says from where. `nil` where nobody knows: the
-    /// card was just opened, or does not say where it is.
+    /// Half width of what may be wrong with the position of the card: what its model says, and half
+    /// a frame, since a pointer counts whole frames and nobody says from where. `nil` where nobody
+    /// knows: the card was just opened, or does not say where it is.
     ///
     /// - Parameter sampleRate: of the card.
     public func bound(sampleRate: Int) -> Nanoseconds? {

@@ -95,7 +95,9 @@ import Wire
     @Test(arguments: ["127.0.0.1", "::1"])
     func `time packets and their answers arrive as Expedited Forwarding`(host: String) throws {
         let isIPv6 = host == "::1"
-        let (level, asked) = isIPv6 ? (Int32(IPPROTO_IPV6), 66) : (Int32(IPPROTO_IP), IP_RECVTOS)
+        let (level, asked) =
+            isIPv6
+            ? (Int32(IPPROTO_IPV6), 66 /* IPV6_RECVTCLASS */) : (Int32(IPPROTO_IP), IP_RECVTOS)
         let (service, peer) = (try Self.service(), try TimeSocket(port: 0))
         defer { service.stop() }
         let leader = try SocketAddress.resolve(host: host, port: service.port)[0]

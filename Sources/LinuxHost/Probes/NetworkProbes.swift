@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 public import Timing
 
@@ -117,14 +116,11 @@ public struct MulticastFacts: Equatable, Sendable {
         var asking: ProbeSocket?
         var hearing: ProbeSocket?
         var beacons: ProbeSocket?
-        private let departureStamps: Int32 = [
-            SOF_TIMESTAMPING_TX_SOFTWARE, SOF_TIMESTAMPING_SOFTWARE, SOF_TIMESTAMPING_OPT_TSONLY,
-        ].reduce(0) { $0 | Int32($1) }
         let token = (0..<8).map { _ in UInt8.random(in: 0...255) }
 
         mutating func start(_ interface: InterfaceFacts) throws(HostError) {
             let loop = try ProbeSocket()
-            loop.set(SOL_SOCKET, SO_TIMESTAMPING, departureStamps)
+            loop.set(SOL_SOCKET, SO_TIMESTAMPING, Int32(bitPattern: TimeSocket.stampFlags))
             try loop.bind("0.0.0.0", port: 0)
             try loop.join(ownGroup, interface: interface.index)
             try loop.send(token, to: ownGroup, port: loop.port)

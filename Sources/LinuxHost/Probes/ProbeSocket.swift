@@ -84,7 +84,8 @@ import Timing
         return (Array(bytes.prefix(count)), Self.text(address.sin_addr))
     }
 
-    /// Whether the kernel says when a packet left; of a socket with `SO_TIMESTAMPING`.
+    /// Whether the kernel says when a packet left; of a socket with
+    /// ``TimeSocket/stampFlags``.
     func departed() -> Bool {
         let flags = Int32(MSG_ERRQUEUE)
         let message = ReceivedMessage<Void>.receive(

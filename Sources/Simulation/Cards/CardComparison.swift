@@ -12,9 +12,9 @@ public struct CardComparison: Sendable {
         /// ppm.
         public var ratioNoise: Double
         public var largestStep: Double
-        /// What the engine promises of its own error.
+        /// Half width of what the engine promises of its own error, µs.
         public var bound: Double
-        /// The smallest share of promises that held.
+        /// The smallest share of promises that held, 0...1.
         public var kept: Double
         /// The worst p99.
         public var worstP99: Double

@@ -153,12 +153,13 @@ public struct CardTrial {
         let at = card.seconds(ofFrame: Double(written))
         let start = (line.instant.nanoseconds - Self.instant(0).nanoseconds)
         let wanted = (at - Double(start) * 1e-9) * Double(card.model.sampleRate)
-        result.errors.append((wanted - position) / Double(card.model.sampleRate) * 1e6)
+        let error = (wanted - position) / Double(card.model.sampleRate) * 1e6
+        result.errors.append(error)
         times.append(at)
         let report = engine.port.report
         if let doubt = report.bound(sampleRate: card.model.sampleRate) {
             let bound = (report.error.magnitude + doubt).microseconds
-            promises.append((bound, result.errors[result.errors.count - 1].magnitude <= bound))
+            promises.append((bound, error.magnitude <= bound))
         }
         let ratio = voice.report.ratioPartsPerMillion
         let ideal = (1 / (1 + card.skew(at: at)) - 1) * 1e6

@@ -184,7 +184,7 @@ extension Judgement {
         guard facts.stampsDeparture else {
             return .note(
                 area,
-                "a packet of ours left by it without a stamp, whatever its driver says: exchanges "
+                "tried: the kernel did not say when a packet of ours left by it, so exchanges "
                     + "scatter by some 10 µs",
                 advice: "another kernel or adapter may do better: ethtool -T \(facts.interface)")
         }
