@@ -25,7 +25,7 @@ import func Glibc.sin
     /// Between two looks at a settled card with short periods, seconds: 2 a period would cost more
     /// than the sound.
     private let glanceSpacing = 2e-3
-    /// Longer than this a pointer with small steps is looked at once between two periods, seconds.
+    /// Longer than this, in seconds, there is time for more looks between two periods.
     private let longPeriod = 15e-3
     /// Between two looks at a card that is not known yet, seconds.
     private let probingSpacing = 1e-3
@@ -107,7 +107,7 @@ import func Glibc.sin
     /// When the thread should run next: to render, or only to look at the card.
     ///
     /// A pointer that moves in large steps is right just after a step only. A step is met when the
-    /// card itself wakes the thread, and by looking at scattered moments between two periods. A card
+    /// card wakes the thread, and by looking at scattered moments between two periods. A card
     /// that is not known yet is looked at every millisecond or so. The distances come from a
     /// golden-ratio sequence, which never falls into the card's rhythm.
     @_noLocks @_noAllocation
@@ -140,22 +140,25 @@ import func Glibc.sin
     /// periods fit, the thread sleeps for two and renders them one after the other: half of what a
     /// period costs is waking up.
     ///
-    /// With steps, the card wakes the thread every other time, at a step as a rule; the other looks
-    /// are spread over a whole step, for wake-ups that only follow the model could not correct it.
+    /// With small steps, looks are spread over a whole one, and there is one more from pair to pair.
+    /// That is half of the wake-ups of a look in each period and one before it; errors are the same.
     @_noLocks @_noAllocation
     private func planFine(needed: Double, after now: LocalInstant) -> WaitPlan {
-        isOtherTurn = !isOtherTurn
         let place = needed + 0.5 + max(1, card.step) * scatter
-        let period = Double(format.periodFrames)
-        guard card.usesEdge else {
-            guard rendersPairs else { return WaitPlan(due: card.instant(ofFrame: place)) }
-            return isOtherTurn
-                ? WaitPlan() : WaitPlan(due: card.instant(ofFrame: place + period))
+        guard rendersPairs else {
+            isOtherTurn.toggle()
+            // At a step, as a rule: the card wakes the thread.
+            if card.usesEdge, isOtherTurn { return WaitPlan() }
+            return WaitPlan(due: card.instant(ofFrame: place))
         }
+        if card.usesEdge, isOtherTurn, glances == 0 {
+            glances = 1
+            let glance = card.instant(ofFrame: place)
+            if glance > now { return WaitPlan(glance: glance) }
+        }
+        isOtherTurn.toggle()
         if isOtherTurn { return WaitPlan() }
-        guard hasLongPeriods else { return WaitPlan(due: card.instant(ofFrame: place)) }
-        let glance = card.instant(ofFrame: place - 0.5 * period)
-        return WaitPlan(glance: glance > now ? glance : nil)
+        return WaitPlan(due: card.instant(ofFrame: place + Double(format.periodFrames)))
     }
 
     /// Whether two periods can be rendered at one wake-up, with two more queued meanwhile.

@@ -14,6 +14,7 @@ enum SilentCards {
         let text = """
             pcm.hole { type null hint { show on description "swallows all" } }
             pcm.tape { type file slave.pcm hole file "\(folder.path)/tape.raw" format "raw" }
+            pcm.reel { type file slave.pcm hole file "\(folder.path)/reel.raw" format "raw" }
             pcm.tape16 { type file slave.pcm hole file "\(folder.path)/tape16.raw" format "raw" }
             pcm.float_only { type lfloat slave { pcm hole format S16_LE } }
             pcm.broken { type tape_recorder }
@@ -102,7 +103,7 @@ enum SilentCards {
     }
 
     /// Plug-ins between us and the card: each takes what is written, at a card's pace.
-    @Test(arguments: ["resampled", "converted", "float_only", "tape"])
+    @Test(arguments: ["resampled", "converted", "float_only", "reel"])
     func `the library's own plug-ins play`(name: String) throws {
         let device = try SilentCards.open(name, milliseconds: 20)
         defer { device.close() }

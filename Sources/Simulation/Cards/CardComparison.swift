@@ -16,6 +16,8 @@ public struct CardComparison: Sendable {
         public var bound: Double
         /// The smallest share of promises that held, 0...1.
         public var kept: Double
+        /// Of the output thread, a second.
+        public var wakeUps: Double
         /// The worst p99.
         public var worstP99: Double
         /// The longest; `nil`: one never came there.
@@ -56,7 +58,8 @@ public struct CardComparison: Sendable {
             p99AboutMean: mean(\.p99AboutMean), ratioNoise: mean(\.ratioNoise),
             largestStep: results.map(\.largestStep).max() ?? 0,
             bound: mean(\.bound), kept: results.map(\.kept).min() ?? 0,
-            worstP99: results.map(\.p99).max() ?? 0, secondsToTwenty: slowest)
+            wakeUps: mean(\.wakeUps), worstP99: results.map(\.p99).max() ?? 0,
+            secondsToTwenty: slowest)
     }
 }
 
@@ -68,7 +71,7 @@ extension CardComparison: CustomStringConvertible {
                 "card", "class",
                 [
                     "p50", "p99", "worst", "mean", "p99 ab.", "noise", "step", "bound", "kept %",
-                    "< 20 after",
+                    "wakes/s", "< 20 after",
                 ])
         ]
         for row in rows {
@@ -80,6 +83,7 @@ extension CardComparison: CustomStringConvertible {
                         Self.text(row.mean), Self.text(row.p99AboutMean),
                         Self.text(row.ratioNoise), Self.text(row.largestStep),
                         Self.text(row.bound), Self.text(row.kept * 100),
+                        Self.text(row.wakeUps),
                         row.secondsToTwenty.map { Self.text($0) + " s" } ?? "never",
                     ]))
         }

@@ -24,8 +24,8 @@ public struct CardTrial {
         public var largestStep = 0.0
         /// From opening the card until the error stays below 20 µs for a second; `nil`: never.
         public var secondsToTwenty: Double?
-        /// Looks at the card between two periods.
-        public var glances = 0
+        /// How often the output thread slept and woke, a second, from ``CardTrial/settling`` on.
+        public var wakeUps = 0.0
         /// What the engine found out about the pointer.
         public var cardClass = CardClass.probing
         /// Half width of what the engine promised of its own error, where half of the promises are
@@ -55,6 +55,8 @@ public struct CardTrial {
     private var written = 0
     private var ratios: [(noise: Double, ratio: Double)] = []
     private var times: [Double] = []
+    /// When the thread woke.
+    private var wakes: [Double] = []
     private var promises: [(bound: Double, isKept: Bool)] = []
 
     /// Plays for `seconds` on a card of `model`.
@@ -107,13 +109,14 @@ public struct CardTrial {
                 let awake = card.wake(at: Self.seconds(glance))
                 if awake < room {
                     now = max(now, awake)
-                    result.glances += 1
+                    wakes.append(now)
                     look(at: now)
                     continue
                 }
             }
             // The thread sleeps until it is due, and is woken by the card when that was too early.
             let due = plan.due.map { card.wake(at: Self.seconds($0)) } ?? 0
+            if max(due, room) > now { wakes.append(max(due, room)) }
             now = max(now + 1e-6, due > room ? due : card.wake(at: room))
             look(at: now)
             feed(silence)
@@ -180,6 +183,8 @@ public struct CardTrial {
         let spread = errors.map { ($0 - result.mean).magnitude }.sorted()
         result.p99AboutMean = spread[spread.count * 99 / 100]
         let noise = ratios[steady...].map { $0.noise * $0.noise }
+        let awake = wakes.filter { $0 >= Self.settling }
+        result.wakeUps = Double(awake.count) / ((awake.last ?? .infinity) - Self.settling)
         result.ratioNoise = (noise.reduce(0, +) / count).squareRoot()
         for (a, b) in zip(ratios[steady...], ratios[steady...].dropFirst()) {
             result.largestStep = max(result.largestStep, (b.ratio - a.ratio).magnitude)

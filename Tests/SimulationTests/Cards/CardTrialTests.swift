@@ -71,14 +71,12 @@ import Testing
         }
     }
 
-    @Test func `a fine card is looked at once a period, others at most two times more`() {
-        for (name, _, _) in Self.limits {
-            let seconds = 20.0
-            let result = CardTrial.run(Self.model(name, 3), seconds: seconds, seed: 3)
-            let perPeriod = Double(result.glances) / (seconds * 100)
-            // Up to 10 a period in the first seconds, until the card is known.
-            #expect(perPeriod < (name == "fine" || name == "hda" ? 1.5 : 3.5), "\(perPeriod)")
-        }
+    /// Two periods of 20 ms at a wake-up, and a look from one to the next where there are steps; of
+    /// 10 ms with two looks between them where the steps are large.
+    @Test(arguments: zip(limits.indices, [25.0, 50, 300, 300]))
+    func `the thread wakes no more often than a settled card needs`(index: Int, expected: Double) {
+        let result = CardTrial.run(Self.model(Self.limits[index].name, 3), seconds: 20, seed: 3)
+        #expect((0.9...1.1).contains(result.wakeUps / expected), "\(result.wakeUps)")
     }
 
     /// Seeds at which the first edges lay so close together by chance that a wrong rate was
