@@ -33,8 +33,11 @@ public struct ClockEstimator: Sendable {
 
     static let roundTripLimit = Nanoseconds.seconds(1)
     static let contradictionsToRestart = 4
-    /// Between solves. Every sample would do no better and cost four times as much.
+    /// Between solves. Every sample would do no better and cost four times as much …
     static let solveInterval = Nanoseconds.milliseconds(250)
+    /// … and after half a minute half a second adds little to what is known.
+    static let calmInterval = Nanoseconds.milliseconds(500)
+    static let youngSpan = Nanoseconds.seconds(30)
     /// In the first second and a half nothing is old enough to wait for.
     static let eagerSpan = Nanoseconds.milliseconds(1_500)
     static let eagerInterval = Nanoseconds.milliseconds(10)
@@ -156,7 +159,7 @@ public struct ClockEstimator: Sendable {
 
     /// When ``advance(to:)`` has something to do; `nil` when only a sample can change anything.
     public var nextDeadline: LocalInstant? {
-        if isDirty, let solvedAt { return solvedAt + Self.solveInterval }
+        if isDirty, let solvedAt { return solvedAt + pause(after: solvedAt) }
         if let line, estimate != nil, line.lean.magnitude > 1e-9 {
             return line.aimedAt + OutputLine.interval
         }
@@ -329,10 +332,21 @@ public struct ClockEstimator: Sendable {
         if !isInUse, quality(at: now) == .locked { isInUse = true }
     }
 
+    /// Between a solve at `instant` and the next.
+    private func pause(after instant: LocalInstant) -> Nanoseconds {
+        guard let startedAt, instant - startedAt > Self.youngSpan else {
+            return Self.solveInterval
+        }
+        return Self.calmInterval
+    }
+
     private mutating func solveIfDue(at now: LocalInstant) {
         guard isDirty, let startedAt else { return }
-        let interval = now - startedAt > Self.eagerSpan ? Self.solveInterval : Self.eagerInterval
-        if let solvedAt, now - solvedAt < interval { return }
+        if let solvedAt {
+            let isEager = now - startedAt <= Self.eagerSpan
+            let pause = isEager ? Self.eagerInterval : pause(after: solvedAt)
+            if now - solvedAt < pause { return }
+        }
         solve(at: now)
     }
 
