@@ -184,6 +184,67 @@ import Timing
         #expect(after[3] < Self.frame, "\(after) µs")
     }
 
+    /// Rooms hold what was committed to its end, and clocks that were good run on for as long. At
+    /// 44.1 kHz on cards of 48, so that each room converts.
+    @Test(.enabled(if: canHouse, obstacle))
+    func `two rooms seek at one instant, and play on together when their leader is gone`()
+        async throws
+    {
+        let asset = NoiseAsset(seconds: 60, sampleRate: 44_100)
+        let (recordings, sought, killed) = try await onOwnThread {
+            var (sought, killed) = (HostClock.now(), HostClock.now())
+            let recordings = try Self.record(asset, hosts: 3, rooms: 1...2) { house, file in
+                let leader = "\(house.hosts[0].address):7430"
+                try house.start(["lead", file, "--wait-for", "2", "--output", "none"], on: 0)
+                for number in 1...2 {
+                    let words = ["follow", "--leader", leader] + Self.room(number)
+                    try house.start(words, on: number)
+                }
+                try Self.playing(house, leader, rooms: 2)
+                sleep(4)
+                sought = HostClock.now()
+                try Self.command(house, ["seek", "\(Self.goal)"], leader)
+                try Self.playing(house, leader, rooms: 2)
+                sleep(4)
+                try house.kill(room: 0)
+                killed = HostClock.now()
+                sleep(6)
+                try house.end()
+            }
+            return (recordings, sought, killed)
+        }
+        #expect(recordings.map(\.underruns) == [0, 0])
+        let hearing = try #require(
+            Hearing(recordings, names: Array(Self.names[1...])), "a room never sounded")
+        let starts = hearing.audible.map(\.lowerBound)
+        #expect(abs(starts[1] - starts[0]) / 1e3 < Self.period / 10)
+        let end = hearing.audible.map(\.upperBound).min() ?? 0
+        let (seek, death) = (
+            Double((sought - hearing.base).count), Double((killed - hearing.base).count)
+        )
+        // When the rooms jump is found in what they play, twice: until then what was played before
+        // goes on, and what follows was at the goal then.
+        let moments = Array(stride(from: seek, to: seek + 2e9, by: 0.08e9))
+        let last = moments.last { hearing.skew(0, against: asset, from: starts[0], at: $0) != nil }
+        let jump = try #require(
+            moments.first {
+                hearing.skew(0, against: asset, from: $0 - Self.goal * 1e9, at: death) != nil
+            }, "what is heard is not what was sought")
+        #expect(abs(jump - (last ?? .infinity)) < 0.3e9, "\(jump) and \(last ?? .nan)")
+        for (from, to) in [(starts[0], seek), (jump + 0.3e9, death), (death, end)] {
+            let times = stride(from: from + Self.settled, to: to - Self.settled, by: 0.4e9)
+            let skews = times.map { hearing.skew(0, 1, at: $0).map(abs) ?? .infinity }
+            #expect(skews.count >= 7)
+            #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
+            #expect(skews.sorted()[skews.count / 2] < Self.frame, "\(skews) µs")
+        }
+        #expect(end - death > 5e9, "the rooms fell silent with their leader")
+        #expect(hearing.gaps.allSatisfy { $0.allSatisfy { $0.lowerBound < jump + 0.3e9 } })
+    }
+
+    /// Seconds, of the item.
+    private static let goal = 30.0
+
     // MARK: - Promises
 
     /// 2 ms of the asymmetric path can be seen by nobody; these rooms are that far apart, and say
@@ -266,9 +327,9 @@ import Timing
 
     static let names = ["kitchen", "bedroom", "bath"]
 
-    /// Plays in a house and gives back what left the cards.
+    /// Plays in a house and gives back what left the cards, of all hosts or of some.
     private static func record(
-        _ asset: NoiseAsset, hosts: Int, path: ClockPath? = nil,
+        _ asset: NoiseAsset, hosts: Int, rooms: ClosedRange<Int>? = nil, path: ClockPath? = nil,
         _ perform: (House, String) throws -> Void
     ) throws -> [CardRecording] {
         let house = try House(hosts: hosts, path: path, cards: cards([80, -120, 20]))
@@ -279,7 +340,7 @@ import Timing
         } catch {
             throw CommandError("\(error)\n\(house.logs)")
         }
-        return try (0..<hosts).map {
+        return try (rooms ?? 0...hosts - 1).map {
             try CardRecording.load(path: "\(house.folder.path)/card\($0)")
         }
     }
@@ -306,17 +367,17 @@ import Timing
         try house.start(["follow", "--leader", leader] + room(2), on: 2)
         try playing(house, leader, rooms: 3)
         sleep(4)
-        try command(house, "pause", leader)
+        try command(house, ["pause"], leader)
         sleep(2)
-        try command(house, "play", leader)
+        try command(house, ["play"], leader)
         try playing(house, leader, rooms: 3)
         sleep(4)
         try house.end()
     }
 
-    private static func command(_ house: House, _ word: String, _ leader: String) throws {
-        let result = try house.tutti([word, "--leader", leader], on: 1)
-        guard result.status == 0 else { throw CommandError("\(word): \(result.output)") }
+    private static func command(_ house: House, _ words: [String], _ leader: String) throws {
+        let result = try house.tutti(words + ["--leader", leader], on: 1)
+        guard result.status == 0 else { throw CommandError("\(words): \(result.output)") }
     }
 
     /// Waits until so many rooms say that they play.

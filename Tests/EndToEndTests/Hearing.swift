@@ -63,7 +63,7 @@ struct Hearing {
         -> Double?
     {
         let reference = Reference(
-            sampleRate: Double(NoiseAsset.sampleRate), samples: asset.samples)
+            sampleRate: Double(asset.sampleRate), samples: asset.samples)
         return reference.take(begin: start).flatMap { Self.skew($0, takes[room], at: time) }
     }
 

@@ -22,6 +22,8 @@ final class House {
     /// What joins them; ends with the house.
     private let middle: AnyObject
     private var rooms: [ChildProcess] = []
+    /// Rooms that do not end as rooms should, because ``kill(room:)`` ended them.
+    private var killed: Set<Int> = []
     private var commands = 0
 
     /// Of the block for documentation (RFC 5737): no real network has it.
@@ -146,6 +148,13 @@ final class House {
         rooms[room].signal(SIGCONT)
     }
 
+    /// Lets a room, by the order of starts, vanish as a machine does that loses its power.
+    func kill(room: Int) throws {
+        killed.insert(room)
+        rooms[room].signal(SIGKILL)
+        try until("the end of room \(room)", seconds: 10) { !rooms[room].isRunning }
+    }
+
     /// Lets something befall an emulated network, and waits until it is over.
     func endure(_ episode: EmulatedNetwork.Episode, milliseconds: UInt32) throws {
         guard let network = middle as? EmulatedNetwork else {
@@ -177,12 +186,12 @@ final class House {
     ///
     /// - Throws: when one had ended before, with what it said.
     func end() throws {
-        let early = rooms.enumerated().filter { !$0.element.isRunning }.map {
-            "room \($0.offset): " + (lastLine(ofFile: "\(folder.path)/room-\($0.offset).log") ?? "")
+        let early = rooms.indices.filter { !killed.contains($0) && !rooms[$0].isRunning }.map {
+            "room \($0): " + (lastLine(ofFile: "\(folder.path)/room-\($0).log") ?? "")
         }
         for room in rooms.reversed() { room.terminate() }
         try until("the end of all rooms", seconds: 10) { !rooms.contains(where: \.isRunning) }
-        let endings = rooms.compactMap(\.ending)
+        let endings = rooms.indices.filter { !killed.contains($0) }.compactMap { rooms[$0].ending }
         guard early.isEmpty, endings.allSatisfy({ $0 == "exit status 0" }) else {
             throw CommandError("rooms ended early: \(early); all ended with \(endings)")
         }

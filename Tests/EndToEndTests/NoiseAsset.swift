@@ -5,11 +5,12 @@
 /// Noise has no period that an alignment could be off by, and no zeros that could hide a dropout.
 /// The mean of two neighbours keeps its energy below where sampled signals cannot be compared.
 struct NoiseAsset {
-    static let sampleRate = 48_000
+    let sampleRate: Int
     /// Mono, −0.5…0.5.
     let samples: [Float]
 
-    init(seconds: Int, seed: UInt64 = 0x7477_7474_6921) {
+    init(seconds: Int, sampleRate: Int = 48_000, seed: UInt64 = 0x7477_7474_6921) {
+        self.sampleRate = sampleRate
         var state = seed
         func next(_ state: inout UInt64) -> Float {
             state ^= state << 13
@@ -18,9 +19,9 @@ struct NoiseAsset {
             return Float(state >> 40) / Float(1 << 24) - 0.5
         }
         var samples: [Float] = []
-        samples.reserveCapacity(seconds * Self.sampleRate)
+        samples.reserveCapacity(seconds * sampleRate)
         var last: Float = 0
-        for _ in 0..<(seconds * Self.sampleRate) {
+        for _ in 0..<(seconds * sampleRate) {
             let fresh = next(&state)
             samples.append((fresh + last) / 2)
             last = fresh
@@ -35,6 +36,6 @@ struct NoiseAsset {
             stereo.append(sample)
             stereo.append(sample)
         }
-        try WaveFile.write(stereo, sampleRate: Self.sampleRate, to: path)
+        try WaveFile.write(stereo, sampleRate: sampleRate, to: path)
     }
 }

@@ -72,6 +72,41 @@ import func Glibc.pow
         }
     }
 
+    /// On any path, with any crystal. That a room slept is no miss before it can have seen it; a jump
+    /// of the leader by 2 ms hides in round trips of twice that for as long as all of them are.
+    @Test(arguments: ClockDraw.blocks(32, of: 4))
+    func `whatever befalls a clock, its line neither steps nor turns back, and its bound is kept`(
+        seeds: Range<UInt64>
+    ) {
+        for seed in seeds {
+            let event = ClockEvent.allCases[Int(seed) % ClockEvent.allCases.count]
+            var random = SplitMix64(seed: seed, "when")
+            let begin = random.uniform(4, 10)
+            let parts = ClockDraw.parts(seed: seed).with(event, at: begin)
+            let name = "\(event) at \(begin) s, \(parts.name)"
+            // What four exchanges that contradict take where a third of the packets is lost.
+            let unseen =
+                switch event {
+                case .jump: begin...Double.infinity
+                case .suspend: begin...begin + 3
+                default: begin...begin
+                }
+            var (world, watch, hidden) = (ClockWorld(parts), LineWatch(), 0)
+            while world.now.seconds < begin + 10 {
+                world.step()
+                guard let clock = world.sharedClock() else { continue }
+                let misses = watch.misses.count
+                watch.look(clock, at: world.local, truth: world.clocks.group(world.now))
+                if unseen.contains(world.now.seconds) { hidden += watch.misses.count - misses }
+            }
+            #expect(watch.complaints.isEmpty, "\(name): \(watch.complaints.prefix(3))")
+            #expect(watch.steps.isEmpty, "\(name): \(watch.steps.prefix(3))")
+            #expect(watch.readings > 100, "\(name)")
+            let misses = watch.misses.count - hidden
+            #expect(misses * 100 <= watch.readings, "\(name): \(watch.misses.suffix(3))")
+        }
+    }
+
     /// The window over which a floor is remembered must not remember what a bent line made of it.
     @Test(arguments: [ClockEvent.frequencyStep, .thermalStep])
     func `a crystal that changes its rate on a wire is followed, and the bound holds`(
