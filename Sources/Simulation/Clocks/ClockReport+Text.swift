@@ -10,13 +10,16 @@ extension ClockReport: CustomStringConvertible {
         return blocks.joined(separator: "\n\n")
     }
 
-    private var seedText: String {
+    /// Seeds of joins and events.
+    private var fewSeeds: Int { min(seeds, ClockComparison.eventSeeds) }
+
+    private func text(seeds: Int) -> String {
         "\(seeds) \(isHeldOut ? "held-out " : "")seed\(seeds == 1 ? "" : "s")"
     }
 
     private var steadyText: String {
         var text =
-            "Error of the clock, µs: half / 99 of a hundred readings, median of \(seedText);\n"
+            "Error of the clock, µs: half / 99 of a hundred readings, median of \(text(seeds: seeds));\n"
             + "300 s, the first 30 not counted. * best of all at 99.\n"
         var begin = 0
         while begin < columns.count {
@@ -59,7 +62,7 @@ extension ClockReport: CustomStringConvertible {
                     + zip(join.p50, join.p95).map { "\(Self.number($0)) / \(Self.number($1))" })
             last = join.path
         }
-        let runs = "\(seeds * ClockComparison.joinsPerSeed) joins"
+        let runs = "\(fewSeeds * ClockComparison.joinsPerSeed) joins"
         return "Error after the first packet, µs: 50 / 95 of a hundred of \(runs)\n\n"
             + Self.aligned(rows)
     }
@@ -67,7 +70,7 @@ extension ClockReport: CustomStringConvertible {
     private var eventText: String {
         var text =
             "Seconds until the error stays below the limit, and 99 of a hundred errors 60 to\n"
-            + "100 s later (µs); median of \(seedText)\n"
+            + "100 s later (µs); median of \(text(seeds: fewSeeds))\n"
         var paths: [String] = []
         for event in events where !paths.contains(event.path) { paths.append(event.path) }
         for path in paths {

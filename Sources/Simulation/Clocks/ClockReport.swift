@@ -52,6 +52,7 @@ public struct ClockReport: Encodable, Equatable, Sendable {
     public static let tieShare = 0.1
     public static let tieMicroseconds = 0.5
 
+    /// Of the steady columns.
     public var seeds: Int
     public var isHeldOut: Bool
     public var columns: [Column]
