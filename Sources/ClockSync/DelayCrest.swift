@@ -44,9 +44,8 @@ struct DelayCrest: Sendable {
     init?(_ points: [Point], slope: Double, middle: Double) {
         guard points.count >= 4 else { return nil }
         let values = points.map { $0.value - slope * ($0.time - middle) }
-        let lowest = Self.lowest(values)
-        guard let place = Self.search(values, above: lowest[0]) else { return nil }
-        self.place = place
+        guard let found = Self.search(values), found.isClear() else { return nil }
+        place = found.place
         for step in 0..<Self.steps {
             let width = step < 2 ? 2 * Self.width : Self.width
             var (weights, rests) = (0.0, 0.0)
@@ -70,11 +69,11 @@ struct DelayCrest: Sendable {
         }
         guard curvature > 0 else { return nil }
         variance = square / (curvature * curvature)
-        height = max(0, self.place - lowest[3])
+        height = max(0, place - Self.lowest(values)[3])
     }
 
     /// The four lowest, ascending.
-    private static func lowest(_ values: [Double]) -> [Double] {
+    static func lowest(_ values: [Double]) -> [Double] {
         var lowest = [Double](repeating: .infinity, count: 4)
         for value in values where value < lowest[3] {
             var place = 3
@@ -87,8 +86,23 @@ struct DelayCrest: Sendable {
         return lowest
     }
 
-    /// The middle of the bin around which most lie.
-    private static func search(_ values: [Double], above lowest: Double) -> Double? {
+    /// The bin around which most lie, and what that proves.
+    struct Gathering {
+        /// Of the middle of the bin.
+        var place: Double
+        /// Packets, weighed by their distance.
+        var count: Double
+        /// The same where most of the others lie.
+        var rival: Double
+
+        /// Enough for a crest, and no rival as high.
+        func isClear(fewest: Double = DelayCrest.fewest) -> Bool {
+            count >= fewest && rival <= count - DelayCrest.clearance * sqrt(count)
+        }
+    }
+
+    static func search(_ values: [Double]) -> Gathering? {
+        guard let lowest = values.min() else { return nil }
         let bin = width / 2
         let start = lowest - 2 * bin
         var bins = [Double](repeating: 0, count: binCount)
@@ -100,10 +114,10 @@ struct DelayCrest: Sendable {
         var (top, most, rival) = (inner.lowerBound, 0.0, 0.0)
         for k in inner where count(k) > most { (top, most) = (k, count(k)) }
         for k in inner where (k - top).magnitude >= rivalBins { rival = max(rival, count(k)) }
-        guard most >= fewest, rival <= most - clearance * sqrt(most) else { return nil }
-        return start + (Double(top) + 0.5) * bin
+        return Gathering(
+            place: start + (Double(top) + 0.5) * bin, count: most, rival: rival)
     }
 
     /// Root of a packet's weight, `x` half widths from the crest; none beyond four.
-    private static func weight(_ x: Double) -> Double { x * x < 16 ? 1 / (1 + x * x) : 0 }
+    static func weight(_ x: Double) -> Double { x * x < 16 ? 1 / (1 + x * x) : 0 }
 }

@@ -28,6 +28,9 @@ struct ModalBlocks: Sendable {
     static let fewest = 2
     /// Of all the time, so much must have had clear crests: now and then chance makes one.
     static let clearShare = 0.4
+    /// As long as all packets are younger than this they are read together (``CrestPair``); three
+    /// blocks, the first number that can contradict each other.
+    static let youngSpan = 6.0
     /// Random walks of the skew, per √s: see ``DelayBlocks``.
     static let walks = DelayBlocks.walks
     /// Half of what two crests may differ by that belong to the same queueing; seconds.
@@ -136,6 +139,7 @@ struct ModalBlocks: Sendable {
     func fits(
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
     ) -> [EnvelopeFit] {
+        if let young = young(at: now, prior: prior, delay: delay) { return [young] }
         let readings = blocks.compactMap(\.reading) + (newest.map { [$0] } ?? [])
         let all = blocks.reduce(0) { $0 + $1.span }
         let clear = blocks.reduce(0) { $1.reading == nil ? $0 : $0 + $1.span }
@@ -152,6 +156,26 @@ struct ModalBlocks: Sendable {
             fit.error = sqrt(fit.noise * fit.noise + lean * lean)
             return fit
         }
+    }
+
+    /// What all packets say together, as long as they are so few that a line has nothing to hold.
+    private func young(
+        at now: Double, prior: (skew: Double, variance: Double), delay: Double
+    ) -> EnvelopeFit? {
+        guard let first = blocks.first?.forward.first ?? forward.first,
+            now - first.time <= Self.youngSpan,
+            let pair = CrestPair(
+                blocks.flatMap(\.forward) + forward, blocks.flatMap(\.backward) + backward, at: now,
+                prior: prior)
+        else { return nil }
+        let span = now - first.time
+        let noise = sqrt(pair.variance + Self.noise * Self.noise)
+        var fit = EnvelopeFit(
+            window: span, span: span, offset: pair.offset, skew: pair.skew, delay: delay,
+            noise: noise + EnvelopeSolver.stampNoise, skewSpread: sqrt(pair.skewVariance),
+            isPinned: false, wander: 0)
+        fit.error = sqrt(fit.noise * fit.noise + pair.lean * pair.lean)
+        return fit
     }
 
     /// By how much the variance of a line is larger than its readings say.

@@ -37,6 +37,11 @@ public struct ClockComparison: Sendable {
     public static let ours = ClockFilters.ours
     public static let oursAlone = "tutti, own schedule"
     public static let oursStored = "tutti, stored skew"
+    /// By now every line may be played by.
+    static let lockLimit = 15.0
+    /// The largest error of so many seconds after a lock counts; who plays then hears it.
+    static let firstSeconds = 2.0
+    static let lock = "lock"
 
     /// Something to be computed; independent of all the others.
     public struct Job: Sendable {
@@ -146,7 +151,31 @@ extension ClockComparison.Job {
             ClockErrors(trace, EstimatorFilter(stored: StoredSkew(skew: skew))))
         figures[ClockComparison.oursAlone] = read(
             ClockErrors(ClockWorld(parts), seconds: seconds))
+        figures[ClockComparison.lock] = lock(ClockWorld(parts))
         return figures
+    }
+
+    /// When a room's own line may be played by, and how far it is off then, and at most in the
+    /// first seconds after that; seconds and µs.
+    private func lock(_ world: ClockWorld) -> [Double] {
+        var world = world
+        var time = 0.0
+        while world.published?.quality != .locked, time < ClockComparison.lockLimit {
+            time += ClockErrors.grid / 5
+            world.run(until: time)
+        }
+        guard world.published?.quality == .locked, let first = world.error() else {
+            return [.infinity, .infinity, .infinity]
+        }
+        var most = first.magnitude
+        let end = time + ClockComparison.firstSeconds
+        var later = time
+        while later < end {
+            later += ClockErrors.grid
+            world.run(until: later)
+            most = max(most, world.error()?.magnitude ?? .infinity)
+        }
+        return [time, first.magnitude * 1e6, most * 1e6]
     }
 
     private func event(_ event: ClockEvent) -> [String: [Double]] {

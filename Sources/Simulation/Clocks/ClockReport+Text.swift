@@ -6,6 +6,7 @@ extension ClockReport: CustomStringConvertible {
         var blocks: [String] = []
         if !columns.isEmpty { blocks.append(steadyText) }
         if !joins.isEmpty { blocks.append(joinText) }
+        if !locks.isEmpty { blocks.append(lockText) }
         if !events.isEmpty { blocks.append(eventText) }
         return blocks.joined(separator: "\n\n")
     }
@@ -67,6 +68,19 @@ extension ClockReport: CustomStringConvertible {
             + Self.aligned(rows)
     }
 
+    private var lockText: String {
+        var rows = [["path", "seconds", "error then, µs", "largest of 2 s after, µs"]]
+        for lock in locks {
+            rows.append([
+                lock.path, "\(Self.precise(lock.secondsP50)) / \(Self.precise(lock.secondsP95))",
+                "\(Self.number(lock.errorP50)) / \(Self.number(lock.errorP95))",
+                "\(Self.number(lock.laterP50)) / \(Self.number(lock.laterP95))",
+            ])
+        }
+        return "When a room's own line may be played by: 50 / 95 of a hundred of the joins\n\n"
+            + Self.aligned(rows)
+    }
+
     private var eventText: String {
         var text =
             "Seconds until the error stays below the limit, and 99 of a hundred errors 60 to\n"
@@ -101,6 +115,13 @@ extension ClockReport: CustomStringConvertible {
         if value >= 99_950 { return "\(Int(value / 1e3 + 0.5))k" }
         if value >= 99.95 { return "\(Int(value + 0.5))" }
         return decimal(value)
+    }
+
+    /// Two decimals.
+    private static func precise(_ value: Double?) -> String {
+        guard let value else { return "never" }
+        let hundredths = Int(value * 100 + 0.5)
+        return "\(hundredths / 100).\(hundredths / 10 % 10)\(hundredths % 10)"
     }
 
     private static func decimal(_ value: Double) -> String {

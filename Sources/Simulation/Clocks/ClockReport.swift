@@ -34,6 +34,20 @@ public struct ClockReport: Encodable, Equatable, Sendable {
         public var p95: [Double?]
     }
 
+    /// From when on a room's own line may be played by, and how good it is then; over the joins.
+    public struct Lock: Encodable, Equatable, Sendable {
+        public var path: String
+        /// Half and 95 hundredths of the seconds from the first packet on.
+        public var secondsP50: Double?
+        public var secondsP95: Double?
+        /// Of the error at that moment, µs.
+        public var errorP50: Double?
+        public var errorP95: Double?
+        /// Of the largest in the two seconds after it, µs.
+        public var laterP50: Double?
+        public var laterP95: Double?
+    }
+
     public struct Event: Encodable, Equatable, Sendable {
         public struct Recovery: Encodable, Equatable, Sendable {
             public var filter: String
@@ -57,6 +71,7 @@ public struct ClockReport: Encodable, Equatable, Sendable {
     public var isHeldOut: Bool
     public var columns: [Column]
     public var joins: [Join]
+    public var locks: [Lock]
     public var events: [Event]
 
     /// The paths on which another filter is better than ours at p99.
@@ -85,6 +100,7 @@ extension ClockComparison {
                 steady[path.name].map { Self.column(path.name, $0) }
             },
             joins: paths.flatMap { path in Self.joins(path.name, joins[path.name] ?? []) },
+            locks: paths.compactMap { path in joins[path.name].map { Self.lock(path.name, $0) } },
             events: paths.flatMap { path in
                 ClockEvent.allCases.compactMap { event in
                     events[path.name + "/" + event.rawValue].map { Self.event(event, path, $0) }
@@ -125,6 +141,16 @@ extension ClockComparison {
             return ClockReport.Join(
                 path: path, filter: name, seconds: joinTimes, p50: part(0.5), p95: part(0.95))
         }
+    }
+
+    private static func lock(_ path: String, _ runs: [[String: [Double]]]) -> ClockReport.Lock {
+        func part(_ index: Int, _ share: Double) -> Double? {
+            quantile(runs.compactMap { $0[lock]?[index] }, share)
+        }
+        return ClockReport.Lock(
+            path: path, secondsP50: part(0, 0.5), secondsP95: part(0, 0.95),
+            errorP50: part(1, 0.5), errorP95: part(1, 0.95), laterP50: part(2, 0.5),
+            laterP95: part(2, 0.95))
     }
 
     private static func event(
