@@ -6,6 +6,9 @@ import Playout
 final class ByteStream {
     /// Bytes read at once.
     static let blockSize = 65_536
+    /// What the kernel takes in while nobody reads: half a megabyte on the way is 100 Mbit/s with
+    /// 40 ms round trips, and more would keep the path busy for long when the fetch makes way.
+    private static let socketBuffer: Int64 = 524_288
 
     let location: MediaLocation
     /// Bytes in the whole; `nil` when the server does not say, as with a live stream.
@@ -27,6 +30,7 @@ final class ByteStream {
             unsafe av_dict_set_int(
                 &options, "rw_timeout", Int64(Demuxer.ioTimeoutMicroseconds), 0)
             unsafe av_dict_set_int(&options, "offset", offset, 0)
+            unsafe av_dict_set_int(&options, "recv_buffer_size", Self.socketBuffer, 0)
         }
         var interrupt = unsafe cancellation.interrupt
         var io: UnsafeMutablePointer<AVIOContext>?

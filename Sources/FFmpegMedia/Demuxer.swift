@@ -21,6 +21,8 @@ final class Demuxer {
     private(set) var context: UnsafeMutablePointer<AVFormatContext>
     private(set) var stream: UnsafeMutablePointer<AVStream>
     private let packet: UnsafeMutablePointer<AVPacket>
+    /// Of a file that is still being fetched.
+    private var reader: ArrivingReader?
     /// The packet was read ahead and is to be yielded by the next `next()`.
     private var isHeld = false
 
@@ -35,7 +37,8 @@ final class Demuxer {
         self.cancellation = cancellation
         guard let packet = unsafe av_packet_alloc() else { fatalError("no memory for a packet") }
         do throws(MediaError) {
-            let context = unsafe try Self.open(location, container, cancellation)
+            let reader = location.arriving.map { ArrivingReader($0, cancellation: cancellation) }
+            let context = unsafe try Self.open(location, container, reader, cancellation)
             do throws(MediaError) {
                 unsafe self.stream = try Self.audioStream(of: context, location)
             } catch {
@@ -45,6 +48,7 @@ final class Demuxer {
             }
             unsafe self.context = context
             unsafe self.packet = packet
+            self.reader = reader
         } catch {
             var packet: UnsafeMutablePointer<AVPacket>? = unsafe packet
             unsafe av_packet_free(&packet)
@@ -73,7 +77,7 @@ final class Demuxer {
             if cancellation.isCancelled { throw failure(cff_error_exit, "av_read_frame") }
             if code == cff_error_eof { return nil }
             if code < 0 {
-                if location.isRemote { throw failure(code, "av_read_frame") }
+                if location.mayBreak { throw failure(code, "av_read_frame") }
                 return nil
             }
             if unsafe packet.pointee.stream_index == stream.pointee.index {
@@ -104,7 +108,8 @@ final class Demuxer {
     func reopen() throws(MediaError) {
         isHeld = false
         unsafe av_packet_unref(packet)
-        let fresh = unsafe try Self.open(location, containerName, cancellation)
+        let anew = location.arriving.map { ArrivingReader($0, cancellation: cancellation) }
+        let fresh = unsafe try Self.open(location, containerName, anew, cancellation)
         let audio: UnsafeMutablePointer<AVStream>
         do throws(MediaError) { unsafe audio = try Self.audioStream(of: fresh, location) } catch {
             var fresh: UnsafeMutablePointer<AVFormatContext>? = unsafe fresh
@@ -114,10 +119,12 @@ final class Demuxer {
         var old: UnsafeMutablePointer<AVFormatContext>? = unsafe context
         unsafe avformat_close_input(&old)
         unsafe (context, stream) = (fresh, audio)
+        reader = anew
     }
 
     func failure(_ code: Int32, _ operation: String) -> MediaError {
-        MediaError(library: code, operation: operation, location: location)
+        if let known = reader?.failure { return known }
+        return MediaError(library: code, operation: operation, location: location)
     }
 }
 
@@ -142,11 +149,16 @@ extension Demuxer {
     }
 
     private static func open(
-        _ location: MediaLocation, _ container: String?, _ cancellation: MediaCancellation
+        _ location: MediaLocation, _ container: String?, _ reader: ArrivingReader?,
+        _ cancellation: MediaCancellation
     ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
         var context = unsafe avformat_alloc_context()
         guard unsafe context != nil else { fatalError("no memory for a format context") }
         unsafe context!.pointee.interrupt_callback = cancellation.interrupt
+        if let reader {
+            unsafe context!.pointee.pb = reader.io
+            unsafe context!.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
+        }
         var options: OpaquePointer?
         defer { unsafe av_dict_free(&options) }
         let protocols = location.isRemote ? "http,https,tcp,tls,crypto" : "file"
@@ -162,11 +174,13 @@ extension Demuxer {
         let format = unsafe container.flatMap { unsafe av_find_input_format($0) }
         var code = unsafe avformat_open_input(&context, location.address, format, &options)
         guard code >= 0, let opened = unsafe context else {
+            if let known = reader?.failure { throw known }
             throw MediaError(library: code, operation: "avformat_open_input", location: location)
         }
         code = unsafe avformat_find_stream_info(opened, nil)
         guard code >= 0 else {
             unsafe avformat_close_input(&context)
+            if let known = reader?.failure { throw known }
             throw MediaError(
                 library: code, operation: "avformat_find_stream_info", location: location)
         }

@@ -40,17 +40,36 @@ public final class FFmpegSource: MediaSource {
     private let history = PacketHistory()
     private var isDrained = false
 
+    /// A file that is still being fetched; otherwise as `init(_:container:cancellation:)`.
+    ///
+    /// - Parameter frameCount: as whoever has the whole file counts them: then its end need not be
+    ///   fetched to know it, where packets have exact times.
+    public convenience init(
+        _ file: ArrivingFile, frameCount: Int64? = nil, container: String? = nil,
+        cancellation: MediaCancellation = MediaCancellation()
+    ) throws(MediaError) {
+        try self.init(
+            at: MediaLocation(file, frameCount: frameCount), container: container,
+            cancellation: cancellation)
+    }
+
     /// - Parameters:
     ///   - location: a path, or an `http:`, `https:` or `file:` address.
     ///   - container: what ``MediaInfo/container`` said when the same bytes were opened before;
     ///     `nil`: what the first bytes of a file say. FFmpeg then need not ask each of its demuxers,
     ///     which touches 3 MB of code. Where nothing can be played as that, they are asked.
     /// - Throws: ``MediaError`` saying what is wrong and what the user can do.
-    public init(
+    public convenience init(
         _ location: String, container: String? = nil,
         cancellation: MediaCancellation = MediaCancellation()
     ) throws(MediaError) {
-        let location = try MediaLocation(location)
+        try self.init(
+            at: MediaLocation(location), container: container, cancellation: cancellation)
+    }
+
+    private init(
+        at location: MediaLocation, container: String?, cancellation: MediaCancellation
+    ) throws(MediaError) {
         try location.checkReadable()
         let container = container ?? location.path.flatMap(ContainerSignature.container)
         do throws(MediaError) {

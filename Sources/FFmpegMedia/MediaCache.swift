@@ -58,29 +58,53 @@ public final class MediaCache: Sendable {
     ///
     /// - Parameters:
     ///   - fileExtension: for the name; anything but up to 8 letters and digits becomes `media`.
+    ///   - arriving: for whoever plays it meanwhile; is told how far it is, and of the failure.
     ///   - progress: called now and then with the bytes held so far, on this thread.
     /// - Throws: `.tooLarge` when it exceeds the limit or the disk, `.damaged` when what arrives is
     ///   something else, `.network`, `.notFound`, `.cancelled`.
     public func fetch(
         url: String, _ fingerprint: MediaFingerprint, fileExtension: String = "media",
-        cancellation: MediaCancellation = MediaCancellation(),
+        arriving: ArrivingFile? = nil, cancellation: MediaCancellation = MediaCancellation(),
         progress: (Int64) -> Void = { _ in }
     ) throws(MediaError) -> CachedFile {
-        let location = try MediaLocation(url)
+        do throws(MediaError) {
+            let file = try load(
+                MediaLocation(url), fingerprint, fileExtension, arriving, cancellation, progress)
+            arriving?.begins(in: file.descriptor, holding: fingerprint.byteCount)
+            return file
+        } catch {
+            arriving?.fails(error)
+            throw error
+        }
+    }
+
+    private func load(
+        _ location: MediaLocation, _ fingerprint: MediaFingerprint, _ fileExtension: String,
+        _ arriving: ArrivingFile?, _ cancellation: MediaCancellation, _ progress: (Int64) -> Void
+    ) throws(MediaError) -> CachedFile {
         let part = folder.file(fingerprint.text + ".part")
         while true {
             if let file = contains(fingerprint) { return file }
             if cancellation.isCancelled { throw Self.cancelled(location) }
             guard let transfer = try PartFile(locking: part) else {
                 // Another thread or process is fetching the same: its file will be ours.
+                arriving?.begins(in: nil, holding: 0)
                 usleep(20_000)
                 continue
             }
             // It may have finished between the look and the lock.
             if let file = contains(fingerprint) { return file }
             try checkRoom(for: fingerprint.byteCount, held: transfer.byteCount, location)
+            if let arriving { transfer.begin(arriving) }
+            var held = transfer.byteCount
             try receive(
-                location, into: transfer, expecting: fingerprint, cancellation, progress)
+                location, into: transfer, expecting: fingerprint, cancellation
+            ) {
+                arriving?.reaches($0)
+                arriving?.giveWay(after: max(0, $0 - held), cancellation)
+                held = $0
+                progress($0)
+            }
             return try transfer.finish(
                 as: folder.file(fingerprint.text + Self.suffix(fileExtension)), fingerprint)
         }

@@ -6,7 +6,7 @@ import Playout
 ///
 /// FFmpeg takes anything before a colon for a protocol (`concat:`, `pipe:`, `a:b.mp3`), so a local
 /// path is always handed over as `file:…`, with only that protocol allowed.
-struct MediaLocation: Equatable, Sendable {
+struct MediaLocation: Sendable {
     /// As the user wrote it; for messages.
     let subject: String
     /// What FFmpeg opens.
@@ -14,6 +14,22 @@ struct MediaLocation: Equatable, Sendable {
     let isRemote: Bool
     /// The local path; `nil` for an address.
     let path: String?
+    /// Being fetched; then this is read, and the address only names it.
+    private(set) var arriving: ArrivingFile?
+    /// Frames that others count in the same bytes.
+    private(set) var knownFrameCount: Int64?
+
+    /// An interrupted transfer is no end.
+    var mayBreak: Bool { isRemote || arriving != nil }
+
+    init(_ file: ArrivingFile, frameCount: Int64?) {
+        knownFrameCount = frameCount
+        subject = file.location.subject
+        address = file.location.address
+        isRemote = false
+        path = nil
+        arriving = file
+    }
 
     /// - Throws: `.unsupported` for another kind of address.
     init(_ text: String) throws(MediaError) {

@@ -22,6 +22,11 @@ struct PacketSurvey {
         guard demuxer.isSeekable, demuxer.containerName != "hls" else {
             return (map, length)
         }
+        if hasExactTimestamps(length.rule, probe), let known = demuxer.location.knownFrameCount {
+            map.numbering = .timestamps(origin: probe.first.timestamp)
+            map.end = start + known
+            return (map, length)
+        }
         if hasExactTimestamps(length.rule, probe),
             let end = try lastFrame(origin: probe.first.timestamp, start: start, length)
         {

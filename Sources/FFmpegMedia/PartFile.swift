@@ -27,6 +27,11 @@ final class PartFile {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
+    /// Lets what arrives be read. What an earlier transfer left is not trusted before all is here.
+    func begin(_ arriving: ArrivingFile) {
+        arriving.begins(in: byteCount == 0 ? descriptor : nil, holding: 0)
+    }
+
     func append(_ bytes: UnsafeBufferPointer<UInt8>) throws(MediaError) {
         var written = 0
         while written < bytes.count {

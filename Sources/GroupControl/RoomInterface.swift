@@ -24,6 +24,8 @@ public struct RoomConfiguration: Equatable, Sendable {
 
 /// How loading an asset went.
 public enum FetchOutcome: Equatable, Sendable {
+    /// The bytes are coming and can be played meanwhile; `.done` or `.failed` follows.
+    case arriving
     /// The bytes are here and their hash is right.
     case done
     case failed(reason: String)
@@ -69,7 +71,8 @@ public enum RoomEffect: Equatable, Sendable {
     case disconnected(reason: String)
     /// The leader does not want this room; it is asked again after a while.
     case refused(reason: String)
-    /// Load this asset into the cache; answer with `.fetched`, at once when it is there.
+    /// Load this asset into the cache; answer with `.fetched`, at once when it is there or on
+    /// its way.
     case fetch(AssetDescriptor)
     /// Open, seek and decode ahead in a free voice; answer with `.prepared`.
     case prepare(Preparation)

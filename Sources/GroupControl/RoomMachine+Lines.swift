@@ -23,7 +23,7 @@ extension RoomMachine {
                 .send(.ready(preparation: order.id, latency: latency))
             ]
         }
-        if fetched.contains(order.asset.hash) {
+        if fetched.contains(order.asset.hash) || arriving.contains(order.asset.hash) {
             preparations.append(RoomPreparation(order: order, standing: .prerolling))
             return effects + [.prepare(order)]
         }
@@ -43,17 +43,29 @@ extension RoomMachine {
 
     private mutating func fetch(_ asset: AssetDescriptor) -> [RoomEffect] {
         guard !fetching.contains(asset.hash) else { return [] }
-        if fetching.count >= Self.mostFetching { fetching.removeFirst() }
+        if fetching.count >= Self.mostFetching {
+            let oldest = fetching.removeFirst()
+            arriving.removeAll { $0 == oldest }
+        }
         fetching.append(asset.hash)
         return [.fetch(asset)]
     }
 
     mutating func fetched(_ hash: ContentHash, _ outcome: FetchOutcome) -> [RoomEffect] {
-        fetching.removeAll { $0 == hash }
+        arriving.removeAll { $0 == hash }
+        if outcome == .arriving {
+            guard fetching.contains(hash) else { return [] }
+            arriving.append(hash)
+        } else {
+            fetching.removeAll { $0 == hash }
+        }
         let waiting = preparations.indices.filter {
             preparations[$0].standing == .fetching && preparations[$0].order.asset.hash == hash
         }
         switch outcome {
+        case .arriving:
+            for place in waiting { preparations[place].standing = .prerolling }
+            return waiting.map { .prepare(preparations[$0].order) }
         case .done:
             if !fetched.contains(hash) { fetched.append(hash) }
             if fetched.count > Self.mostFetched { fetched.removeFirst() }

@@ -35,6 +35,8 @@ public struct RoomMachine: Sendable {
     /// Assets in the cache, oldest first.
     var fetched: [ContentHash] = []
     var fetching: [ContentHash] = []
+    /// Of these, the ones that can be prepared before all of them is here.
+    var arriving: [ContentHash] = []
 
     enum Link: Equatable, Sendable {
         case waiting(until: LocalInstant)

@@ -12,10 +12,19 @@ final class ContainerMemory: Sendable {
     private let names = Mutex<[String: String]>([:])
 
     /// Opens files with what is remembered of them, and remembers.
-    var opener: MediaOpener {
+    ///
+    /// - Parameters:
+    ///   - arriving: the file, where it is still being fetched.
+    ///   - frameCount: as the leader counts.
+    func opener(_ arriving: ArrivingFile?, frameCount: Int64) -> MediaOpener {
         MediaOpener { [self] location throws(MediaError) in
-            let source = try FFmpegSource(
-                location, container: names.withLock { $0[location] })
+            let known = names.withLock { $0[location] }
+            let source =
+                if let arriving {
+                    try FFmpegSource(arriving, frameCount: frameCount, container: known)
+                } else {
+                    try FFmpegSource(location, container: known)
+                }
             let container = source.info.container
             names.withLock {
                 if $0.count >= Self.most, $0[location] == nil { $0.removeAll() }

@@ -59,13 +59,7 @@ public final class FollowerNode: Sendable {
                     throw RoomError(.noLeader, "the leader is gone")
                 }
                 let server = HostPort(host: host, port: Int(welcome.mediaPort))
-                let file = try await blocking { cancellation throws(MediaError) in
-                    try cache.fetch(
-                        url: "http://\(server)/asset/\(asset.hash.hex)",
-                        MediaFingerprint(hash: asset.hash.bytes, byteCount: asset.byteCount),
-                        fileExtension: asset.fileExtension, cancellation: cancellation)
-                }
-                return Member.AssetFile(path: file.path, hold: file)
+                return try await Self.fetch(asset, from: server, into: cache)
             },
             uplink: { await Self.uplink($0, $1, finder: finder, clock: clock, logger: logger) })
         let announcement = Announcement(
@@ -90,6 +84,29 @@ public final class FollowerNode: Sendable {
                         group.cancelAll()
                     }
                 }
+            })
+    }
+
+    /// From the cache, or on its way there.
+    private static func fetch(
+        _ asset: AssetDescriptor, from server: HostPort, into cache: MediaCache
+    ) async throws -> Member.AssetFile {
+        let print = MediaFingerprint(hash: asset.hash.bytes, byteCount: asset.byteCount)
+        let held = try await blocking { _ throws(MediaError) in cache.contains(print) }
+        if let held { return Member.AssetFile(path: held.path, hold: held) }
+        let url = "http://\(server)/asset/\(asset.hash.hex)"
+        let seconds = Double(asset.frameCount) / Double(asset.sampleRate)
+        let pace = FetchPace(byteCount: asset.byteCount, seconds: seconds)
+        let arriving = try ArrivingFile(url: url, print, pace: pace)
+        return Member.AssetFile(
+            path: url,
+            arrival: Member.Arrival(file: arriving) {
+                let file = try await blocking { cancellation throws(MediaError) in
+                    try cache.fetch(
+                        url: url, print, fileExtension: asset.fileExtension, arriving: arriving,
+                        cancellation: cancellation)
+                }
+                return Member.AssetFile(path: file.path, hold: file)
             })
     }
 

@@ -38,7 +38,7 @@ actor Member {
         func stop()
     }
 
-    /// Turns an asset into a local file.
+    /// Turns an asset into a local file, or into one that is on its way.
     typealias Fetch = @Sendable (AssetDescriptor, Welcome?) async throws -> AssetFile
 
     /// An asset on this machine; held, it stays there.
@@ -46,6 +46,14 @@ actor Member {
         var path: String
         /// Keeps a file of the cache from being evicted.
         var hold: CachedFile?
+        var arrival: Arrival?
+    }
+
+    /// An asset that can be played while it is fetched.
+    struct Arrival: Sendable {
+        var file: ArrivingFile
+        /// Fetches it; returns when all of it is there.
+        var complete: @Sendable () async throws -> AssetFile
     }
 
     /// After the instant of a stop: what the card holds, and the fade, with room to spare.
@@ -298,9 +306,16 @@ actor Member {
 
     private func load(_ asset: AssetDescriptor, _ welcome: Welcome?) async {
         do {
-            files[asset.hash] = try await fetch(asset, welcome)
+            let file = try await fetch(asset, welcome)
+            files[asset.hash] = file
+            if let arrival = file.arrival {
+                receiveInput(.fetched(asset.hash, .arriving))
+                files[asset.hash] = try await arrival.complete()
+            }
             receiveInput(.fetched(asset.hash, .done))
         } catch {
+            files[asset.hash] = nil
+            if Task.isCancelled { return }
             logger.error(
                 "cannot fetch", metadata: ["title": "\(asset.title)", "error": "\(error)"])
             receiveInput(.fetched(asset.hash, .failed(reason: "\(error)")))
@@ -316,7 +331,7 @@ actor Member {
         }
         do {
             let notices = try await stage.prepare(
-                preparation, path: file.path, clock: clock.cell)
+                preparation, file, clock: clock.cell)
             finish(preparation, .ready(latency: stage.latency))
             for await notice in notices {
                 switch notice {

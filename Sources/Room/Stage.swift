@@ -56,7 +56,7 @@ final class Stage {
     /// How long before an instant a commit must be applied for the instant to be met exactly.
     var latency: Nanoseconds { output.latency }
 
-    /// A preparation was asked for; ``prepare(_:path:clock:)`` follows.
+    /// A preparation was asked for; ``prepare(_:_:clock:)`` follows.
     func expect(_ id: UInt64) { wanted.insert(id) }
 
     /// Opens, seeks and decodes ahead.
@@ -65,10 +65,12 @@ final class Stage {
     /// - Throws: `PlaybackError` saying why the item cannot be played here; `CancellationError`
     ///   when the preparation was withdrawn.
     func prepare(
-        _ preparation: Preparation, path: String, clock: ClockCell
+        _ preparation: Preparation, _ file: Member.AssetFile, clock: ClockCell
     ) async throws -> AsyncStream<PlayerNotice> {
         try checkWanted(preparation.id)
-        let asset = Asset(location: path, opener: containers.opener)
+        let opener = containers.opener(
+            file.arrival?.file, frameCount: preparation.asset.frameCount)
+        let asset = Asset(location: file.path, opener: opener)
         let item = PlayerItem(asset: asset)
         let player = try Player(playerItem: item, output: output)
         player.automaticallyWaitsToMinimizeStalling = false

@@ -17,6 +17,8 @@ final class FileServer: Sendable {
         var stalls = false
         /// Never ends: the body again and again.
         var isEndless = false
+        /// A connection from the beginning sends so many bytes, and the rest after ``release()``.
+        var holdsAfter: Int?
     }
 
     let port: Int
@@ -24,6 +26,11 @@ final class FileServer: Sendable {
     private let body: Data
     private let behaviour: Behaviour
     private let log = Mutex<(requests: Int, bytes: Int)>((0, 0))
+
+    private let gate = DispatchSemaphore(value: 0)
+
+    /// Lets a connection that was held go on.
+    func release() { gate.signal() }
 
     var requestCount: Int { log.withLock { $0.requests } }
     var bytesSent: Int { log.withLock { $0.bytes } }
@@ -87,6 +94,12 @@ final class FileServer: Sendable {
             var position = start
             let end = min(body.count, start + (behaviour.breaksAfter ?? body.count))
             while position < end {
+                if start == 0, let held = behaviour.holdsAfter, position >= held,
+                    position < held + 16_384
+                {
+                    gate.wait()
+                    gate.signal()
+                }
                 let block = body.subdata(in: position..<min(end, position + 16_384))
                 guard send(block, connection) else { return }
                 log.withLock { $0.bytes += block.count }

@@ -175,6 +175,32 @@ import Timing
         #expect(reports == 5)
     }
 
+    @Test func `what is on its way is prepared at once, and what follows waits for all of it`() {
+        var room = joined()
+        _ = room.receive(.received(state(nil, phase: .preparing)), at: start)
+        #expect(room.receive(.received(.prepare(order(1))), at: start) == [.fetch(item)])
+        #expect(room.receive(.fetched(item.hash, .arriving), at: start) == [.prepare(order(1))])
+        // A seek while it arrives.
+        let again = room.receive(.received(.prepare(order(2))), at: start)
+        #expect(again == [.prepare(order(2))])
+        #expect(room.receive(.fetched(item.hash, .done), at: start) == [.fetch(asset(2))])
+        #expect(room.receive(.received(.prepare(order(3))), at: start) == [.prepare(order(3))])
+    }
+
+    @Test func `a transfer that breaks off is tried anew by the next preparation`() {
+        var room = joined()
+        _ = room.receive(.received(.prepare(order(1))), at: start)
+        _ = room.receive(.fetched(item.hash, .arriving), at: start)
+        #expect(room.receive(.fetched(item.hash, .failed(reason: "torn")), at: start).isEmpty)
+        let said = room.receive(.prepared(1, .failed(reason: "torn")), at: start)
+        #expect(said == [.withdraw(1), .send(.notReady(preparation: 1, reason: "torn"))])
+        #expect(room.receive(.received(.prepare(order(2))), at: start) == [.fetch(item)])
+        // Nobody asked for it any more, or it was forgotten.
+        var other = joined()
+        #expect(other.receive(.fetched(item.hash, .arriving), at: start).isEmpty)
+        #expect(other.receive(.received(.prepare(order(1))), at: start) == [.fetch(item)])
+    }
+
     @Test func `the next item is loaded while this one plays`() {
         var room = playing()
         #expect(

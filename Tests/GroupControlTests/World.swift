@@ -180,6 +180,9 @@ final class World {
         case .joined: give(.clock(.locked), to: number, in: some(50...300))
         case .fetch(let asset):
             let fails = isUnreliable && Int.random(in: 0..<8, using: &random) == 0
+            if isUnreliable, Bool.random(using: &random) {
+                give(.fetched(asset.hash, .arriving), to: number, in: .milliseconds(1))
+            }
             give(
                 .fetched(asset.hash, fails ? .failed(reason: "torn") : .done), to: number,
                 in: some(5...400))

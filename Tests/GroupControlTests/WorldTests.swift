@@ -96,6 +96,7 @@ import Timing
                 .notified(CommitNotice(instance: id % 3, term: 7, commit: commit)),
                 .received(.goodbye), .fetched(queue[link % 2].hash, .done),
                 .fetched(queue[link % 2].hash, .failed(reason: "")),
+                .fetched(queue[link % 2].hash, .arriving),
                 .prepared(id, .ready(latency: .zero)), .prepared(id, .failed(reason: "")),
                 .clock(.locked), .clock(.none), .itemEnded(id),
             ]

@@ -1,0 +1,209 @@
+import Glibc
+public import Playout
+
+/// A file of the cache while it is being fetched: it can be played before all of it is there.
+///
+/// ``MediaCache/fetch(url:_:fileExtension:cancellation:progress:)`` loads from the first byte to the
+/// last, and tells how far it is. Who reads where the bytes are takes them from the disk; just ahead
+/// of them it waits; further ahead it asks the server itself (``ArrivingReader``), and the fetch makes
+/// way, so that a room joins in the middle of an item as soon as some of that is decoded. What was read ahead is not
+/// kept: a file of the cache has no holes, and nothing is trusted to be whole until its hash is
+/// known.
+///
+/// May be used from several threads; calls block only where they say so.
+public final class ArrivingFile: Sendable {
+    static let waitMilliseconds = 50
+    /// Between two blocks that a reader gets from the server.
+    private static let askLasts = Duration.milliseconds(100)
+    /// Then a block is fetched all the same.
+    private static let longestWay = Duration.seconds(1)
+    /// By how much a fetch that was held up may hurry.
+    private static let longestCatchUp = Duration.milliseconds(250)
+
+    /// Where the whole file is to be read.
+    let location: MediaLocation
+    public let fingerprint: MediaFingerprint
+    private let pace: FetchPace
+    private let state: Guarded<State>
+
+    private struct State {
+        /// The fetch is under way, …
+        var isBegun = false
+        /// … into this file, by a descriptor of our own; −1 where that may not be read yet.
+        var descriptor: Int32 = -1
+        /// From the beginning.
+        var held: Int64 = 0
+        /// Readers that wait for what comes next.
+        var waiting = 0
+        /// When the first bytes had come, and when the next are due.
+        var beganAt: ContinuousClock.Instant?
+        var nextFetch: ContinuousClock.Instant?
+        /// When a reader last waited for bytes on a connection of its own.
+        var askedAt: ContinuousClock.Instant?
+        var failure: MediaError?
+    }
+
+    /// - Parameters:
+    ///   - url: of the server that has it whole, and lets parts of it be read.
+    ///   - pace: of the fetch while nobody waits for it.
+    public init(
+        url: String, _ fingerprint: MediaFingerprint, pace: FetchPace = .unlimited
+    ) throws(MediaError) {
+        self.pace = pace
+        location = try MediaLocation(url)
+        self.fingerprint = fingerprint
+        state = Guarded(State())
+    }
+
+    deinit {
+        let descriptor = state.withLock { $0.descriptor }
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// Why it will not arrive.
+    public var failure: MediaError? { state.withLock { $0.failure } }
+
+    /// Bytes that are there, from the beginning.
+    var held: Int64 { state.withLock { $0.held } }
+
+    // MARK: What the fetch says
+
+    /// It is under way.
+    ///
+    /// - Parameter descriptor: of the file that the bytes go to, which is the caller's; `nil` where
+    ///   somebody else fetches it, or an earlier fetch left what nobody has verified.
+    func begins(in descriptor: Int32?, holding count: Int64) {
+        let own = descriptor.map { dup($0) } ?? -1
+        state.change {
+            $0.isBegun = true
+            if $0.descriptor >= 0 { close($0.descriptor) }
+            $0.descriptor = own
+            $0.held = count
+        }
+    }
+
+    func reaches(_ count: Int64) { state.change { $0.held = count } }
+
+    /// Blocks until the next bytes may be fetched: at once while a reader waits for them, not while
+    /// one has the path for itself, and otherwise at the pace.
+    ///
+    /// - Parameter count: bytes fetched since the last call.
+    func giveWay(after count: Int64, _ cancellation: MediaCancellation) {
+        let start = ContinuousClock.now
+        var next = state.withLock { state in
+            let earliest = start - Self.longestCatchUp
+            let begin = max(state.nextFetch ?? start, earliest)
+            let began = state.beganAt ?? start
+            state.beganAt = began
+            let next = begin + .seconds(Double(count) / pace.rate(after: start - began))
+            state.nextFetch = next
+            return next
+        }
+        while !cancellation.isCancelled {
+            let (waiting, asked) = state.withLock { ($0.waiting, $0.askedAt) }
+            let now = ContinuousClock.now
+            if waiting > 0 { return }
+            if let asked, now - asked < Self.askLasts, now - start < Self.longestWay {
+                next = max(next, now)
+            } else if now >= next {
+                return
+            }
+            state.wait(milliseconds: Self.waitMilliseconds)
+        }
+    }
+
+    func fails(_ error: MediaError) { state.change { $0.failure = error } }
+
+    // MARK: Reading
+
+    enum Look {
+        /// So many bytes were copied; 0 at the end.
+        case bytes(Int)
+        /// Not there yet; it will not be long.
+        case soon
+        /// Not there yet, and far from what is.
+        case far
+    }
+
+    /// Copies bytes that are there.
+    ///
+    /// - Parameter patience: how far ahead of what is there waiting is better than asking.
+    func read(
+        at offset: Int64, into buffer: UnsafeMutableBufferPointer<UInt8>, patience: Int64
+    ) throws(MediaError) -> Look {
+        guard offset < fingerprint.byteCount else { return .bytes(0) }
+        let (isBegun, descriptor, held, failure) = state.withLock {
+            ($0.isBegun, $0.descriptor, $0.held, $0.failure)
+        }
+        if let failure { throw failure }
+        guard isBegun else { return .soon }
+        guard descriptor >= 0, offset < held else {
+            return descriptor >= 0 && offset < held + patience ? .soon : .far
+        }
+        let count = min(buffer.count, Int(min(held - offset, Int64(Int32.max))))
+        let got = unsafe pread(descriptor, buffer.baseAddress, count, off_t(offset))
+        guard got > 0 else {
+            throw MediaError(
+                library: got < 0 ? -errno : -EIO, operation: "pread", location: location)
+        }
+        return .bytes(got)
+    }
+
+    /// Blocks a reader that waits for what comes next, until something has changed, or for a moment.
+    func wait() {
+        state.change { $0.waiting += 1 }
+        state.wait(milliseconds: Self.waitMilliseconds)
+        state.withLock { $0.waiting -= 1 }
+    }
+
+    /// A reader has the path for itself for a while.
+    func asks() { state.withLock { $0.askedAt = .now } }
+}
+
+/// A value that threads wait for changes of.
+@safe
+private final class Guarded<Value>: @unchecked Sendable {
+    // All access to the value happens with the mutex held; both are where they were made until
+    // `deinit`, which nobody else can run beside.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var value: Value
+
+    init(_ value: Value) {
+        self.value = value
+        unsafe pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        unsafe pthread_condattr_init(&attributes)
+        unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        unsafe pthread_cond_init(condition, &attributes)
+    }
+
+    deinit {
+        unsafe pthread_cond_destroy(condition)
+        unsafe pthread_mutex_destroy(mutex)
+        unsafe condition.deallocate()
+        unsafe mutex.deallocate()
+    }
+
+    func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        return body(&value)
+    }
+
+    func change(_ body: (inout Value) -> Void) {
+        withLock(body)
+        unsafe pthread_cond_broadcast(condition)
+    }
+
+    func wait(milliseconds: Int) {
+        var until = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &until)
+        until.tv_nsec += milliseconds * 1_000_000
+        until.tv_sec += until.tv_nsec / 1_000_000_000
+        until.tv_nsec %= 1_000_000_000
+        unsafe pthread_mutex_lock(mutex)
+        unsafe pthread_cond_timedwait(condition, mutex, &until)
+        unsafe pthread_mutex_unlock(mutex)
+    }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import Playout
+import Testing
+
+@testable import FFmpegMedia
+
+/// A file that is played while it is fetched.
+@Suite(.timeLimit(.minutes(5))) struct ArrivingFileTests {
+    private let folder = Fixtures.path("arriving-\(UUID().uuidString)")
+
+    /// A server that keeps back all but the beginning from whoever fetches the whole, a cache that
+    /// fetches from it on a thread of its own, and the file on its way.
+    private final class Transfer: Sendable {
+        let server: FileServer
+        let file: ArrivingFile
+        private let ended = DispatchSemaphore(value: 0)
+
+        init(
+            _ body: Data, _ print: MediaFingerprint, holdsAfter: Int? = 16_384, in folder: String,
+            limit: Int64 = 1 << 30, path: String = "/body.bin"
+        ) throws {
+            server = FileServer(body, FileServer.Behaviour(holdsAfter: holdsAfter))
+            file = try ArrivingFile(url: server.url(path), print)
+            let cache = try MediaCache(folder: folder, limit: limit)
+            Thread.detachNewThread { [self] in
+                _ = try? cache.fetch(url: server.url(path), print, arriving: file)
+                ended.signal()
+            }
+        }
+
+        func finish() {
+            server.release()
+            ended.wait()
+        }
+    }
+
+    private func transfer(of name: String) throws -> Transfer {
+        let path = Fixtures.path(name)
+        return try Transfer(
+            Data(contentsOf: URL(fileURLWithPath: path)), MediaFingerprint(of: path), in: folder)
+    }
+
+    /// Containers that number their packets; FLAC is found by halving.
+    @Test(arguments: ["s16.wav", "16.flac", "24.flac", "alac.m4a", "pcm.aiff", "pcm.caf"])
+    func `the middle is played when only the beginning is there`(name: String) throws {
+        let linear = try readAll(FFmpegSource(Fixtures.path(name)))
+        let transfer = try transfer(of: name)
+        let source = try FFmpegSource(transfer.file)
+        #expect(source.format.frameCount == Int64(linear.count / 2))
+        for target in [linear.count / 4, linear.count / 2 - 4_000, 100] {
+            try source.seek(toFrame: Int64(target))
+            let matches = isSame(try read(source, 3_000), linear, from: 2 * target)
+            #expect(matches, "at \(target)")
+        }
+        #expect(transfer.file.held < transfer.file.fingerprint.byteCount, "not all was there")
+        transfer.finish()
+        #expect(transfer.file.held == transfer.file.fingerprint.byteCount)
+        try source.seek(toFrame: 0)
+        let isWhole = isSame(try readAll(source), linear, count: linear.count)
+        #expect(isWhole)
+    }
+
+    /// Of all kinds, those too whose packets must be counted first.
+    @Test(arguments: Fixtures.names)
+    func `whoever follows the fetch hears the same`(name: String) throws {
+        let linear = try readAll(FFmpegSource(Fixtures.path(name)))
+        let transfer = try transfer(of: name)
+        transfer.server.release()
+        let source = try FFmpegSource(transfer.file)
+        let all = try readAll(source)
+        let isWhole = all.count == linear.count && isSame(all, linear)
+        #expect(isWhole)
+        transfer.finish()
+    }
+
+    @Test func `what the fetch fails at is what the reader says`() throws {
+        let body = try Data(contentsOf: URL(fileURLWithPath: Fixtures.path("16.flac")))
+        let print = try MediaFingerprint(of: Fixtures.path("16.flac"))
+        func failure(_ transfer: Transfer) -> MediaError.Code? {
+            do {
+                _ = try FFmpegSource(transfer.file)
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        let small = try Transfer(body, print, in: folder, limit: 1_000)
+        #expect(failure(small) == .tooLarge)
+        small.finish()
+        let lost = try Transfer(body, print, in: folder, path: "/nothing")
+        #expect(failure(lost) == .notFound)
+        lost.finish()
+    }
+
+    @Test func `bytes that are not the announced ones end it with an error`() throws {
+        let body = try Data(contentsOf: URL(fileURLWithPath: Fixtures.path("16.flac")))
+        let real = try MediaFingerprint(of: Fixtures.path("16.flac"))
+        let other = MediaFingerprint(
+            hash: real.hash.reversed(), byteCount: real.byteCount)
+        let transfer = try Transfer(body, other, in: folder)
+        let source = try FFmpegSource(transfer.file)
+        _ = try read(source, 100)
+        transfer.finish()
+        #expect(transfer.file.failure?.code == .damaged)
+        var said: MediaError.Code?
+        do { _ = try readAll(source) } catch { said = (error as? MediaError)?.code }
+        #expect(said == .damaged)
+    }
+
+    @Test func `a reader that waits is let go when it is cancelled`() throws {
+        let transfer = try transfer(of: "cbr.mp3")
+        let cancellation = MediaCancellation()
+        Thread.detachNewThread {
+            usleep(100_000)
+            cancellation.cancel()
+        }
+        var said: MediaError.Code?
+        do throws(MediaError) {
+            // Its packets must be counted, and most of them do not come.
+            _ = try FFmpegSource(transfer.file, cancellation: cancellation)
+        } catch {
+            said = error.code
+        }
+        #expect(said == .cancelled)
+        transfer.finish()
+    }
+
+    /// What another fetch left may be anything until its hash is known.
+    @Test func `the remains of an earlier transfer are not read before they are verified`() throws {
+        let path = Fixtures.path("s16.wav")
+        let body = try Data(contentsOf: URL(fileURLWithPath: path))
+        let print = try MediaFingerprint(of: path)
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        try Data(repeating: 7, count: 200_000).write(
+            to: URL(fileURLWithPath: folder + "/\(print.text).part"))
+        let transfer = try Transfer(body, print, holdsAfter: nil, in: folder)
+        let source = try FFmpegSource(transfer.file)
+        let linear = try readAll(FFmpegSource(path))
+        let isSound = isSame(try read(source, 10_000), linear)
+        #expect(isSound)
+        transfer.finish()
+        let isWhole = isSame(try readAll(source), linear, from: 20_000)
+        #expect(isWhole)
+        #expect(try MediaFingerprint(of: folder + "/\(print.text).media") == print)
+    }
+
+    @Test func `a fetch that nobody waits for takes its time, and none when somebody does`() throws
+    {
+        // A second and a half of the pace, and of a path that is a thousand times as fast.
+        let body = Data(repeating: 1, count: 375_000)
+        let server = FileServer(body)
+        let path = folder + "-bytes"
+        try body.write(to: URL(fileURLWithPath: path))
+        let print = try MediaFingerprint(of: path)
+        func seconds(isAwaited: Bool) throws -> Double {
+            let file = try ArrivingFile(
+                url: server.url(), print, pace: FetchPace(byteCount: 375_000, seconds: 1_000))
+            let cache = try MediaCache(folder: folder + "-\(isAwaited)", limit: 1 << 30)
+            let done = DispatchSemaphore(value: 0)
+            if isAwaited {
+                Thread.detachNewThread {
+                    while done.wait(timeout: .now()) != .success { file.wait() }
+                }
+            }
+            let start = ContinuousClock.now
+            _ = try cache.fetch(url: server.url(), print, arriving: file)
+            let taken = ContinuousClock.now - start
+            done.signal()
+            return Double(taken.components.attoseconds) * 1e-18 + Double(taken.components.seconds)
+        }
+        let (alone, awaited) = (try seconds(isAwaited: false), try seconds(isAwaited: true))
+        #expect(alone > 1.2, "a fetch may hurry by a quarter of a second: \(alone)")
+        #expect(awaited < alone / 2, "\(awaited), \(alone)")
+    }
+
+    @Test func `a pace follows what is played, and grows`() {
+        let disc = FetchPace(byteCount: 26_000_000, seconds: 180)
+        #expect(disc.rate(after: .seconds(1)) == 4 * 26_000_000.0 / 180)
+        #expect(disc.rate(after: .seconds(5)) == 4 * disc.rate(after: .zero))
+        let voice = FetchPace(byteCount: 1_000_000, seconds: 600)
+        #expect(voice.rate(after: .zero) == 250_000)
+        #expect(FetchPace(byteCount: 5, seconds: 0).rate(after: .zero).isFinite)
+        #expect(FetchPace.unlimited.rate(after: .zero) == .infinity)
+    }
+}
