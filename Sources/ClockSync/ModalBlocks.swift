@@ -35,6 +35,8 @@ struct ModalBlocks: Sendable {
     static let walks = DelayBlocks.walks
     /// Half of what two crests may differ by that belong to the same queueing; seconds.
     static let noise = 5e-6
+    /// The same for the first seconds, which the load of the hosts hardly changes in.
+    static let youngNoise = 2.5e-6
     /// A block is measured again when the skew known then blurred it by so much; seconds.
     static let blur = 5e-6
     /// A block that differs by more deviations is one with a wrong crest.
@@ -169,7 +171,7 @@ struct ModalBlocks: Sendable {
                 prior: prior)
         else { return nil }
         let span = now - first.time
-        let noise = sqrt(pair.variance + Self.noise * Self.noise)
+        let noise = sqrt(pair.variance + Self.youngNoise * Self.youngNoise)
         var fit = EnvelopeFit(
             window: span, span: span, offset: pair.offset, skew: pair.skew, delay: delay,
             noise: noise + EnvelopeSolver.stampNoise, skewSpread: sqrt(pair.skewVariance),

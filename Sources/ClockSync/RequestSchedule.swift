@@ -3,7 +3,8 @@ import Timing
 /// When a room asks for the time, and which of its requests only wake what sleeps.
 ///
 /// - Joining: 16 requests 10 ms apart, then two a round trip (1 ms apart at least) until the line
-///   is good, at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second until 3 s.
+///   is good, at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second until 3 s,
+///   and on wires 100 until 10.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 6 to 25 a second
 ///   on average, up to 100 in the first half minute, at random distances, so that no periodic
 ///   disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
@@ -45,6 +46,9 @@ struct RequestSchedule: Sendable {
     /// seven packets in a thousand meet nobody on emulated air: at 40 a second even the most likely
     /// clock of all was worse at 24 s than at 8, up to which there had been 100.
     static let earlySpan = Nanoseconds.seconds(30)
+    /// A rate is learnt from packets that lie far apart. Until then a path of wires is asked 100 times
+    /// a second at least.
+    static let wireSpan = Nanoseconds.seconds(10)
     static let activeSpacing = Nanoseconds.milliseconds(125)
     /// On wires, with an expected error that leaves so much room: trains of four. The last reply of
     /// a train is stamped by the next one's first, and waiting for that a jump would be found late.
@@ -189,6 +193,7 @@ struct RequestSchedule: Sendable {
         let isPlayable =
             prospect.expectedError.map { $0.seconds <= OutputLine.goodError } ?? false
         if age < Self.joinSpan, !isPlayable { return slot(closeSpacing(prospect)) }
+        if isPathShort, age < Self.wireSpan { return steady(Self.burstSpacing, prospect) }
         if age < Self.joinSpan { return steady(max(Self.joinSpacing, queueSpacing), prospect) }
         if isIdle { return slot(jittered(Self.idleSpacing)) }
         let closest = age < Self.earlySpan ? Self.burstSpacing : Self.anxiousSpacing

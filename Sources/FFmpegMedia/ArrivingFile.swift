@@ -3,12 +3,12 @@ public import Playout
 
 /// A file of the cache while it is being fetched: it can be played before all of it is there.
 ///
-/// ``MediaCache/fetch(url:_:fileExtension:cancellation:progress:)`` loads from the first byte to the
-/// last, and tells how far it is. Who reads where the bytes are takes them from the disk; just ahead
-/// of them it waits; further ahead it asks the server itself (``ArrivingReader``), and the fetch makes
-/// way, so that a room joins in the middle of an item as soon as some of that is decoded. What was read ahead is not
-/// kept: a file of the cache has no holes, and nothing is trusted to be whole until its hash is
-/// known.
+/// ``MediaCache/fetch(url:_:fileExtension:arriving:cancellation:progress:)`` loads from the first
+/// byte to the last, and tells how far it is. Who reads where the bytes are takes them from the
+/// disk; just ahead of them it waits; further ahead it asks the server itself (``ArrivingReader``),
+/// and the fetch makes way, so that a room joins in the middle of an item as soon as some of that
+/// is decoded. What was read ahead is not kept: a file of the cache has no holes, and nothing is
+/// trusted to be whole until its hash is known.
 ///
 /// May be used from several threads; calls block only where they say so.
 public final class ArrivingFile: Sendable {
@@ -73,12 +73,11 @@ public final class ArrivingFile: Sendable {
     /// - Parameter descriptor: of the file that the bytes go to, which is the caller's; `nil` where
     ///   somebody else fetches it, or an earlier fetch left what nobody has verified.
     func begins(in descriptor: Int32?, holding count: Int64) {
-        let own = descriptor.map { dup($0) } ?? -1
         state.change {
             $0.isBegun = true
-            if $0.descriptor >= 0 { close($0.descriptor) }
-            $0.descriptor = own
             $0.held = count
+            // The first one stays, by whatever name the file goes: somebody may be reading it.
+            if $0.descriptor < 0, let descriptor { $0.descriptor = dup(descriptor) }
         }
     }
 
@@ -135,7 +134,8 @@ public final class ArrivingFile: Sendable {
         let (isBegun, descriptor, held, failure) = state.withLock {
             ($0.isBegun, $0.descriptor, $0.held, $0.failure)
         }
-        if let failure { throw failure }
+        // What is there stays good when the rest will not come, unless it was never right.
+        if let failure, failure.code == .damaged || offset >= held { throw failure }
         guard isBegun else { return .soon }
         guard descriptor >= 0, offset < held else {
             return descriptor >= 0 && offset < held + patience ? .soon : .far
@@ -196,6 +196,7 @@ private final class Guarded<Value>: @unchecked Sendable {
         unsafe pthread_cond_broadcast(condition)
     }
 
+    /// A change between a look at the value and this call is not noticed: the wait is short.
     func wait(milliseconds: Int) {
         var until = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &until)

@@ -126,7 +126,9 @@ final class ArrivingReader {
             try callUp()
         }
         let count = min(buffer.count, ahead.count - aheadBegin)
-        for index in 0..<count { unsafe buffer[index] = ahead[aheadBegin + index] }
+        unsafe ahead.withUnsafeBufferPointer { bytes in
+            unsafe buffer.baseAddress!.update(from: bytes.baseAddress! + aheadBegin, count: count)
+        }
         aheadBegin += count
         aheadPosition += Int64(count)
         return count

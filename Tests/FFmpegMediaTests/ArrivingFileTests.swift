@@ -92,6 +92,25 @@ import Testing
         lost.finish()
     }
 
+    /// The leader dies: rooms play on as far as the bytes go.
+    @Test func `what is there is played when the rest will not come`() throws {
+        let path = Fixtures.path("s16.wav")
+        let body = try Data(contentsOf: URL(fileURLWithPath: path))
+        let half = body.count / 2
+        let server = FileServer(body, FileServer.Behaviour(stopsAt: half))
+        let file = try ArrivingFile(url: server.url(), MediaFingerprint(of: path))
+        let cache = try MediaCache(folder: folder, limit: 1 << 30)
+        #expect(throws: MediaError.self) {
+            try cache.fetch(url: server.url(), file.fingerprint, arriving: file)
+        }
+        #expect(file.failure?.code == .network && file.held == Int64(half))
+        let source = try FFmpegSource(file, frameCount: Int64(Fixtures.frameCount))
+        let linear = try readAll(FFmpegSource(path))
+        let isThere = isSame(try read(source, 150_000), linear)
+        #expect(isThere)
+        #expect(throws: MediaError.self) { try readAll(source) }
+    }
+
     @Test func `bytes that are not the announced ones end it with an error`() throws {
         let body = try Data(contentsOf: URL(fileURLWithPath: Fixtures.path("16.flac")))
         let real = try MediaFingerprint(of: Fixtures.path("16.flac"))

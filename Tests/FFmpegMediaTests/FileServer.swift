@@ -15,6 +15,8 @@ final class FileServer: Sendable {
         var breaksAfter: Int?
         /// Sends the header, then nothing more.
         var stalls = false
+        /// Never sends a byte from here on.
+        var stopsAt: Int?
         /// Never ends: the body again and again.
         var isEndless = false
         /// A connection from the beginning sends so many bytes, and the rest after ``release()``.
@@ -92,7 +94,8 @@ final class FileServer: Sendable {
         }
         repeat {
             var position = start
-            let end = min(body.count, start + (behaviour.breaksAfter ?? body.count))
+            let last = behaviour.stopsAt ?? body.count
+            let end = min(body.count, last, start + (behaviour.breaksAfter ?? body.count))
             while position < end {
                 if start == 0, let held = behaviour.holdsAfter, position >= held,
                     position < held + 16_384
