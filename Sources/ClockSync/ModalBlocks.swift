@@ -31,6 +31,8 @@ struct ModalBlocks: Sendable {
     /// As long as all packets are younger than this they are read together (``CrestPair``); three
     /// blocks, the first number that can contradict each other.
     static let youngSpan = 6.0
+    /// Between two readings of them, which look at each packet along some tens of slopes; seconds.
+    static let youngInterval = 0.05
     /// Random walks of the skew, per √s: see ``DelayBlocks``.
     static let walks = DelayBlocks.walks
     /// Half of what two crests may differ by that belong to the same queueing; seconds.
@@ -86,12 +88,14 @@ struct ModalBlocks: Sendable {
     private var blocks: [Block] = []
     /// Of the block under way, where it can be read already.
     private var newest: Reading?
+    private var pair: (reading: CrestPair?, time: Double)?
     private var forward: [DelayCrest.Point] = []
     private var backward: [DelayCrest.Point] = []
 
     mutating func removeAll() {
         blocks = []
         newest = nil
+        pair = nil
         forward = []
         backward = []
     }
@@ -138,7 +142,7 @@ struct ModalBlocks: Sendable {
     /// - Parameters:
     ///   - prior: of the skew, before the samples.
     ///   - delay: smallest delay known of the path.
-    func fits(
+    mutating func fits(
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
     ) -> [EnvelopeFit] {
         if let young = young(at: now, prior: prior, delay: delay) { return [young] }
@@ -161,22 +165,26 @@ struct ModalBlocks: Sendable {
     }
 
     /// What all packets say together, as long as they are so few that a line has nothing to hold.
-    private func young(
+    private mutating func young(
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
     ) -> EnvelopeFit? {
         guard let first = blocks.first?.forward.first ?? forward.first,
-            now - first.time <= Self.youngSpan,
-            let pair = CrestPair(
+            now - first.time <= Self.youngSpan
+        else { return nil }
+        if pair.map({ now - $0.time >= Self.youngInterval }) ?? true {
+            let reading = CrestPair(
                 blocks.flatMap(\.forward) + forward, blocks.flatMap(\.backward) + backward, at: now,
                 prior: prior)
-        else { return nil }
+            pair = (reading, now)
+        }
+        guard let pair, let reading = pair.reading else { return nil }
         let span = now - first.time
-        let noise = sqrt(pair.variance + Self.youngNoise * Self.youngNoise)
+        let noise = sqrt(reading.variance + Self.youngNoise * Self.youngNoise)
         var fit = EnvelopeFit(
-            window: span, span: span, offset: pair.offset, skew: pair.skew, delay: delay,
-            noise: noise + EnvelopeSolver.stampNoise, skewSpread: sqrt(pair.skewVariance),
-            isPinned: false, wander: 0)
-        fit.error = sqrt(fit.noise * fit.noise + pair.lean * pair.lean)
+            window: span, span: span, offset: reading.offset + reading.skew * (now - pair.time),
+            skew: reading.skew, delay: delay, noise: noise + EnvelopeSolver.stampNoise,
+            skewSpread: sqrt(reading.skewVariance), isPinned: false, wander: 0)
+        fit.error = sqrt(fit.noise * fit.noise + reading.lean * reading.lean)
         return fit
     }
 

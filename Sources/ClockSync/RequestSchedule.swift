@@ -47,7 +47,7 @@ struct RequestSchedule: Sendable {
     /// clock of all was worse at 24 s than at 8, up to which there had been 100.
     static let earlySpan = Nanoseconds.seconds(30)
     /// A rate is learnt from packets that lie far apart. Until then a path of wires is asked 100 times
-    /// a second at least.
+    /// a second, also when nobody plays yet: who starts then has a clock.
     static let wireSpan = Nanoseconds.seconds(10)
     static let activeSpacing = Nanoseconds.milliseconds(125)
     /// On wires, with an expected error that leaves so much room: trains of four. The last reply of

@@ -6,7 +6,7 @@ public import Playout
 /// ``MediaCache/fetch(url:_:fileExtension:arriving:cancellation:progress:)`` loads from the first
 /// byte to the last, and tells how far it is. Who reads where the bytes are takes them from the
 /// disk; just ahead of them it waits; further ahead it asks the server itself (``ArrivingReader``),
-/// and the fetch makes way, so that a room joins in the middle of an item as soon as some of that
+/// and this file's fetch makes way, so that a room joins in the middle of an item as soon as some of that
 /// is decoded. What was read ahead is not kept: a file of the cache has no holes, and nothing is
 /// trusted to be whole until its hash is known.
 ///
@@ -20,16 +20,16 @@ public final class ArrivingFile: Sendable {
     /// By how much a fetch that was held up may hurry.
     private static let longestCatchUp = Duration.milliseconds(250)
 
-    /// Where the whole file is to be read.
-    let location: MediaLocation
     public let fingerprint: MediaFingerprint
     private let pace: FetchPace
     private let state: Guarded<State>
 
     private struct State {
+        /// Where the whole file is to be read.
+        var location: MediaLocation
         /// The fetch is under way, …
         var isBegun = false
-        /// … into this file, by a descriptor of our own; −1 where that may not be read yet.
+        /// … into this file, open for reading; −1 where that may not be read yet.
         var descriptor: Int32 = -1
         /// From the beginning.
         var held: Int64 = 0
@@ -50,9 +50,8 @@ public final class ArrivingFile: Sendable {
         url: String, _ fingerprint: MediaFingerprint, pace: FetchPace = .unlimited
     ) throws(MediaError) {
         self.pace = pace
-        location = try MediaLocation(url)
         self.fingerprint = fingerprint
-        state = Guarded(State())
+        state = Guarded(State(location: try MediaLocation(url)))
     }
 
     deinit {
@@ -60,24 +59,42 @@ public final class ArrivingFile: Sendable {
         if descriptor >= 0 { close(descriptor) }
     }
 
+    /// Where the whole file is to be read.
+    var location: MediaLocation { state.withLock { $0.location } }
+
+    /// The server is somewhere else now; whoever asks it does so there.
+    public func move(to url: String) throws(MediaError) {
+        let location = try MediaLocation(url)
+        state.change { $0.location = location }
+    }
+
+    /// It will not arrive: whoever waits for more than is there is told so. A fetch that failed may
+    /// be tried again instead.
+    public func abandon(_ error: MediaError) { state.change { $0.failure = error } }
+
     /// Why it will not arrive.
     public var failure: MediaError? { state.withLock { $0.failure } }
 
     /// Bytes that are there, from the beginning.
-    var held: Int64 { state.withLock { $0.held } }
+    public var held: Int64 { state.withLock { $0.held } }
 
     // MARK: What the fetch says
 
     /// It is under way.
     ///
-    /// - Parameter descriptor: of the file that the bytes go to, which is the caller's; `nil` where
-    ///   somebody else fetches it, or an earlier fetch left what nobody has verified.
-    func begins(in descriptor: Int32?, holding count: Int64) {
+    /// - Parameter path: of the file that the bytes go to; `nil` where somebody else fetches it, or
+    ///   an earlier fetch left what nobody has verified. What an earlier fetch for this object left
+    ///   is known to be good.
+    func begins(in path: String?, holding count: Int64) {
         state.change {
             $0.isBegun = true
+            guard let path else { return }
             $0.held = count
-            // The first one stays, by whatever name the file goes: somebody may be reading it.
-            if $0.descriptor < 0, let descriptor { $0.descriptor = dup(descriptor) }
+            // The first one stays, by whatever name the file goes: somebody may be reading it. Opened
+            // anew, since a lock of the fetch's own descriptor would outlive it in a copy.
+            if $0.descriptor < 0 {
+                $0.descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+            }
         }
     }
 
@@ -94,6 +111,11 @@ public final class ArrivingFile: Sendable {
             let begin = max(state.nextFetch ?? start, earliest)
             let began = state.beganAt ?? start
             state.beganAt = began
+            guard state.waiting == 0, state.held < fingerprint.byteCount else {
+                // What somebody waited for is not owed.
+                state.nextFetch = start
+                return start
+            }
             let next = begin + .seconds(Double(count) / pace.rate(after: start - began))
             state.nextFetch = next
             return next
@@ -101,7 +123,10 @@ public final class ArrivingFile: Sendable {
         while !cancellation.isCancelled {
             let (waiting, asked) = state.withLock { ($0.waiting, $0.askedAt) }
             let now = ContinuousClock.now
-            if waiting > 0 { return }
+            if waiting > 0 {
+                state.withLock { $0.nextFetch = now }
+                return
+            }
             if let asked, now - asked < Self.askLasts, now - start < Self.longestWay {
                 next = max(next, now)
             } else if now >= next {
@@ -110,8 +135,6 @@ public final class ArrivingFile: Sendable {
             state.wait(milliseconds: Self.waitMilliseconds)
         }
     }
-
-    func fails(_ error: MediaError) { state.change { $0.failure = error } }
 
     // MARK: Reading
 
@@ -122,6 +145,22 @@ public final class ArrivingFile: Sendable {
         case soon
         /// Not there yet, and far from what is.
         case far
+    }
+
+    /// Copies the first bytes as soon as they are there; `nil` where they are not coming.
+    func beginning(_ count: Int, _ cancellation: MediaCancellation) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        while !cancellation.isCancelled, fingerprint.byteCount >= count {
+            let look = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+                unsafe try? read(at: 0, into: buffer, patience: Int64(count))
+            }
+            switch look {
+            case .bytes(count): return bytes
+            case .bytes, .soon: wait()
+            case .far, nil: return nil
+            }
+        }
+        return nil
     }
 
     /// Copies bytes that are there.

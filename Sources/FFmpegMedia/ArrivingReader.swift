@@ -14,6 +14,8 @@ final class ArrivingReader {
     static let patience: Int64 = 131_072
     /// … unless so many waits of ``ArrivingFile/waitMilliseconds`` bring nothing.
     private static let vainWaits = 2
+    /// After a connection that failed: the fetch may bring the bytes, or say why nothing will.
+    private static let askPause = Duration.milliseconds(500)
 
     private let file: ArrivingFile
     private let cancellation: MediaCancellation
@@ -24,6 +26,7 @@ final class ArrivingReader {
     private var aheadBegin = 0
     /// Offset of the next byte of `ahead`, and of the stream behind it.
     private var aheadPosition: Int64 = 0
+    private var asksFrom: ContinuousClock.Instant?
     /// Why the last call failed; libavformat knows numbers only.
     private(set) var failure: MediaError?
 
@@ -61,6 +64,7 @@ final class ArrivingReader {
     // MARK: Callbacks
 
     private func read(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
+        failure = nil
         let buffer = unsafe UnsafeMutableBufferPointer(start: bytes, count: Int(count))
         do throws(MediaError) {
             let got = unsafe try next(into: buffer)
@@ -110,8 +114,24 @@ final class ArrivingReader {
                 file.wait()
                 vain = file.held == held ? vain + 1 : 0
                 held = file.held
-            case .far: return unsafe try ask(into: buffer)
+            case .far:
+                if let asksFrom, ContinuousClock.now < asksFrom {
+                    file.wait()
+                } else if let count = unsafe askOnce(into: buffer) {
+                    return count
+                }
             }
+        }
+    }
+
+    /// `nil` where the server does not answer now.
+    private func askOnce(into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int? {
+        do throws(MediaError) {
+            return unsafe try ask(into: buffer)
+        } catch {
+            hangUp()
+            asksFrom = .now + Self.askPause
+            return nil
         }
     }
 
@@ -137,7 +157,8 @@ final class ArrivingReader {
     /// A new connection, and its first bytes.
     private func callUp() throws(MediaError) {
         hangUp()
-        let stream = try ByteStream(file.location, from: position, cancellation: cancellation)
+        let stream = try ByteStream(
+            file.location, from: position, yields: true, cancellation: cancellation)
         let bytes = unsafe try stream.next()
         guard !bytes.isEmpty else {
             throw MediaError(

@@ -6,9 +6,10 @@ import Playout
 final class ByteStream {
     /// Bytes read at once.
     static let blockSize = 65_536
-    /// What the kernel takes in while nobody reads: half a megabyte on the way is 100 Mbit/s with
-    /// 40 ms round trips, and more would keep the path busy for long when the fetch makes way.
-    private static let socketBuffer: Int64 = 524_288
+    /// What the kernel takes in while nobody reads, where a fetch may have to make way: more would
+    /// keep the path busy for long. Kernels allow 208 KiB, as a rule (net.core.rmem_max), which is
+    /// 40 Mbit/s with 40 ms round trips.
+    private static let yieldingBuffer: Int64 = 262_144
 
     let location: MediaLocation
     /// Bytes in the whole; `nil` when the server does not say, as with a live stream.
@@ -17,8 +18,10 @@ final class ByteStream {
     private let io: UnsafeMutablePointer<AVIOContext>
     private let block: UnsafeMutableBufferPointer<UInt8>
 
+    /// - Parameter yields: whether who reads may pause, so that others have the path.
     init(
-        _ location: MediaLocation, from offset: Int64 = 0, cancellation: MediaCancellation
+        _ location: MediaLocation, from offset: Int64 = 0, yields: Bool = false,
+        cancellation: MediaCancellation
     ) throws(MediaError) {
         precondition(libraryIsQuiet)
         try location.checkReadable()
@@ -30,7 +33,9 @@ final class ByteStream {
             unsafe av_dict_set_int(
                 &options, "rw_timeout", Int64(Demuxer.ioTimeoutMicroseconds), 0)
             unsafe av_dict_set_int(&options, "offset", offset, 0)
-            unsafe av_dict_set_int(&options, "recv_buffer_size", Self.socketBuffer, 0)
+            if yields {
+                unsafe av_dict_set_int(&options, "recv_buffer_size", Self.yieldingBuffer, 0)
+            }
         }
         var interrupt = unsafe cancellation.interrupt
         var io: UnsafeMutablePointer<AVIOContext>?

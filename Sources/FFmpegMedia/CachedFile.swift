@@ -7,7 +7,7 @@ import Glibc
 public final class CachedFile: Sendable {
     public let path: String
     public let fingerprint: MediaFingerprint
-    let descriptor: Int32
+    private let descriptor: Int32
 
     /// Takes over `descriptor`, which is open on `path` and holds at least a shared lock.
     init(path: String, fingerprint: MediaFingerprint, descriptor: Int32) {

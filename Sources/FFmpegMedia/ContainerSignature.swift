@@ -5,18 +5,21 @@ import Glibc
 /// Asking each of FFmpeg's 300 demuxers touches 3 MB of their code. Most files begin with a mark
 /// that only one of them takes.
 enum ContainerSignature {
+    /// Bytes of a file that tell.
+    static let length = 12
+
     /// - Returns: FFmpeg's name for the container; `nil` where the bytes are no such mark, the file
     ///   cannot be read, or a tag comes first.
     static func container(ofFile path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 12)
+        var bytes = [UInt8](repeating: 0, count: length)
         guard unsafe read(descriptor, &bytes, bytes.count) == bytes.count else { return nil }
         return container(of: bytes)
     }
 
-    /// - Parameter bytes: the first twelve of a file.
+    /// - Parameter bytes: the first ``length`` of a file.
     static func container(of bytes: [UInt8]) -> String? {
         let words = stride(from: 0, to: 12, by: 4).map {
             String(decoding: bytes[$0..<$0 + 4], as: UTF8.self)

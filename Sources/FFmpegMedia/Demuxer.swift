@@ -38,6 +38,8 @@ final class Demuxer {
         guard let packet = unsafe av_packet_alloc() else { fatalError("no memory for a packet") }
         do throws(MediaError) {
             let reader = location.arriving.map { ArrivingReader($0, cancellation: cancellation) }
+            // The context reads by it until it is closed.
+            defer { withExtendedLifetime(reader) {} }
             let context = unsafe try Self.open(location, container, reader, cancellation)
             do throws(MediaError) {
                 unsafe self.stream = try Self.audioStream(of: context, location)
@@ -75,7 +77,11 @@ final class Demuxer {
             unsafe av_packet_unref(packet)
             let code = unsafe av_read_frame(context, packet)
             if cancellation.isCancelled { throw failure(cff_error_exit, "av_read_frame") }
-            if code == cff_error_eof { return nil }
+            if code == cff_error_eof {
+                // Some demuxers take whatever ends their bytes for the end.
+                if let known = reader?.failure { throw known }
+                return nil
+            }
             if code < 0 {
                 if location.mayBreak { throw failure(code, "av_read_frame") }
                 return nil
@@ -109,6 +115,7 @@ final class Demuxer {
         isHeld = false
         unsafe av_packet_unref(packet)
         let anew = location.arriving.map { ArrivingReader($0, cancellation: cancellation) }
+        defer { withExtendedLifetime(anew) {} }
         let fresh = unsafe try Self.open(location, containerName, anew, cancellation)
         let audio: UnsafeMutablePointer<AVStream>
         do throws(MediaError) { unsafe audio = try Self.audioStream(of: fresh, location) } catch {

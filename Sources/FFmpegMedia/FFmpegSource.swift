@@ -71,7 +71,10 @@ public final class FFmpegSource: MediaSource {
         at location: MediaLocation, container: String?, cancellation: MediaCancellation
     ) throws(MediaError) {
         try location.checkReadable()
-        let container = container ?? location.path.flatMap(ContainerSignature.container)
+        let container =
+            container ?? location.path.flatMap(ContainerSignature.container)
+            ?? location.arriving?.beginning(ContainerSignature.length, cancellation)
+            .flatMap(ContainerSignature.container)
         do throws(MediaError) {
             (demuxer, decoder, map, length) = try Self.open(location, container, cancellation)
         } catch {

@@ -6,8 +6,9 @@
 public struct FetchPace: Equatable, Sendable {
     /// While what is fetched has hardly begun to play.
     public static let youngSpan = Duration.seconds(4)
-    /// So many times as fast as it is played, young and later: a path of 20 Mbit/s has room for
-    /// clocks and four rooms that play CDs in FLAC, and an item of four minutes is there after 19 s.
+    /// So many times as fast as it is played, young and later: at first a path of 20 Mbit/s has room
+    /// for clocks and four rooms that play CDs in FLAC; an item of four minutes is there after 18 s,
+    /// if the path is that fast.
     static let shares = (young: 4.0, later: 16.0)
     /// Bytes a second, at least: two megabits, and later eight.
     static let least = (young: 250_000.0, later: 1_000_000.0)

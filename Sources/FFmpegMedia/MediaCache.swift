@@ -58,7 +58,8 @@ public final class MediaCache: Sendable {
     ///
     /// - Parameters:
     ///   - fileExtension: for the name; anything but up to 8 letters and digits becomes `media`.
-    ///   - arriving: for whoever plays it meanwhile; is told how far it is, and of the failure.
+    ///   - arriving: for whoever plays it meanwhile; is told how far it is. A failure is the
+    ///     caller's to tell (``ArrivingFile/abandon(_:)``), or to try again after.
     ///   - progress: called now and then with the bytes held so far, on this thread.
     /// - Throws: `.tooLarge` when it exceeds the limit or the disk, `.damaged` when what arrives is
     ///   something else, `.network`, `.notFound`, `.cancelled`.
@@ -67,15 +68,10 @@ public final class MediaCache: Sendable {
         arriving: ArrivingFile? = nil, cancellation: MediaCancellation = MediaCancellation(),
         progress: (Int64) -> Void = { _ in }
     ) throws(MediaError) -> CachedFile {
-        do throws(MediaError) {
-            let file = try load(
-                MediaLocation(url), fingerprint, fileExtension, arriving, cancellation, progress)
-            arriving?.begins(in: file.descriptor, holding: fingerprint.byteCount)
-            return file
-        } catch {
-            arriving?.fails(error)
-            throw error
-        }
+        let file = try load(
+            MediaLocation(url), fingerprint, fileExtension, arriving, cancellation, progress)
+        arriving?.begins(in: file.path, holding: fingerprint.byteCount)
+        return file
     }
 
     private func load(
@@ -204,7 +200,8 @@ extension MediaCache {
         _ cancellation: MediaCancellation, _ progress: (Int64) -> Void
     ) throws(MediaError) {
         guard part.byteCount < expecting.byteCount else { return }
-        let stream = try ByteStream(location, from: part.byteCount, cancellation: cancellation)
+        let stream = try ByteStream(
+            location, from: part.byteCount, yields: true, cancellation: cancellation)
         if let size = stream.byteCount, size != expecting.byteCount {
             throw MediaError(
                 .damaged, operation: "avio_size", subject: location.subject,

@@ -22,7 +22,9 @@ struct PacketSurvey {
         guard demuxer.isSeekable, demuxer.containerName != "hls" else {
             return (map, length)
         }
-        if hasExactTimestamps(length.rule, probe), let known = demuxer.location.knownFrameCount {
+        if hasExactTimestamps(length.rule, probe), let known = demuxer.location.knownFrameCount,
+            agrees(with: start + known)
+        {
             map.numbering = .timestamps(origin: probe.first.timestamp)
             map.end = start + known
             return (map, length)
@@ -136,6 +138,13 @@ extension PacketSurvey {
             previous = timestamp
         }
         return true
+    }
+
+    /// Whether the header says nothing else, to a second: it counts the last packet as whole.
+    private func agrees(with end: Int64) -> Bool {
+        let claimed = unsafe demuxer.stream.pointee.duration
+        return claimed == cff_no_timestamp || claimed <= 0
+            || (claimed - end).magnitude <= UInt64(decoder.sampleRate)
     }
 
     /// Raw end by the packets of the last second; `nil` when they cannot be found there.

@@ -29,7 +29,7 @@ final class PartFile {
 
     /// Lets what arrives be read. What an earlier transfer left is not trusted before all is here.
     func begin(_ arriving: ArrivingFile) {
-        arriving.begins(in: byteCount == 0 ? descriptor : nil, holding: 0)
+        arriving.begins(in: byteCount == 0 ? path : nil, holding: 0)
     }
 
     func append(_ bytes: UnsafeBufferPointer<UInt8>) throws(MediaError) {

@@ -54,6 +54,8 @@ public enum RoomInput: Equatable, Sendable {
     case clock(SharedClock.Quality)
     /// The voice of this preparation has played its item to the end.
     case itemEnded(UInt64)
+    /// It cannot go on, though it was ready: the rest of its bytes does not come, or is damaged.
+    case itemFailed(UInt64, reason: String)
     /// The person wants the room to leave.
     case leave
 }

@@ -211,6 +211,20 @@ extension RoomMachine {
         return []
     }
 
+    /// The leader offers the line again.
+    mutating func itemFailed(_ voice: UInt64, _ reason: String) -> [RoomEffect] {
+        let broken = lines.filter { $0.voice == voice }
+        let place = preparations.firstIndex { $0.order.id == voice && $0.hasVoice }
+        guard let hash = broken.first?.hash ?? place.map({ preparations[$0].order.asset.hash })
+        else { return [] }  // withdrawn meanwhile
+        lines.removeAll { $0.voice == voice }
+        if let place { preparations.remove(at: place) }
+        fetched.removeAll { $0 == hash }
+        failure = reason.limited(toBytes: RoomReport.longestText)
+        let ids = broken.map(\.id) + (place == nil ? [] : [voice])
+        return [.withdraw(voice)] + ids.map { notReady($0, reason) }
+    }
+
     // MARK: The session
 
     mutating func take(_ state: SessionState) -> [RoomEffect] {

@@ -65,6 +65,7 @@ public struct RoomMachine: Sendable {
         case .report(let report): take(report)
         case .clock(let quality): take(quality)
         case .itemEnded(let id): itemEnded(id)
+        case .itemFailed(let id, let reason): itemFailed(id, reason)
         case .leave: leave()
         }
     }

@@ -16,14 +16,19 @@ final class ContainerMemory: Sendable {
     /// - Parameters:
     ///   - arriving: the file, where it is still being fetched.
     ///   - frameCount: as the leader counts.
-    func opener(_ arriving: ArrivingFile?, frameCount: Int64) -> MediaOpener {
+    ///   - cancellation: ends an opening that waits for bytes.
+    func opener(
+        _ arriving: ArrivingFile?, frameCount: Int64, cancellation: MediaCancellation
+    ) -> MediaOpener {
         MediaOpener { [self] location throws(MediaError) in
             let known = names.withLock { $0[location] }
             let source =
                 if let arriving {
-                    try FFmpegSource(arriving, frameCount: frameCount, container: known)
+                    try FFmpegSource(
+                        arriving, frameCount: frameCount, container: known,
+                        cancellation: cancellation)
                 } else {
-                    try FFmpegSource(location, container: known)
+                    try FFmpegSource(location, container: known, cancellation: cancellation)
                 }
             let container = source.info.container
             names.withLock {

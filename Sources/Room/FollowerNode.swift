@@ -1,3 +1,4 @@
+import Dispatch
 import AvahiDiscovery
 import ClockSync
 import DeviceOutput
@@ -55,11 +56,7 @@ public final class FollowerNode: Sendable {
             name: name, output: output, clock: clock, logger: logger,
             options: options,
             fetch: { asset, welcome in
-                guard let welcome, let host = finder.currentHost else {
-                    throw RoomError(.noLeader, "the leader is gone")
-                }
-                let server = HostPort(host: host, port: Int(welcome.mediaPort))
-                return try await Self.fetch(asset, from: server, into: cache)
+                try await Self.fetch(asset, welcome, from: finder, into: cache)
             },
             uplink: { await Self.uplink($0, $1, finder: finder, clock: clock, logger: logger) })
         let announcement = Announcement(
@@ -89,25 +86,40 @@ public final class FollowerNode: Sendable {
 
     /// From the cache, or on its way there.
     private static func fetch(
-        _ asset: AssetDescriptor, from server: HostPort, into cache: MediaCache
+        _ asset: AssetDescriptor, _ welcome: Welcome?, from finder: LeaderFinder,
+        into cache: MediaCache
     ) async throws -> Member.AssetFile {
         let print = MediaFingerprint(hash: asset.hash.bytes, byteCount: asset.byteCount)
         let held = try await blocking { _ throws(MediaError) in cache.contains(print) }
         if let held { return Member.AssetFile(path: held.path, hold: held) }
-        let url = "http://\(server)/asset/\(asset.hash.hex)"
-        let seconds = Double(asset.frameCount) / Double(asset.sampleRate)
-        let pace = FetchPace(byteCount: asset.byteCount, seconds: seconds)
-        let arriving = try ArrivingFile(url: url, print, pace: pace)
+        let first = try address(of: asset, welcome, finder)
+        let arriving = try ArrivingFile(
+            url: first, print,
+            pace: FetchPace(byteCount: asset.byteCount, seconds: asset.durationSeconds))
         return Member.AssetFile(
-            path: url,
-            arrival: Member.Arrival(file: arriving) {
-                let file = try await blocking { cancellation throws(MediaError) in
+            path: first,
+            arrival: Member.Arrival(file: arriving) { welcome in
+                let url = try address(of: asset, welcome, finder)
+                try arriving.move(to: url)
+                let queue = DispatchQueue(label: "tutti-fetch")
+                let file = try await blocking(on: queue) { cancellation throws(MediaError) in
                     try cache.fetch(
                         url: url, print, fileExtension: asset.fileExtension, arriving: arriving,
                         cancellation: cancellation)
                 }
                 return Member.AssetFile(path: file.path, hold: file)
             })
+    }
+
+    /// Where a leader serves it.
+    private static func address(
+        of asset: AssetDescriptor, _ welcome: Welcome?, _ finder: LeaderFinder
+    ) throws(RoomError) -> String {
+        guard let welcome, let host = finder.currentHost else {
+            throw RoomError(.noLeader, "the leader is gone")
+        }
+        return
+            "http://\(HostPort(host: host, port: Int(welcome.mediaPort)))/asset/\(asset.hash.hex)"
     }
 
     /// Without Avahi a follower that has an address still works; one that has none cannot.

@@ -52,14 +52,17 @@ actor Member {
     /// An asset that can be played while it is fetched.
     struct Arrival: Sendable {
         var file: ArrivingFile
-        /// Fetches it; returns when all of it is there.
-        var complete: @Sendable () async throws -> AssetFile
+        /// Fetches it, or goes on with that, from this leader; returns when all of it is there.
+        var complete: @Sendable (Welcome?) async throws -> AssetFile
     }
 
     /// After the instant of a stop: what the card holds, and the fade, with room to spare.
     private static let silenceMargin = Nanoseconds.milliseconds(250)
     /// Between two times of keeping what was learnt.
     private static let rememberingInterval = Nanoseconds.seconds(180)
+    /// A leader that comes back does so within these.
+    private static let transferRetries = 30
+    private static let transferPause = Nanoseconds.seconds(1)
     /// More jobs at once than a room ever has: fetch and prepare of a few items, and the link.
     private static let jobsMax = 64
 
@@ -283,7 +286,7 @@ actor Member {
             logger.trace("state", metadata: ["phase": "\(state.phase)"])
             // What is not in the queue any more may leave the cache.
             let queued = Set(state.queue.map(\.hash))
-            files = files.filter { queued.contains($0.key) }
+            files = files.filter { queued.contains($0.key) || $0.value.arrival != nil }
         }
     }
 
@@ -305,20 +308,54 @@ actor Member {
     }
 
     private func load(_ asset: AssetDescriptor, _ welcome: Welcome?) async {
+        var arrival: ArrivingFile?
         do {
             let file = try await fetch(asset, welcome)
             files[asset.hash] = file
+            arrival = file.arrival?.file
             if let arrival = file.arrival {
                 receiveInput(.fetched(asset.hash, .arriving))
-                files[asset.hash] = try await arrival.complete()
+                files[asset.hash] = try await complete(arrival, asset)
             }
             receiveInput(.fetched(asset.hash, .done))
         } catch {
-            files[asset.hash] = nil
+            if let arrival, files[asset.hash]?.arrival?.file === arrival { files[asset.hash] = nil }
             if Task.isCancelled { return }
             logger.error(
                 "cannot fetch", metadata: ["title": "\(asset.title)", "error": "\(error)"])
             receiveInput(.fetched(asset.hash, .failed(reason: "\(error)")))
+        }
+    }
+
+    /// The rest of an asset. Somebody may be playing it: a transfer that breaks off is tried again,
+    /// from whoever leads by then.
+    private func complete(
+        _ arrival: Arrival, _ asset: AssetDescriptor
+    ) async throws -> AssetFile {
+        var failures = 0
+        while true {
+            do {
+                return try await arrival.complete(welcome)
+            } catch {
+                failures += 1
+                // The leader does not answer, or there is none at the moment.
+                let failure = error as? MediaError
+                let mayPass = failure.map { $0.code == .network } ?? (error is RoomError)
+                guard mayPass, arrival.file.held > 0, failures <= Self.transferRetries,
+                    !Task.isCancelled
+                else {
+                    arrival.file.abandon(
+                        failure
+                            ?? MediaError(
+                                .network, operation: "fetch", subject: asset.title,
+                                reason: "\(error)"))
+                    throw error
+                }
+                logger.warning(
+                    "the rest of an item does not come; trying again",
+                    metadata: ["title": "\(asset.title)", "reason": "\(error)"])
+                await LoopExecutor.shared.sleep(for: Self.transferPause)
+            }
         }
     }
 
@@ -339,7 +376,9 @@ actor Member {
                     receiveInput(.itemEnded(preparation.id))
                     stage.withdraw(preparation.id)
                 case .failedToPlayToEnd(let error):
+                    guard stage.isWanted(preparation.id) else { break }
                     logger.error("playing failed", metadata: ["error": "\(error)"])
+                    receiveInput(.itemFailed(preparation.id, reason: "\(error)"))
                 case .playbackStalled: logger.warning("the decoder does not keep up")
                 case .itemStatusDidChange, .rateDidChange, .timeJumped: break
                 }

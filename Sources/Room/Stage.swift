@@ -31,6 +31,8 @@ final class Stage {
 
     private struct Part {
         let player: Player
+        /// Of what it reads, which may be waiting for bytes.
+        let reading: MediaCancellation
         /// Given a line that is not a pause; set when the commit was applied.
         var sounds = false
         /// Paused, or replaced by another: silent from this instant on, and then not needed.
@@ -68,15 +70,16 @@ final class Stage {
         _ preparation: Preparation, _ file: Member.AssetFile, clock: ClockCell
     ) async throws -> AsyncStream<PlayerNotice> {
         try checkWanted(preparation.id)
+        let reading = MediaCancellation()
         let opener = containers.opener(
-            file.arrival?.file, frameCount: preparation.asset.frameCount)
+            file.arrival?.file, frameCount: preparation.asset.frameCount, cancellation: reading)
         let asset = Asset(location: file.path, opener: opener)
         let item = PlayerItem(asset: asset)
         let player = try Player(playerItem: item, output: output)
         player.automaticallyWaitsToMinimizeStalling = false
         player.sourceClock = .shared(clock)
         let notices = player.notices()
-        parts[preparation.id] = Part(player: player)
+        parts[preparation.id] = Part(player: player, reading: reading)
         do {
             try await item.ready()
             try check(item, against: preparation.asset)
@@ -95,7 +98,9 @@ final class Stage {
             }
             try checkWanted(preparation.id)
         } catch {
+            let isWithdrawn = !wanted.contains(preparation.id)
             withdraw(preparation.id)
+            if isWithdrawn { throw CancellationError() }
             throw error
         }
         return notices
@@ -124,11 +129,15 @@ final class Stage {
             || report.cardClass == .unreadable && report.framesWritten > mutePatience
     }
 
+    /// Whether a preparation was asked for and not withdrawn since.
+    func isWanted(_ id: UInt64) -> Bool { wanted.contains(id) }
+
     private func checkWanted(_ id: UInt64) throws(CancellationError) {
         if !wanted.contains(id) { throw CancellationError() }
     }
 
-    /// Same bytes, same decoder, same frames: a room that counts otherwise says so.
+    /// Same bytes, same decoder, same frames: a room that counts otherwise says so. One that plays
+    /// an asset while it arrives takes the leader's word for the end, and counts the next time.
     private func check(_ item: PlayerItem, against asset: AssetDescriptor) throws(RoomError) {
         guard let format = item.format, format.sampleRate == asset.sampleRate,
             format.frameCount == asset.frameCount
@@ -175,8 +184,10 @@ final class Stage {
     /// Gives a player back, ending it now if it sounds.
     func withdraw(_ id: UInt64) {
         wanted.remove(id)
-        // A preroll under way holds the player; it ends now.
-        parts.removeValue(forKey: id)?.player.cancelPendingPrerolls()
+        // A preroll under way holds the player; it ends now, and so does a wait for bytes.
+        let part = parts.removeValue(forKey: id)
+        part?.reading.cancel()
+        part?.player.cancelPendingPrerolls()
     }
 
     func withdrawAll() {

@@ -21,6 +21,10 @@ final class FileServer: Sendable {
         var isEndless = false
         /// A connection from the beginning sends so many bytes, and the rest after ``release()``.
         var holdsAfter: Int?
+        /// Each connection is held so, wherever it begins.
+        var holdsEach = false
+        /// Between two blocks.
+        var pauseMicroseconds: UInt32 = 0
     }
 
     let port: Int
@@ -97,12 +101,13 @@ final class FileServer: Sendable {
             let last = behaviour.stopsAt ?? body.count
             let end = min(body.count, last, start + (behaviour.breaksAfter ?? body.count))
             while position < end {
-                if start == 0, let held = behaviour.holdsAfter, position >= held,
-                    position < held + 16_384
+                if let held = behaviour.holdsAfter, behaviour.holdsEach || start == 0,
+                    (held..<held + 16_384).contains(position - start)
                 {
                     gate.wait()
                     gate.signal()
                 }
+                if behaviour.pauseMicroseconds > 0 { usleep(behaviour.pauseMicroseconds) }
                 let block = body.subdata(in: position..<min(end, position + 16_384))
                 guard send(block, connection) else { return }
                 log.withLock { $0.bytes += block.count }

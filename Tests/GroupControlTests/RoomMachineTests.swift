@@ -201,6 +201,26 @@ import Timing
         #expect(other.receive(.received(.prepare(order(1))), at: start) == [.fetch(item)])
     }
 
+    @Test func `a line that cannot go on is offered again`() {
+        var room = playing()
+        let effects = room.receive(.itemFailed(1, reason: "torn"), at: start)
+        #expect(effects == [.withdraw(1), .send(.notReady(preparation: 1, reason: "torn"))])
+        #expect(room.activity != .playing)
+        // Its bytes may be what is wrong.
+        let again = room.receive(.received(.prepare(order(9, change))), at: start)
+        #expect(again == [.fetch(item)])
+        #expect(room.receive(.itemFailed(1, reason: "torn"), at: start).isEmpty)
+    }
+
+    @Test func `one that was ready and cannot go on says so`() {
+        var room = joined()
+        _ = room.receive(.received(.prepare(order(1))), at: start)
+        _ = room.receive(.fetched(item.hash, .arriving), at: start)
+        _ = room.receive(.prepared(1, .ready(latency: .zero)), at: start)
+        let effects = room.receive(.itemFailed(1, reason: "torn"), at: start)
+        #expect(effects == [.withdraw(1), .send(.notReady(preparation: 1, reason: "torn"))])
+    }
+
     @Test func `the next item is loaded while this one plays`() {
         var room = playing()
         #expect(

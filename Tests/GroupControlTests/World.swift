@@ -199,7 +199,11 @@ final class World {
                     ofFrame: asset.frameCount, sampleRate: asset.sampleRate)
             else { return }
             let left = max(.zero, end - group)
-            give(.itemEnded(commit.id), to: number, in: left)
+            if isUnreliable, Int.random(in: 0..<12, using: &random) == 0 {
+                give(.itemFailed(commit.id, reason: "torn"), to: number, in: some(1...300))
+            } else {
+                give(.itemEnded(commit.id), to: number, in: left)
+            }
         case .disconnected, .refused, .withdraw, .stop, .settings, .latencyOffset, .state: break
         }
     }

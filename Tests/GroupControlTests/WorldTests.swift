@@ -99,6 +99,7 @@ import Timing
                 .fetched(queue[link % 2].hash, .arriving),
                 .prepared(id, .ready(latency: .zero)), .prepared(id, .failed(reason: "")),
                 .clock(.locked), .clock(.none), .itemEnded(id),
+                .itemFailed(id, reason: ""),
             ]
             _ = one.receive(inputs.randomElement(using: &random)!, at: local)
             _ = one.advance(to: local)
