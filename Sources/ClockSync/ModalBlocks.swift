@@ -1,4 +1,5 @@
 import func Glibc.sqrt
+import Timing
 
 /// The most frequent delay of each direction in blocks of two seconds, and a line through them.
 ///
@@ -37,8 +38,8 @@ struct ModalBlocks: Sendable {
     static let walks = DelayBlocks.walks
     /// Half of what two crests may differ by that belong to the same queueing; seconds.
     static let noise = 5e-6
-    /// The same for the first seconds, which the load of the hosts hardly changes in.
-    static let youngNoise = 2.5e-6
+    /// The same for the first seconds on a wire, in which the load of the hosts hardly changes.
+    static let youngWireNoise = 2.5e-6
     /// A block is measured again when the skew known then blurred it by so much; seconds.
     static let blur = 5e-6
     /// A block that differs by more deviations is one with a wrong crest.
@@ -179,7 +180,9 @@ struct ModalBlocks: Sendable {
         }
         guard let pair, let reading = pair.reading else { return nil }
         let span = now - first.time
-        let noise = sqrt(reading.variance + Self.youngNoise * Self.youngNoise)
+        let isWire = delay <= RequestSchedule.wirePath.seconds
+        let common = isWire ? Self.youngWireNoise : Self.noise
+        let noise = sqrt(reading.variance + common * common)
         var fit = EnvelopeFit(
             window: span, span: span, offset: reading.offset + reading.skew * (now - pair.time),
             skew: reading.skew, delay: delay, noise: noise + EnvelopeSolver.stampNoise,
