@@ -47,7 +47,7 @@ struct RequestSchedule: Sendable {
     /// clock of all was worse at 24 s than at 8, up to which there had been 100.
     static let earlySpan = Nanoseconds.seconds(30)
     /// A rate is learnt from packets that lie far apart. Until then a path of wires is asked 100 times
-    /// a second, also when nobody plays yet: who starts then has a clock.
+    /// a second, unless nobody plays.
     static let wireSpan = Nanoseconds.seconds(10)
     static let activeSpacing = Nanoseconds.milliseconds(125)
     /// On wires, with an expected error that leaves so much room: trains of four. The last reply of
@@ -193,7 +193,7 @@ struct RequestSchedule: Sendable {
         let isPlayable =
             prospect.expectedError.map { $0.seconds <= OutputLine.goodError } ?? false
         if age < Self.joinSpan, !isPlayable { return slot(closeSpacing(prospect)) }
-        if isPathShort, age < Self.wireSpan { return steady(Self.burstSpacing, prospect) }
+        if isPathShort, !isIdle, age < Self.wireSpan { return steady(Self.burstSpacing, prospect) }
         if age < Self.joinSpan { return steady(max(Self.joinSpacing, queueSpacing), prospect) }
         if isIdle { return slot(jittered(Self.idleSpacing)) }
         let closest = age < Self.earlySpan ? Self.burstSpacing : Self.anxiousSpacing

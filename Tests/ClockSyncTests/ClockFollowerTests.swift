@@ -43,13 +43,17 @@ import Timing
         let settled = world.sent
         world.run(until: 3)
         let joined = world.sent
-        // In trains of 16, 16 × 25 ms ± 20 % apart.
-        #expect(abs(joined - settled - 56) <= 16, "1.4 s at 40 a second: \(joined - settled)")
+        // In trains of 16, 16 × 10 ms ± 20 % apart, and the trains themselves: fewer than 100 a
+        // second, and more than 40.
+        #expect((57...140).contains(joined - settled), "1.4 s: \(joined - settled)")
+        world.run(until: 10)
+        #expect((7 * 40...7 * 100).contains(world.sent - joined), "7 s: \(world.sent - joined)")
+        let learnt = world.sent
         // By how good the line is, and half a minute later it is: four requests up to 162 ms apart
         // on average, or some more that are closer, and a pause as long as all, ±20 %. Looked at
         // every 50 ms, longer than a train.
         world.run(until: 30)
-        #expect(world.sent - joined < 27 * 20, "27 s: \(world.sent - joined)")
+        #expect(world.sent - learnt < 20 * 20, "20 s: \(world.sent - learnt)")
         var trains: [(step: Int, count: Int)] = []
         var sent = world.sent
         for step in 1...200 {
