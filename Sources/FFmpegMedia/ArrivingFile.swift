@@ -174,9 +174,10 @@ public final class ArrivingFile: Sendable {
             ($0.isBegun, $0.descriptor, $0.held, $0.failure)
         }
         // What is there stays good when the rest will not come, unless it was never right.
-        if let failure, failure.code == .damaged || offset >= held { throw failure }
+        let isThere = descriptor >= 0 && offset < held
+        if let failure, failure.code == .damaged || !isThere { throw failure }
         guard isBegun else { return .soon }
-        guard descriptor >= 0, offset < held else {
+        guard isThere else {
             return descriptor >= 0 && offset < held + patience ? .soon : .far
         }
         let count = min(buffer.count, Int(min(held - offset, Int64(Int32.max))))

@@ -138,6 +138,24 @@ import Testing
         #expect(isThere)
     }
 
+    @Test func `what nobody verified is no comfort when the rest will not come`() throws {
+        let path = Fixtures.path("s16.wav")
+        let body = try Data(contentsOf: URL(fileURLWithPath: path))
+        let print = try MediaFingerprint(of: path)
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        try body.prefix(100_000).write(
+            to: URL(fileURLWithPath: folder + "/\(print.text).part"))
+        let server = FileServer(body, FileServer.Behaviour(stopsAt: 200_000))
+        let file = try ArrivingFile(url: server.url(), print)
+        let cache = try MediaCache(folder: folder, limit: 1 << 30)
+        let error = try #require(throws: MediaError.self) {
+            try cache.fetch(url: server.url(), print, arriving: file)
+        }
+        file.abandon(error)
+        #expect(throws: MediaError.self) { try FFmpegSource(file) }
+    }
+
     /// The leader comes back, on another port: the reader that waited meanwhile hears nothing of it.
     @Test func `a transfer that broke off goes on from another server`() throws {
         let path = Fixtures.path("s16.wav")
