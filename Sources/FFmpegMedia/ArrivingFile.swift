@@ -6,9 +6,9 @@ public import Playout
 /// ``MediaCache/fetch(url:_:fileExtension:arriving:cancellation:progress:)`` loads from the first
 /// byte to the last, and tells how far it is. Who reads where the bytes are takes them from the
 /// disk; just ahead of them it waits; further ahead it asks the server itself (``ArrivingReader``),
-/// and this file's fetch makes way, so that a room joins in the middle of an item as soon as some of that
-/// is decoded. What was read ahead is not kept: a file of the cache has no holes, and nothing is
-/// trusted to be whole until its hash is known.
+/// and this file's fetch makes way, so that a room joins in the middle of an item as soon as some
+/// of that is decoded. What was read ahead is not kept: a file of the cache has no holes, and
+/// nothing is trusted to be whole until its hash is known.
 ///
 /// May be used from several threads; calls block only where they say so.
 public final class ArrivingFile: Sendable {
@@ -184,7 +184,8 @@ public final class ArrivingFile: Sendable {
         let got = unsafe pread(descriptor, buffer.baseAddress, count, off_t(offset))
         guard got > 0 else {
             throw MediaError(
-                library: got < 0 ? -errno : -EIO, operation: "pread", location: location)
+                .notReadable, operation: "pread", subject: location.subject,
+                reason: "cannot be read from the cache; is the disk full or failing?")
         }
         return .bytes(got)
     }
@@ -198,53 +199,4 @@ public final class ArrivingFile: Sendable {
 
     /// A reader has the path for itself for a while.
     func asks() { state.withLock { $0.askedAt = .now } }
-}
-
-/// A value that threads wait for changes of.
-@safe
-private final class Guarded<Value>: @unchecked Sendable {
-    // All access to the value happens with the mutex held; both are where they were made until
-    // `deinit`, which nobody else can run beside.
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var value: Value
-
-    init(_ value: Value) {
-        self.value = value
-        unsafe pthread_mutex_init(mutex, nil)
-        var attributes = pthread_condattr_t()
-        unsafe pthread_condattr_init(&attributes)
-        unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        unsafe pthread_cond_init(condition, &attributes)
-    }
-
-    deinit {
-        unsafe pthread_cond_destroy(condition)
-        unsafe pthread_mutex_destroy(mutex)
-        unsafe condition.deallocate()
-        unsafe mutex.deallocate()
-    }
-
-    func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        return body(&value)
-    }
-
-    func change(_ body: (inout Value) -> Void) {
-        withLock(body)
-        unsafe pthread_cond_broadcast(condition)
-    }
-
-    /// A change between a look at the value and this call is not noticed: the wait is short.
-    func wait(milliseconds: Int) {
-        var until = timespec()
-        unsafe clock_gettime(CLOCK_MONOTONIC, &until)
-        until.tv_nsec += milliseconds * 1_000_000
-        until.tv_sec += until.tv_nsec / 1_000_000_000
-        until.tv_nsec %= 1_000_000_000
-        unsafe pthread_mutex_lock(mutex)
-        unsafe pthread_cond_timedwait(condition, mutex, &until)
-        unsafe pthread_mutex_unlock(mutex)
-    }
 }

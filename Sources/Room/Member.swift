@@ -38,31 +38,10 @@ actor Member {
         func stop()
     }
 
-    /// Turns an asset into a local file, or into one that is on its way.
-    typealias Fetch = @Sendable (AssetDescriptor, Welcome?) async throws -> AssetFile
-
-    /// An asset on this machine; held, it stays there.
-    struct AssetFile: Sendable {
-        var path: String
-        /// Keeps a file of the cache from being evicted.
-        var hold: CachedFile?
-        var arrival: Arrival?
-    }
-
-    /// An asset that can be played while it is fetched.
-    struct Arrival: Sendable {
-        var file: ArrivingFile
-        /// Fetches it, or goes on with that, from this leader; returns when all of it is there.
-        var complete: @Sendable (Welcome?) async throws -> AssetFile
-    }
-
     /// After the instant of a stop: what the card holds, and the fade, with room to spare.
     private static let silenceMargin = Nanoseconds.milliseconds(250)
     /// Between two times of keeping what was learnt.
     private static let rememberingInterval = Nanoseconds.seconds(180)
-    /// A leader that comes back does so within these.
-    private static let transferRetries = 30
-    private static let transferPause = Nanoseconds.seconds(1)
     /// More jobs at once than a room ever has: fetch and prepare of a few items, and the link.
     private static let jobsMax = 64
 
@@ -70,7 +49,7 @@ actor Member {
     let output: OutputThread?
     let clock: any ClockSource
     private let uplink: Uplink
-    private let fetch: Fetch
+    let fetch: Fetch
     let logger: Logger
     let stage: Stage?
     let options: Options
@@ -92,9 +71,11 @@ actor Member {
     /// The attempt to connect that counts: what an older one still brings is not heard, least of
     /// all its end.
     private var attempt = 0
-    private var welcome: Welcome?
+    /// Of who leads, or led last.
+    private(set) var welcome: Welcome?
     private var failedBecause = ""
-    private var files: [ContentHash: AssetFile] = [:]
+    /// Of the items in the queue.
+    var files: [ContentHash: AssetFile] = [:]
     var dropouts = 0
     var starvedFrames: Int64 = 0
     var latencyOffset: Nanoseconds
@@ -304,58 +285,6 @@ actor Member {
     private func start(_ job: @escaping @Sendable () async -> Void) {
         if case .dropped = jobContinuation.yield(job) {
             logger.critical("more than \(Self.jobsMax) jobs at once: one was dropped")
-        }
-    }
-
-    private func load(_ asset: AssetDescriptor, _ welcome: Welcome?) async {
-        var arrival: ArrivingFile?
-        do {
-            let file = try await fetch(asset, welcome)
-            files[asset.hash] = file
-            arrival = file.arrival?.file
-            if let arrival = file.arrival {
-                receiveInput(.fetched(asset.hash, .arriving))
-                files[asset.hash] = try await complete(arrival, asset)
-            }
-            receiveInput(.fetched(asset.hash, .done))
-        } catch {
-            if let arrival, files[asset.hash]?.arrival?.file === arrival { files[asset.hash] = nil }
-            if Task.isCancelled { return }
-            logger.error(
-                "cannot fetch", metadata: ["title": "\(asset.title)", "error": "\(error)"])
-            receiveInput(.fetched(asset.hash, .failed(reason: "\(error)")))
-        }
-    }
-
-    /// The rest of an asset. Somebody may be playing it: a transfer that breaks off is tried again,
-    /// from whoever leads by then.
-    private func complete(
-        _ arrival: Arrival, _ asset: AssetDescriptor
-    ) async throws -> AssetFile {
-        var failures = 0
-        while true {
-            do {
-                return try await arrival.complete(welcome)
-            } catch {
-                failures += 1
-                // The leader does not answer, or there is none at the moment.
-                let failure = error as? MediaError
-                let mayPass = failure.map { $0.code == .network } ?? (error is RoomError)
-                guard mayPass, arrival.file.held > 0, failures <= Self.transferRetries,
-                    !Task.isCancelled
-                else {
-                    arrival.file.abandon(
-                        failure
-                            ?? MediaError(
-                                .network, operation: "fetch", subject: asset.title,
-                                reason: "\(error)"))
-                    throw error
-                }
-                logger.warning(
-                    "the rest of an item does not come; trying again",
-                    metadata: ["title": "\(asset.title)", "reason": "\(error)"])
-                await LoopExecutor.shared.sleep(for: Self.transferPause)
-            }
         }
     }
 

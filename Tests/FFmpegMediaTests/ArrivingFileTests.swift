@@ -100,18 +100,25 @@ import Testing
         lost.finish()
     }
 
-    /// The leader dies: rooms play on as far as the bytes go.
-    @Test func `what is there is played when the rest will not come`() throws {
+    /// A transfer whose server stopped halfway, for good.
+    private func broken() throws -> (
+        path: String, body: Data, file: ArrivingFile, cache: MediaCache, error: MediaError
+    ) {
         let path = Fixtures.path("s16.wav")
         let body = try Data(contentsOf: URL(fileURLWithPath: path))
-        let half = body.count / 2
-        let server = FileServer(body, FileServer.Behaviour(stopsAt: half))
+        let server = FileServer(body, FileServer.Behaviour(stopsAt: body.count / 2))
         let file = try ArrivingFile(url: server.url(), MediaFingerprint(of: path))
         let cache = try MediaCache(folder: folder, limit: 1 << 30)
         let error = try #require(throws: MediaError.self) {
             try cache.fetch(url: server.url(), file.fingerprint, arriving: file)
         }
-        #expect(error.code == .network && file.held == Int64(half))
+        return (path, body, file, cache, error)
+    }
+
+    /// The leader dies: rooms play on as far as the bytes go.
+    @Test func `what is there is played when the rest will not come`() throws {
+        let (path, body, file, _, error) = try broken()
+        #expect(error.code == .network && file.held == Int64(body.count / 2))
         file.abandon(error)
         let source = try FFmpegSource(file, frameCount: Int64(Fixtures.frameCount))
         let linear = try readAll(FFmpegSource(path))
@@ -122,14 +129,7 @@ import Testing
 
     @Test func `a fetch that failed is begun anew while somebody still reads what it left`() throws
     {
-        let path = Fixtures.path("s16.wav")
-        let body = try Data(contentsOf: URL(fileURLWithPath: path))
-        let server = FileServer(body, FileServer.Behaviour(stopsAt: body.count / 2))
-        let file = try ArrivingFile(url: server.url(), MediaFingerprint(of: path))
-        let cache = try MediaCache(folder: folder, limit: 1 << 30)
-        #expect(throws: MediaError.self) {
-            try cache.fetch(url: server.url(), file.fingerprint, arriving: file)
-        }
+        let (path, body, file, cache, _) = try broken()
         let source = try FFmpegSource(file, frameCount: Int64(Fixtures.frameCount))
         let whole = try cache.fetch(url: FileServer(body).url(), file.fingerprint)
         #expect(try Data(contentsOf: URL(fileURLWithPath: whole.path)) == body)
@@ -158,14 +158,7 @@ import Testing
 
     /// The leader comes back, on another port: the reader that waited meanwhile hears nothing of it.
     @Test func `a transfer that broke off goes on from another server`() throws {
-        let path = Fixtures.path("s16.wav")
-        let body = try Data(contentsOf: URL(fileURLWithPath: path))
-        let first = FileServer(body, FileServer.Behaviour(stopsAt: body.count / 2))
-        let file = try ArrivingFile(url: first.url(), MediaFingerprint(of: path))
-        let cache = try MediaCache(folder: folder, limit: 1 << 30)
-        #expect(throws: MediaError.self) {
-            try cache.fetch(url: first.url(), file.fingerprint, arriving: file)
-        }
+        let (path, body, file, cache, _) = try broken()
         let source = try FFmpegSource(file, frameCount: Int64(Fixtures.frameCount))
         Thread.detachNewThread {
             usleep(200_000)
