@@ -13,15 +13,8 @@ public import Playout
 /// May be used from several threads; calls block only where they say so.
 public final class ArrivingFile: Sendable {
     static let waitMilliseconds = 50
-    /// Between two blocks that a reader gets from the server.
-    private static let askLasts = Duration.milliseconds(100)
-    /// Then a block is fetched all the same.
-    private static let longestWay = Duration.seconds(1)
-    /// By how much a fetch that was held up may hurry.
-    private static let longestCatchUp = Duration.milliseconds(250)
 
     public let fingerprint: MediaFingerprint
-    private let pace: FetchPace
     private let state: Guarded<State>
 
     private struct State {
@@ -33,13 +26,7 @@ public final class ArrivingFile: Sendable {
         var descriptor: Int32 = -1
         /// From the beginning.
         var held: Int64 = 0
-        /// Readers that wait for what comes next.
-        var waiting = 0
-        /// When the first bytes had come, and when the next are due.
-        var beganAt: ContinuousClock.Instant?
-        var nextFetch: ContinuousClock.Instant?
-        /// When a reader last waited for bytes on a connection of its own.
-        var askedAt: ContinuousClock.Instant?
+        var turns: FetchTurns
         var failure: MediaError?
     }
 
@@ -49,9 +36,8 @@ public final class ArrivingFile: Sendable {
     public init(
         url: String, _ fingerprint: MediaFingerprint, pace: FetchPace = .unlimited
     ) throws(MediaError) {
-        self.pace = pace
         self.fingerprint = fingerprint
-        state = Guarded(State(location: try MediaLocation(url)))
+        state = Guarded(State(location: try MediaLocation(url), turns: FetchTurns(pace)))
     }
 
     deinit {
@@ -105,33 +91,11 @@ public final class ArrivingFile: Sendable {
     ///
     /// - Parameter count: bytes fetched since the last call.
     func giveWay(after count: Int64, _ cancellation: MediaCancellation) {
-        let start = ContinuousClock.now
-        var next = state.withLock { state in
-            let earliest = start - Self.longestCatchUp
-            let begin = max(state.nextFetch ?? start, earliest)
-            let began = state.beganAt ?? start
-            state.beganAt = began
-            guard state.waiting == 0, state.held < fingerprint.byteCount else {
-                // What somebody waited for is not owed.
-                state.nextFetch = start
-                return start
-            }
-            let next = begin + .seconds(Double(count) / pace.rate(after: start - began))
-            state.nextFetch = next
-            return next
+        state.withLock {
+            let isWhole = $0.held >= fingerprint.byteCount
+            $0.turns.fetched(count, isWhole: isWhole, at: .now)
         }
-        while !cancellation.isCancelled {
-            let (waiting, asked) = state.withLock { ($0.waiting, $0.askedAt) }
-            let now = ContinuousClock.now
-            if waiting > 0 {
-                state.withLock { $0.nextFetch = now }
-                return
-            }
-            if let asked, now - asked < Self.askLasts, now - start < Self.longestWay {
-                next = max(next, now)
-            } else if now >= next {
-                return
-            }
+        while !cancellation.isCancelled, !state.withLock({ $0.turns.mayFetch(at: .now) }) {
             state.wait(milliseconds: Self.waitMilliseconds)
         }
     }
@@ -192,11 +156,11 @@ public final class ArrivingFile: Sendable {
 
     /// Blocks a reader that waits for what comes next, until something has changed, or for a moment.
     func wait() {
-        state.change { $0.waiting += 1 }
+        state.change { $0.turns.waiting += 1 }
         state.wait(milliseconds: Self.waitMilliseconds)
-        state.withLock { $0.waiting -= 1 }
+        state.withLock { $0.turns.waiting -= 1 }
     }
 
     /// A reader has the path for itself for a while.
-    func asks() { state.withLock { $0.askedAt = .now } }
+    func asks() { state.withLock { $0.turns.askedAt = .now } }
 }
