@@ -1,3 +1,5 @@
+// The C module that reaches `timespec` first owns its members, so both are imported.
+import CFFmpeg
 import Glibc
 
 /// A value that threads wait for changes of.
