@@ -172,7 +172,7 @@ final class ArrivingReader {
 
     /// Whether the connection that is there brings the next bytes.
     private func hasMore() -> Bool {
-        guard let stream, let bytes = unsafe try? stream.next(), unsafe !bytes.isEmpty else {
+        guard let stream, let bytes = unsafe try? stream.next(), !bytes.isEmpty else {
             return false
         }
         unsafe ahead = Array(bytes)

@@ -11,7 +11,7 @@ enum ContainerSignature {
     /// - Returns: FFmpeg's name for the container; `nil` where the bytes are no such mark, the file
     ///   cannot be read, or a tag comes first.
     static func container(ofFile path: String) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: length)
