@@ -2,9 +2,9 @@ import Timing
 
 /// When a room asks for the time, and which of its requests only wake what sleeps.
 ///
-/// - Joining: 16 requests 10 ms apart, then two a round trip (1 ms apart at least) until the line
-///   is good, at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second until 3 s,
-///   and on wires 100 until 10.
+/// - Joining: up to 16 requests 10 ms apart until somebody answers, then two a round trip (1 ms
+///   apart at least) until the line is good, at most for 1.5 s, or 3 s where it cannot be played by;
+///   then 40 a second until 3 s, and on wires 100 until 10.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 6 to 25 a second
 ///   on average, up to 100 in the first half minute, at random distances, so that no periodic
 ///   disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
@@ -127,7 +127,10 @@ struct RequestSchedule: Sendable {
 
     /// Somebody answers; the exchange took `roundTrip`.
     mutating func answered(roundTrip: Nanoseconds, at now: LocalInstant) {
-        if joinedAt == nil { joinedAt = now }
+        if joinedAt == nil {
+            joinedAt = now
+            next = min(next, now + Self.closestSpacing)
+        }
         // The first answer of all is part of the joining burst, unless that went unheard.
         if now - (lastAnswer ?? askedSince) > Self.silence { burst(at: now) }
         lastAnswer = now
@@ -176,19 +179,21 @@ struct RequestSchedule: Sendable {
             let pause = wakesLeft > 0 ? Self.burstSpacing : Self.wakePause
             return Slot(pause: pause, isWaking: true)
         }
+        let age = joinedAt.map { now - $0 } ?? .zero
+        let isGood = prospect.expectedError.map { $0 <= contentment } ?? false
+        let isStraight = prospect.skewDeviation <= Self.straightness
+        let isYoung = age < Self.denseSpan && !(isGood && isStraight)
         if burstLeft > 1 {
             burstLeft -= 1
-            return slot(Self.burstSpacing)
+            let isJoining = joinedAt != nil && isYoung
+            return slot(isJoining ? closeSpacing(prospect) : Self.burstSpacing)
         }
         burstLeft = 0
         let quiet = now - (lastAnswer ?? askedSince)
         if quiet > Self.patience { return slot(jittered(Self.deafSpacing)) }
         if quiet > Self.silence { return slot(jittered(Self.silentSpacing)) }
-        let age = joinedAt.map { now - $0 } ?? .zero
-        let isGood = prospect.expectedError.map { $0 <= contentment } ?? false
-        let isStraight = prospect.skewDeviation <= Self.straightness
         // While the line is young every packet brings it forward.
-        if age < Self.denseSpan, !(isGood && isStraight) { return slot(closeSpacing(prospect)) }
+        if isYoung { return slot(closeSpacing(prospect)) }
         // And while nobody can play by it.
         let isPlayable =
             prospect.expectedError.map { $0.seconds <= OutputLine.goodError } ?? false

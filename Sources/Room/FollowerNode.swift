@@ -137,7 +137,8 @@ public final class FollowerNode: Sendable {
         _ member: Member, _ attempt: Int, finder: LeaderFinder, clock: RemoteClock, logger: Logger
     ) async -> String {
         do {
-            let address = try await finder.next()
+            let found = try await finder.next()
+            let address = found.address
             let channel = try await Room.connect(to: address, timeout: connectLimit)
             finder.connected(to: address)
             clock.setHost(address.host)
@@ -146,7 +147,7 @@ public final class FollowerNode: Sendable {
                 channel.cut(after: outbox)
                 return try await withThrowingTaskGroup { group in
                     group.addTask { try await channel.say(outbox, on: outbound) { .toLeader($0) } }
-                    await member.linkUp(outbox, attempt)
+                    await member.linkUp(outbox, attempt, foundAt: found.at)
                     for try await envelope in inbound {
                         if case .toRoom(let message) = envelope {
                             await member.receive(message, attempt)
@@ -167,8 +168,15 @@ public final class FollowerNode: Sendable {
 
 /// Which leader to follow: the one given, or what Avahi sees.
 final class LeaderFinder: Sendable {
+    /// A leader, and since when this room knows of it.
+    typealias Found = (address: HostPort, at: LocalInstant)
+
+    /// How often to look for one that Avahi reports: at first, when most are found, and later.
+    private static let pauses = (first: Nanoseconds.milliseconds(5), later: Nanoseconds.milliseconds(50))
+    private static let firstLooks = 200
+
     private struct State {
-        var seen: [String: DiscoveredRoom] = [:]
+        var seen: [String: (room: DiscoveredRoom, since: LocalInstant)] = [:]
         var current: HostPort?
         var currentName: String?
         /// Turns over the candidates so that a dead entry does not block a live one.
@@ -198,12 +206,12 @@ final class LeaderFinder: Sendable {
             switch event {
             case .found(let service):
                 guard let room = DiscoveredRoom(service), room.role == .leader else { continue }
+                let now = HostClock.now()
                 state.withLock { state in
-                    let better = state.seen[service.name].map { known in
-                        // The same address family may bring a new port: the leader restarted.
-                        !Discovery.isBetter(known, than: room)
-                    }
-                    if better ?? true { state.seen[service.name] = room }
+                    let known = state.seen[service.name]
+                    // The same address family may bring a new port: the leader restarted.
+                    if let known, Discovery.isBetter(known.room, than: room) { return }
+                    state.seen[service.name] = (room, known?.since ?? now)
                 }
             case .removed(let name): state.withLock { _ = $0.seen.removeValue(forKey: name) }
             case .daemonLost: logger.warning("avahi-daemon went away; waiting for it")
@@ -212,41 +220,41 @@ final class LeaderFinder: Sendable {
         }
     }
 
-    /// An address to try now; waits until there is one.
-    func next() async throws -> HostPort {
-        if let fixed { return fixed }
-        var said = false
+    /// A leader to try now; waits until there is one.
+    func next() async throws -> Found {
+        if let fixed { return (fixed, HostClock.now()) }
+        let wantedAt = HostClock.now()
+        var looks = 0
         while true {
-            if let address = candidate() { return address }
-            if !said { logger.notice("looking for a leader") }
-            said = true
-            await LoopExecutor.shared.sleep(for: .milliseconds(50))
+            if let (room, since) = candidate() { return (room.address, max(since, wantedAt)) }
+            if looks == 0 { logger.notice("looking for a leader") }
+            looks += 1
+            let pause = looks < Self.firstLooks ? Self.pauses.first : Self.pauses.later
+            await LoopExecutor.shared.sleep(for: pause)
             try Task.checkCancellation()
         }
     }
 
-    private func candidate() -> HostPort? {
-        let (room, count) = state.withLock { state -> (DiscoveredRoom?, Int) in
+    private func candidate() -> (DiscoveredRoom, since: LocalInstant)? {
+        let (found, count) = state.withLock { state in
             let rooms = state.seen.values
-                .filter { name == nil || $0.name == name }
-                .sorted { $0.name < $1.name }
+                .filter { name == nil || $0.room.name == name }
+                .sorted { $0.room.name < $1.room.name }
             defer { state.attempt += 1 }
-            if state.attempt.isMultiple(of: 2),
-                let last = rooms.first(where: { $0.name == state.currentName })
-            {
-                return (last, rooms.count)
-            }
+            let last = rooms.first { $0.room.name == state.currentName }
+            if state.attempt.isMultiple(of: 2), let last { return (Optional(last), rooms.count) }
             guard !rooms.isEmpty else { return (nil, 0) }
-            let room = rooms[(state.attempt / 2) % rooms.count]
-            state.currentName = room.name
-            return (room, rooms.count)
+            let found = rooms[(state.attempt / 2) % rooms.count]
+            state.currentName = found.room.name
+            return (found, rooms.count)
         }
-        if count > 1, let room {
+        guard let found else { return nil }
+        if count > 1 {
             logger.warning(
                 "more than one leader on this LAN; choose one with --group NAME or --leader HOST:PORT",
-                metadata: ["count": "\(count)", "following": "\(room.name)"])
+                metadata: ["count": "\(count)", "following": "\(found.room.name)"])
         }
-        return room?.address
+        return (found.room, found.since)
     }
 
     func connected(to address: HostPort) {

@@ -262,7 +262,7 @@ public final class LeaderNode: Sendable {
                         }
                         await core.closed(link)
                     }
-                    await member.linkUp(toLeader, attempt)
+                    await member.linkUp(toLeader, attempt, foundAt: HostClock.now())
                     for await message in toRoom.messages {
                         await member.receive(message, attempt)
                     }

@@ -14,7 +14,7 @@ import Timing
 /// here; how the leader is reached is the `uplink`'s business, so that the leader's own room and a
 /// room on another machine are the same code.
 actor Member {
-    /// Makes a link to the leader: calls ``linkUp(_:_:)``, passes on what the leader says with
+    /// Makes a link to the leader: calls ``linkUp(_:_:foundAt:)``, passes on what the leader says with
     /// ``receive(_:_:)``, and returns, saying why, when the link has ended or cannot be made.
     typealias Uplink = @Sendable (Member, _ attempt: Int) async -> String
 
@@ -71,6 +71,8 @@ actor Member {
     /// The attempt to connect that counts: what an older one still brings is not heard, least of
     /// all its end.
     private var attempt = 0
+    /// When the leader was found whose running line this room is yet to join.
+    private var foundAt: LocalInstant?
     /// Of who leads, or led last.
     private(set) var welcome: Welcome?
     private var failedBecause = ""
@@ -167,8 +169,9 @@ actor Member {
     // MARK: Link
 
     /// The uplink reached the leader; `outbox` takes what this room says.
-    func linkUp(_ outbox: Outbox<RoomToLeader>, _ attempt: Int) {
+    func linkUp(_ outbox: Outbox<RoomToLeader>, _ attempt: Int, foundAt: LocalInstant) {
         guard attempt == self.attempt else { return outbox.finish() }
+        self.foundAt = machine.isIdle ? foundAt : nil
         self.outbox?.finish()
         self.outbox = outbox
         receiveInput(.connected)
@@ -243,6 +246,8 @@ actor Member {
                 logger.notice("measuring the leader's clock; on the air this takes some seconds")
             }
             clock.expectStart()
+            // Of a common start others say when it is.
+            if preparation.change == nil { foundAt = nil }
             let file = files[preparation.asset.hash]
             stage?.expect(preparation.id)
             start { await self.prepare(preparation, file) }
@@ -252,6 +257,7 @@ actor Member {
                 for id in try stage?.apply(commit) ?? [] {
                     start { await self.drop(id, afterwards: commit.change.instant) }
                 }
+                sayJoined(commit)
             } catch {
                 logger.error(
                     "cannot apply", metadata: ["commit": "\(commit)", "error": "\(error)"])
@@ -269,6 +275,15 @@ actor Member {
             let queued = Set(state.queue.map(\.hash))
             files = files.filter { queued.contains($0.key) || $0.value.arrival != nil }
         }
+    }
+
+    /// How long after it found the leader a room is heard that joined a running line.
+    private func sayJoined(_ commit: Commit) {
+        guard let foundAt = foundAt.take(), let stage else { return }
+        let begin = clock.cell.load().map.inverted(commit.change.instant)
+        let heardAt = max(HostClock.now() + stage.latency, begin)
+        logger.notice(
+            "plays along", metadata: ["msSinceFound": "\((heardAt - foundAt).count / 1_000_000)"])
     }
 
     private func setLatencyOffset(_ offset: Nanoseconds) {

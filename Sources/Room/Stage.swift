@@ -15,9 +15,9 @@ import Timing
 ///
 /// Confined to the actor that owns it.
 final class Stage {
-    /// A room that joins a running line prepares for where the line will be by then: opening,
-    /// seeking and decoding take about this long.
-    static let joinLead = Nanoseconds.milliseconds(250)
+    /// How far a line may run on while a room that joins it waits for its clock: what was decoded
+    /// before still meets it. A ring holds more.
+    static let joinReach = Nanoseconds.seconds(2)
 
     /// More than the twelve seconds a clock may take, or the one of the slowest kind of card.
     static let settlingLimit = Nanoseconds.seconds(14)
@@ -83,20 +83,7 @@ final class Stage {
         do {
             try await item.ready()
             try check(item, against: preparation.asset)
-            try await settles(clock, for: preparation.id)
-            var frame = Double(preparation.itemFrame)
-            if let change = preparation.change {
-                let soon = clock.load().map(HostClock.now() + Self.joinLead)
-                frame = max(
-                    Double(change.itemFrame),
-                    change.itemFrame(at: soon, sampleRate: preparation.asset.sampleRate))
-            }
-            let time = MediaTime(
-                frame: Int64(saturating: frame), sampleRate: preparation.asset.sampleRate)
-            guard try await player.preroll(atRate: preparation.rate, time: time) else {
-                throw CancellationError()
-            }
-            try checkWanted(preparation.id)
+            try await preroll(player, preparation, clock)
         } catch {
             let isWithdrawn = !wanted.contains(preparation.id)
             withdraw(preparation.id)
@@ -106,15 +93,42 @@ final class Stage {
         return notices
     }
 
-    /// Waits until the group clock and the position of the card are known: before, no instant can
-    /// be met, and nobody can say where a running line is.
+    /// Decodes ahead while the clock is still being measured. Where a running line is, its first
+    /// answer tells to some milliseconds, which is enough to decode from.
     ///
-    /// A card that has been fed for seconds and does not say where it is is not waited for: it would
-    /// not become better. When the wait was in vain the room prepares all the same, and says ready
-    /// once there is a clock.
-    private func settles(_ clock: ClockCell, for id: UInt64) async throws {
+    /// Returns once the group clock and the position of the card are known: before, no instant can
+    /// be met. A card that has been fed for seconds and does not say where it is is not waited for:
+    /// it would not become better. When the wait was in vain the room prepares all the same, and
+    /// says ready once there is a clock.
+    private func preroll(_ player: Player, _ order: Preparation, _ clock: ClockCell) async throws {
         let deadline = HostClock.now() + Self.settlingLimit
-        while !clock.load().quality.isPlayable || !isCardDecided, HostClock.now() < deadline {
+        if order.change != nil {
+            try await waits(for: order.id, until: deadline) { clock.load().quality > .none }
+        }
+        while true {
+            let begunAt = HostClock.now()
+            let frame = order.change.map {
+                let now = clock.load().map(begunAt)
+                let there = $0.itemFrame(at: now, sampleRate: order.asset.sampleRate)
+                return max($0.itemFrame, Int64(saturating: there))
+            }
+            let time = MediaTime(
+                frame: frame ?? order.itemFrame, sampleRate: order.asset.sampleRate)
+            guard try await player.preroll(atRate: order.rate, time: time) else {
+                throw CancellationError()
+            }
+            try await waits(for: order.id, until: deadline) {
+                clock.load().quality.isPlayable && isCardDecided
+            }
+            if frame == nil || HostClock.now() - begunAt <= Self.joinReach { return }
+        }
+    }
+
+    /// Looks every 10 ms until the condition holds or the time is over.
+    private func waits(
+        for id: UInt64, until deadline: LocalInstant, _ isMet: () -> Bool
+    ) async throws {
+        while !isMet(), HostClock.now() < deadline {
             await LoopExecutor.shared.sleep(for: .milliseconds(10))
             try Task.checkCancellation()
             try checkWanted(id)

@@ -83,6 +83,30 @@ struct RequestScheduleTests {
         #expect(slots.allSatisfy { Double($0.pause.count) <= most + 1 })
     }
 
+    @Test(arguments: [300, 4_000])
+    func `who joins asks as closely as the path allows as soon as somebody answers`(
+        microseconds: Int64
+    ) {
+        let roundTrip = Nanoseconds.microseconds(microseconds)
+        let prospect = RequestSchedule.Prospect(
+            roundTrip: roundTrip, expectedError: .microseconds(40), skewDeviation: 5e-5)
+        let start = LocalInstant(nanoseconds: 5_000)
+        var schedule = RequestSchedule(start: start, random: SplitMix64(seed: 7))
+        for _ in 0..<3 {
+            #expect(schedule.depart(at: schedule.next, prospect).pause == .milliseconds(10))
+        }
+        schedule.answered(roundTrip: roundTrip, at: schedule.next - .milliseconds(10) + roundTrip)
+        let answeredAt = schedule.next
+        var count = 0
+        while schedule.next < answeredAt + .milliseconds(100) {
+            let slot = schedule.depart(at: schedule.next, prospect)
+            #expect(!slot.isWaking)
+            #expect(slot.pause >= max(.milliseconds(1), Nanoseconds(roundTrip.count / 2)))
+            count += 1
+        }
+        #expect(count >= 50, "two a round trip, or one a millisecond")
+    }
+
     @Test func `a burst after a pause wakes the radio first`() {
         let prospect = RequestSchedule.Prospect(
             roundTrip: .milliseconds(3), expectedError: .microseconds(1), skewDeviation: 1e-7)
