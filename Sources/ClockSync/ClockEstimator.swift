@@ -203,12 +203,12 @@ public struct ClockEstimator: Sendable {
         let wantedAt = max(wantedSince ?? now, start)
         let waited = min(wantedAt - start, OutputLine.unhurriedPatience) + (now - wantedAt)
         guard waited < OutputLine.patience, let estimate else { return true }
-        // Also a second from now, when the first sound may be heard.
-        let drift = sqrt(filter.variance)
+        // Also when the first sound is heard. By then more is known of the skew.
+        let drift = OutputLine.untilHeard * sqrt(filter.variance)
+        let error = sqrt(estimate.fit.error * estimate.fit.error + drift * drift)
         // After a jump what is wrong may be heard.
         let mayBeHeard = breaks > 0 || shakenSince != nil
-        let good = OutputLine.tolerance(after: waited, mayBeHeard: mayBeHeard)
-        return estimate.fit.error <= good && drift <= 2 * good
+        return error <= OutputLine.tolerance(after: waited, mayBeHeard: mayBeHeard)
     }
 
     /// Half width of the interval around the line that contains the leader's clock, whatever the

@@ -17,9 +17,11 @@ import Timing
 struct OutputLine: Equatable, Sendable {
     /// Until this age the line may be set to the estimate instead of leaning: nobody plays by it.
     static let settling = Nanoseconds.milliseconds(300)
-    /// Expected error of a line that may be played by at once, seconds: a quarter of a sample at
-    /// 48 kHz.
-    static let goodError = 5e-6
+    /// Expected error of a line that may be played by at once, seconds: less than a third of a
+    /// sample at 48 kHz.
+    static let goodError = 6e-6
+    /// What a card queues before a sound is heard, seconds: for so long an unknown skew counts.
+    static let untilHeard = 0.1
     /// … but nobody waits longer than this for a path that is bad; longer only when the clocks jump
     /// meanwhile, since measuring then begins anew.
     static let patience = Nanoseconds.seconds(12)
