@@ -372,8 +372,12 @@ public struct ClockEstimator: Sendable {
         let offset = estimate.fit.offset + filter.skew * (time(now, base) - estimate.time)
         guard var line else { return setLine(offset, base, at: now, startedAt: now) }
         let deviation = offset - reading(of: line, at: now, base)
-        isInUse = isInUse || isSettled(since: line.startedAt, at: now)
-        if !isInUse { return setLine(offset, base, at: now, startedAt: line.startedAt) }
+        guard isInUse else {
+            // Also by the estimate that makes it good: nobody has seen the line as that yet.
+            setLine(offset, base, at: now, startedAt: line.startedAt)
+            isInUse = isSettled(since: line.startedAt, at: now)
+            return
+        }
         let fit = estimate.fit
         if let since = shakenSince, isSettled(since: since, at: now) {
             shakenSince = nil

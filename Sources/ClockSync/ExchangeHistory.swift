@@ -1,4 +1,5 @@
 import func Glibc.sqrt
+import Timing
 
 /// The samples of one pair of clocks, and what they say together.
 ///
@@ -32,8 +33,10 @@ struct ExchangeHistory: Sendable {
     static let recentSpan = 10.0
     /// Until this age edges that are the floor look like chance, for want of samples; seconds …
     static let youngSpan = 12.0
-    /// … and so much of an envelope's noise, squared, is caution.
+    /// … and, on a wire, so much of an envelope's noise, squared, is caution.
     static let youngCaution = 0.9
+    /// Until then readings whose error is so many times the least have no say.
+    static let relevance = 2.0
 
     private var forward = EnvelopePoints()
     private var backward = EnvelopePoints()
@@ -122,14 +125,22 @@ struct ExchangeHistory: Sendable {
         return best
     }
 
-    /// The offset that all readings make together.
+    /// The offset that all readings make together. Of few packets only those have a say which are
+    /// not far worse than the best: they are many, say much the same, and would weigh too much.
+    /// After 0.3 s on emulated air averages were off by 500 µs (rms, 18 recorded rooms), envelopes
+    /// by 9, crests by 2.4, a mean of all by 16.
     private static func mean(_ envelope: EnvelopeFit, _ others: [EnvelopeFit]) -> Double {
-        var square = envelope.error * envelope.error
-        if envelope.span < youngSpan { square -= youngCaution * envelope.noise * envelope.noise }
-        var weights = 1 / square
-        // Relative to the first: offsets may be large.
-        var sum = 0.0
-        for other in others {
+        let isYoung = envelope.span < youngSpan
+        let isWire = envelope.delay <= RequestSchedule.wirePath.seconds
+        let least = others.reduce(envelope.error) { min($0, $1.error) }
+        let limit = isYoung ? relevance * least : .infinity
+        var (weights, sum) = (0.0, 0.0)
+        if envelope.error <= limit {
+            let caution = isYoung && isWire ? youngCaution * envelope.noise * envelope.noise : 0
+            weights = 1 / (envelope.error * envelope.error - caution)
+        }
+        // Relative to the envelope's: offsets may be large.
+        for other in others where other.error <= limit {
             let error = modesty * other.error
             let weight = 1 / (error * error)
             weights += weight

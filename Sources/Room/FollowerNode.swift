@@ -172,7 +172,8 @@ final class LeaderFinder: Sendable {
     typealias Found = (address: HostPort, at: LocalInstant)
 
     /// How often to look for one that Avahi reports: at first, when most are found, and later.
-    private static let pauses = (first: Nanoseconds.milliseconds(5), later: Nanoseconds.milliseconds(50))
+    private static let pause = Nanoseconds.milliseconds(50)
+    private static let firstPause = Nanoseconds.milliseconds(5)
     private static let firstLooks = 200
 
     private struct State {
@@ -229,7 +230,7 @@ final class LeaderFinder: Sendable {
             if let (room, since) = candidate() { return (room.address, max(since, wantedAt)) }
             if looks == 0 { logger.notice("looking for a leader") }
             looks += 1
-            let pause = looks < Self.firstLooks ? Self.pauses.first : Self.pauses.later
+            let pause = looks < Self.firstLooks ? Self.firstPause : Self.pause
             await LoopExecutor.shared.sleep(for: pause)
             try Task.checkCancellation()
         }
