@@ -87,8 +87,9 @@ public struct ClockFollower: Sendable {
         }
         counts.answered += 1
         kernelReceives = isKernelStamp
+        // Negative when the leader's clock jumped between its stamps.
         schedule.answered(
-            roundTrip: (t4 - reply.t1) - (reply.t3 - reply.t2), at: now)
+            roundTrip: max(.zero, (t4 - reply.t1) - (reply.t3 - reply.t2)), at: now)
         reference.take(
             reply.reference, sequence: reply.sequence, isNeeded: !schedule.isPathShort, at: now)
         if reply.epoch != leaderEpoch {
@@ -309,7 +310,7 @@ public struct ClockFollower: Sendable {
         counts.stamps = sample.stamps
         counts.ownStamps = here
         counts.leaderStamps = there
-        counts.roundTrip = sample.roundTrip
+        counts.roundTrip = max(.zero, sample.roundTrip)
         guard !exchange.isWaking else { return }
         switch estimator.receive(sample, at: now) {
         case .accepted:
