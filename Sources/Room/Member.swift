@@ -243,7 +243,7 @@ actor Member {
             start { await self.load(asset, welcome) }
         case .prepare(let preparation):
             if clock.figures.quality == .acquiring {
-                logger.notice("measuring the leader's clock; on the air this takes some seconds")
+                logger.notice("measuring the leader's clock; on busy air this takes some seconds")
             }
             clock.expectStart()
             // Of a common start others say when it is.

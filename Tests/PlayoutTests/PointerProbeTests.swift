@@ -82,4 +82,22 @@ import Timing
         #expect((frames - truth).magnitude < 0.25 + grain / 200, "\(frames - truth) frames")
         #expect((clock.skew * 1e6 - 80).magnitude < 2 + 0.09 * grain, "\(clock.skew)")
     }
+
+    @Test func `a card that counts frames is looked at densely until it is settled`() {
+        let rig = Rig(partsPerMillion: 80, pointerGranularity: 1)
+        let period = Nanoseconds.milliseconds(10)
+        var periods = 0
+        while !rig.engine.port.report.cardSettled, periods < 100 {
+            rig.run(period)
+            periods += 1
+        }
+        #expect(rig.engine.port.report.cardSettled)
+        #expect(rig.engine.port.report.cardClass == .fine)
+        // Some nine a period at first, then one and now and then another.
+        #expect(rig.looks > 5 * periods, "\(rig.looks) looks in \(periods) periods")
+        rig.run(period * 10)
+        let before = rig.looks
+        rig.run(period * 100)
+        #expect(rig.looks - before < 300, "\(rig.looks - before) looks in 100 periods")
+    }
 }

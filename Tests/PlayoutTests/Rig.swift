@@ -17,6 +17,8 @@ final class Rig {
     private(set) var now: LocalInstant
     /// Frames rendered since the card last started from 0.
     private(set) var rendered: Int64 = 0
+    /// At the card.
+    private(set) var looks = 0
     /// What left the card, all channels, in order; frame 0 is the first that ever did.
     private(set) var heard: [Float] = []
     private var sources: [Source] = []
@@ -165,6 +167,7 @@ final class Rig {
     }
 
     private func look() {
+        looks += 1
         guard !isMute, var reading = card.reading(at: now) else { return }
         reading.framesHeard += pointerFault
         engine.observe(reading)

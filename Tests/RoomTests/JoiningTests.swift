@@ -1,6 +1,8 @@
 import DeviceOutput
 import GroupControl
+import Logging
 import Room
+import Synchronization
 import Testing
 
 extension IntegrationTests {
@@ -20,6 +22,30 @@ extension IntegrationTests {
                 let again = try await group.untilPlaying(["attic", "leader"])
                 #expect(again.positionSeconds > alone.positionSeconds)
                 #expect(again.rooms.last?.dropouts == 0, "the others play on undisturbed")
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a room says once how long joining took, and nothing when all begin together`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 13, as: "a.wav")
+                try await group.lead([asset], roomsToWaitFor: 1, output: .none)
+                let (first, late) = (LogBook(), LogBook())
+                group.follow("attic") { $0.logger = first.logger }
+                try await group.untilPlaying(["attic"])
+                group.follow("bath") { $0.logger = late.logger }
+                try await group.untilPlaying(["attic", "bath"])
+                try await group.perform(.pause)
+                try await group.untilStatus("paused") { $0.phase == .paused }
+                try await group.perform(.play)
+                try await group.untilPlaying(["attic", "bath"])
+                #expect(first.entries("plays along").isEmpty)
+                let said = late.entries("plays along")
+                #expect(said.count == 1)
+                let milliseconds = try #require(said.first?["msSinceFound"].flatMap(Int.init))
+                #expect((0...60_000).contains(milliseconds))
             }
         }
 
@@ -85,5 +111,34 @@ extension IntegrationTests {
                 }
             }
         }
+    }
+}
+
+/// What a node logs, kept.
+private final class LogBook: Sendable {
+    private struct Handler: LogHandler {
+        let book: LogBook
+        var metadata: Logger.Metadata = [:]
+        var metadataProvider: Logger.MetadataProvider?
+        var logLevel = Logger.Level.notice
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let values = (event.metadata ?? [:]).mapValues { "\($0)" }
+            book.lines.withLock { $0.append(("\(event.message)", values)) }
+        }
+    }
+
+    private let lines = Mutex<[(message: String, metadata: [String: String])]>([])
+
+    var logger: Logger { Logger(label: "book", factory: { _ in Handler(book: self) }) }
+
+    /// The metadata of all lines with this message.
+    func entries(_ message: String) -> [[String: String]] {
+        lines.withLock { $0.filter { $0.message == message }.map(\.metadata) }
     }
 }

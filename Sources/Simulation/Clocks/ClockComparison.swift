@@ -39,6 +39,10 @@ public struct ClockComparison: Sendable {
     public static let oursStored = "tutti, stored skew"
     /// By now every line may be played by.
     static let lockLimit = 15.0
+    /// What a late room has to find the clock in.
+    static let joinSpan = Nanoseconds.milliseconds(500)
+    /// As wide as stamps and schedulers blur a floor.
+    static let floorWidth = Nanoseconds.microseconds(30)
     /// The largest error of so many seconds after a lock counts; who plays then hears it.
     static let firstSeconds = 2.0
     static let lock = "lock"
@@ -156,16 +160,17 @@ extension ClockComparison.Job {
     }
 
     /// When a room's own line may be played by, and how far it is off then, and at most in the
-    /// first seconds after that; seconds and µs.
+    /// first seconds after that; seconds and µs. And how many packets nothing held up before.
     private func lock(_ world: ClockWorld) -> [Double] {
         var world = world
+        world.keepsTravels = true
         var time = 0.0
         while world.published?.quality != .locked, time < ClockComparison.lockLimit {
             time += ClockErrors.grid / 5
             world.run(until: time)
         }
         guard world.published?.quality == .locked, let first = world.error() else {
-            return [.infinity, .infinity, .infinity]
+            return [.infinity, .infinity, .infinity, Self.unhindered(world)]
         }
         var most = first.magnitude
         let end = time + ClockComparison.firstSeconds
@@ -175,7 +180,20 @@ extension ClockComparison.Job {
             world.run(until: later)
             most = max(most, world.error()?.magnitude ?? .infinity)
         }
-        return [time, first.magnitude * 1e6, most * 1e6]
+        return [time, first.magnitude * 1e6, most * 1e6, Self.unhindered(world)]
+    }
+
+    /// Packets of the first half second that took as long as the quickest of all, in the direction
+    /// that has fewer: what is to be had of the clock, whoever reads it.
+    private static func unhindered(_ world: ClockWorld) -> Double {
+        func count(_ travels: [ClockWorld.Travel]) -> Int {
+            guard let floor = travels.lazy.map(\.duration).min() else { return 0 }
+            let end = TrueInstant(nanoseconds: 0) + ClockComparison.joinSpan
+            return travels.count {
+                $0.departure <= end && $0.duration <= floor + ClockComparison.floorWidth
+            }
+        }
+        return Double(min(count(world.travels.toLeader), count(world.travels.toRoom)))
     }
 
     private func event(_ event: ClockEvent) -> [String: [Double]] {

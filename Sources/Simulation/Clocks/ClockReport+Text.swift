@@ -69,15 +69,20 @@ extension ClockReport: CustomStringConvertible {
     }
 
     private var lockText: String {
-        var rows = [["path", "seconds", "error then, µs", "largest of 2 s after, µs"]]
+        var rows = [
+            ["path", "seconds", "error then, µs", "largest of 2 s after, µs", "unhindered"]
+        ]
         for lock in locks {
             rows.append([
                 lock.path, "\(Self.precise(lock.secondsP50)) / \(Self.precise(lock.secondsP95))",
                 "\(Self.number(lock.errorP50)) / \(Self.number(lock.errorP95))",
                 "\(Self.number(lock.laterP50)) / \(Self.number(lock.laterP95))",
+                "\(Self.count(lock.unhinderedP50)) / \(Self.count(lock.unhinderedP5))",
             ])
         }
-        return "When a room's own line may be played by: 50 / 95 of a hundred of the joins\n\n"
+        return "When a room's own line may be played by: 50 / 95 of a hundred of the joins.\n"
+            + "Unhindered: packets of the first half second that took as long as the quickest,\n"
+            + "in the direction that has fewer; 50 / 5 of a hundred\n\n"
             + Self.aligned(rows)
     }
 
@@ -116,6 +121,8 @@ extension ClockReport: CustomStringConvertible {
         if value >= 99.95 { return "\(Int(value + 0.5))" }
         return decimal(value)
     }
+
+    private static func count(_ value: Double?) -> String { value.map { "\(Int($0))" } ?? "–" }
 
     /// Two decimals.
     private static func precise(_ value: Double?) -> String {

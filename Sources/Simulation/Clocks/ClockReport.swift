@@ -46,6 +46,10 @@ public struct ClockReport: Encodable, Equatable, Sendable {
         /// Of the largest in the two seconds after it, µs.
         public var laterP50: Double?
         public var laterP95: Double?
+        /// Packets of the first half second that nothing held up, in the direction that has fewer:
+        /// half and 5 hundredths.
+        public var unhinderedP50: Double?
+        public var unhinderedP5: Double?
     }
 
     public struct Event: Encodable, Equatable, Sendable {
@@ -150,7 +154,7 @@ extension ClockComparison {
         return ClockReport.Lock(
             path: path, secondsP50: part(0, 0.5), secondsP95: part(0, 0.95),
             errorP50: part(1, 0.5), errorP95: part(1, 0.95), laterP50: part(2, 0.5),
-            laterP95: part(2, 0.95))
+            laterP95: part(2, 0.95), unhinderedP50: part(3, 0.5), unhinderedP5: part(3, 0.05))
     }
 
     private static func event(

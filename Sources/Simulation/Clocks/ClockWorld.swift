@@ -28,6 +28,14 @@ struct ClockWorld {
     /// Every publication, in order, when asked for.
     private(set) var publications: [SharedClock] = []
     var keepsPublications = false
+    /// What each packet took to the leader and to the room, when asked for.
+    private(set) var travels: (toLeader: [Travel], toRoom: [Travel]) = ([], [])
+    var keepsTravels = false
+
+    struct Travel {
+        var departure: TrueInstant
+        var duration: Nanoseconds
+    }
 
     /// What the leader tells the room about its reference broadcasts.
     var verdict: ((TimeRequest) -> ReferenceVerdict?)?
@@ -151,6 +159,9 @@ struct ClockWorld {
                 .requestStamp(request.sequence, local), at: departure + .microseconds(3))
         }
         for arrival in toLeader.arrivals(of: departure) {
+            if keepsTravels {
+                travels.toLeader.append(Travel(departure: departure, duration: arrival - departure))
+            }
             let stamped = arrival + receiveLateness()
             let read = held(request, stamped, stamping.exponential(mean: 15e-6))
             queue.schedule(.request(request, arrival: leader(stamped)), at: read)
@@ -188,6 +199,9 @@ struct ClockWorld {
                 .replyStamp(number, leader(departure)), at: departure + .microseconds(3))
         }
         for arrival in toRoom.arrivals(of: departure) {
+            if keepsTravels {
+                travels.toRoom.append(Travel(departure: departure, duration: arrival - departure))
+            }
             let stamped = arrival + receiveLateness()
             queue.schedule(.reply(reply, arrival: clocks.local(stamped)), at: stamped)
             if copies > 0, copying.chance(copies) {
