@@ -4,7 +4,7 @@ public import Timing
 ///
 /// `RequestSchedule` says when to ask. The kernel tells when a packet left only after it left: our
 /// own stamp arrives from the error queue, the leader's with its next reply. An exchange is held
-/// back until both are known or cannot come any more; in the joining burst that costs 10 ms.
+/// back until both are known or cannot come any more; while joining that costs a millisecond or two.
 public struct ClockFollower: Sendable {
     public enum Effect: Equatable, Sendable {
         /// Send it now; `t1` is the instant given to the call that returned it.
@@ -137,7 +137,7 @@ public struct ClockFollower: Sendable {
         return effects
     }
 
-    /// 16 requests 10 ms apart from now on; before the line is played by again.
+    /// 16 requests from now on, 10 ms apart at most; before the line is played by again.
     public mutating func burst(at now: LocalInstant) {
         schedule.burst(at: now)
     }

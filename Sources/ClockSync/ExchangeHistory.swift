@@ -35,7 +35,8 @@ struct ExchangeHistory: Sendable {
     static let youngSpan = 12.0
     /// … and, on a wire, so much of an envelope's noise, squared, is caution.
     static let youngCaution = 0.9
-    /// Until then readings whose error is so many times the least have no say.
+    /// Of samples that reach no further back, readings whose error is so many times the least have no
+    /// say.
     static let relevance = 2.0
 
     private var forward = EnvelopePoints()
@@ -44,12 +45,15 @@ struct ExchangeHistory: Sendable {
     private var blocks = DelayBlocks()
     private var modes = ModalBlocks()
     private var solver = EnvelopeSolver()
+    /// Of the first sample.
+    private var start: Double?
     /// Smallest sum of both directions' edges.
     private(set) var floor = DelayFloor()
     /// Smallest round trip of one exchange.
     private var shortestTrip = DelayFloor()
 
     mutating func removeAll() {
+        start = nil
         forward.removeAll()
         backward.removeAll()
         offsets.removeAll()
@@ -67,6 +71,7 @@ struct ExchangeHistory: Sendable {
         sent: Double, outward: Double, arrived: Double, homeward: Double, slope: Double
     ) {
         let trip = outward + homeward
+        if start == nil { start = sent }
         forward.insert(time: sent, value: outward, slope: slope)
         backward.insert(time: arrived, value: homeward, slope: -slope)
         offsets.insert(
@@ -111,7 +116,8 @@ struct ExchangeHistory: Sendable {
         let others =
             (tracks(at: time, floor: floor, change: change, filter) + edges + modal)
             .filter(envelope.admits)
-        let offset = Self.mean(envelope, others)
+        let age = time - (start ?? time)
+        let offset = Self.mean(envelope, others, isNew: age < Self.youngSpan)
         guard var best = others.min(by: { $0.error < $1.error }),
             best.error < Self.preference * envelope.error
         else {
@@ -129,11 +135,13 @@ struct ExchangeHistory: Sendable {
     /// not far worse than the best: they are many, say much the same, and would weigh too much.
     /// After 0.3 s on emulated air averages were off by 500 µs (rms, 18 recorded rooms), envelopes
     /// by 9, crests by 2.4, a mean of all by 16.
-    private static func mean(_ envelope: EnvelopeFit, _ others: [EnvelopeFit]) -> Double {
-        let isYoung = envelope.span < youngSpan
+    private static func mean(
+        _ envelope: EnvelopeFit, _ others: [EnvelopeFit], isNew: Bool
+    ) -> Double {
         let isWire = envelope.delay <= RequestSchedule.wirePath.seconds
+        let isYoung = envelope.span < youngSpan
         let least = others.reduce(envelope.error) { min($0, $1.error) }
-        let limit = isYoung ? relevance * least : .infinity
+        let limit = isNew ? relevance * least : .infinity
         var (weights, sum) = (0.0, 0.0)
         if envelope.error <= limit {
             let caution = isYoung && isWire ? youngCaution * envelope.noise * envelope.noise : 0

@@ -139,7 +139,7 @@ struct RequestSchedule: Sendable {
         usualRoundTrip = roundTrip > before ? before + step : before - step * 3
     }
 
-    /// 16 requests 10 ms apart from now on.
+    /// 16 requests 10 ms apart from now on; closer while joining.
     mutating func burst(at now: LocalInstant) {
         burstLeft = Self.burstLength
         trainLeft = 0
@@ -186,7 +186,8 @@ struct RequestSchedule: Sendable {
         if burstLeft > 1 {
             burstLeft -= 1
             let isJoining = joinedAt != nil && isYoung
-            return slot(isJoining ? closeSpacing(prospect) : Self.burstSpacing)
+            return slot(
+                isJoining ? min(closeSpacing(prospect), Self.burstSpacing) : Self.burstSpacing)
         }
         burstLeft = 0
         let quiet = now - (lastAnswer ?? askedSince)

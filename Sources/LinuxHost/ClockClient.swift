@@ -88,7 +88,7 @@ public final class ClockClient: Sendable {
         shared.wakeUp.signal()
     }
 
-    /// 16 exchanges 10 ms apart from now on; after it was idle.
+    /// 16 exchanges from now on, 10 ms apart at most; after it was idle.
     public func burst() {
         shared.state.withLock { $0.orders.wantsBurst = true }
         shared.wakeUp.signal()

@@ -182,6 +182,8 @@ final class LeaderFinder: Sendable {
         var currentName: String?
         /// Turns over the candidates so that a dead entry does not block a live one.
         var attempt = 0
+        /// Since when one is looked for; `nil` while connected.
+        var wantedAt: LocalInstant?
     }
 
     private let fixed: HostPort?
@@ -223,8 +225,12 @@ final class LeaderFinder: Sendable {
 
     /// A leader to try now; waits until there is one.
     func next() async throws -> Found {
-        if let fixed { return (fixed, HostClock.now()) }
-        let wantedAt = HostClock.now()
+        let wantedAt = state.withLock { state in
+            let wantedAt = state.wantedAt ?? HostClock.now()
+            state.wantedAt = wantedAt
+            return wantedAt
+        }
+        if let fixed { return (fixed, wantedAt) }
         var looks = 0
         while true {
             if let (room, since) = candidate() { return (room.address, max(since, wantedAt)) }
@@ -262,6 +268,7 @@ final class LeaderFinder: Sendable {
         state.withLock {
             $0.current = address
             $0.attempt = 0
+            $0.wantedAt = nil
         }
     }
 }

@@ -14,8 +14,8 @@ import Timing
 /// here; how the leader is reached is the `uplink`'s business, so that the leader's own room and a
 /// room on another machine are the same code.
 actor Member {
-    /// Makes a link to the leader: calls ``linkUp(_:_:foundAt:)``, passes on what the leader says with
-    /// ``receive(_:_:)``, and returns, saying why, when the link has ended or cannot be made.
+    /// Makes a link to the leader: calls ``linkUp(_:_:foundAt:)``, passes on what the leader says
+    /// with ``receive(_:_:)``, and returns, saying why, when the link has ended or cannot be made.
     typealias Uplink = @Sendable (Member, _ attempt: Int) async -> String
 
     /// Where the room takes the group's time from.
@@ -71,8 +71,10 @@ actor Member {
     /// The attempt to connect that counts: what an older one still brings is not heard, least of
     /// all its end.
     private var attempt = 0
-    /// When the leader was found whose running line this room is yet to join.
+    /// When the leader was found, until something of it is played.
     private var foundAt: LocalInstant?
+    /// The preparation of a line that runs already.
+    private var joining: UInt64?
     /// Of who leads, or led last.
     private(set) var welcome: Welcome?
     private var failedBecause = ""
@@ -246,8 +248,7 @@ actor Member {
                 logger.notice("measuring the leader's clock; on busy air this takes some seconds")
             }
             clock.expectStart()
-            // Of a common start others say when it is.
-            if preparation.change == nil { foundAt = nil }
+            if preparation.change != nil { joining = preparation.id }
             let file = files[preparation.asset.hash]
             stage?.expect(preparation.id)
             start { await self.prepare(preparation, file) }
@@ -277,9 +278,10 @@ actor Member {
         }
     }
 
-    /// How long after it found the leader a room is heard that joined a running line.
+    /// How long after it found the leader a room is heard that joins a running line. Of a common
+    /// start others say when it is.
     private func sayJoined(_ commit: Commit) {
-        guard let foundAt = foundAt.take(), let stage else { return }
+        guard let foundAt = foundAt.take(), commit.id == joining, let stage else { return }
         let begin = clock.cell.load().map.inverted(commit.change.instant)
         let heardAt = max(HostClock.now() + stage.latency, begin)
         logger.notice(

@@ -15,9 +15,9 @@ import Timing
 ///
 /// Confined to the actor that owns it.
 final class Stage {
-    /// How far a line may run on while a room that joins it waits for its clock: what was decoded
-    /// before still meets it. A ring holds more.
-    static let joinReach = Nanoseconds.seconds(2)
+    /// How far a line may run on, in frames, while a room that joins it waits for its clock: half of
+    /// what was decoded ahead.
+    static let joinReach = Int64(OutputPort.ringFrames / 2)
 
     /// More than the twelve seconds a clock may take, or the one of the slowest kind of card.
     static let settlingLimit = Nanoseconds.seconds(14)
@@ -102,25 +102,30 @@ final class Stage {
     /// says ready once there is a clock.
     private func preroll(_ player: Player, _ order: Preparation, _ clock: ClockCell) async throws {
         let deadline = HostClock.now() + Self.settlingLimit
+        let sampleRate = order.asset.sampleRate
+        func place() -> Int64 {
+            guard let change = order.change else { return order.itemFrame }
+            let there = change.itemFrame(
+                at: clock.load().map(HostClock.now()), sampleRate: sampleRate)
+            return max(change.itemFrame, Int64(saturating: there))
+        }
+        func isKnown() -> Bool { clock.load().quality.isPlayable && isCardDecided }
+
         if order.change != nil {
             try await waits(for: order.id, until: deadline) { clock.load().quality > .none }
         }
         while true {
-            let begunAt = HostClock.now()
-            let frame = order.change.map {
-                let now = clock.load().map(begunAt)
-                let there = $0.itemFrame(at: now, sampleRate: order.asset.sampleRate)
-                return max($0.itemFrame, Int64(saturating: there))
-            }
-            let time = MediaTime(
-                frame: frame ?? order.itemFrame, sampleRate: order.asset.sampleRate)
-            guard try await player.preroll(atRate: order.rate, time: time) else {
-                throw CancellationError()
-            }
-            try await waits(for: order.id, until: deadline) {
-                clock.load().quality.isPlayable && isCardDecided
-            }
-            if frame == nil || HostClock.now() - begunAt <= Self.joinReach { return }
+            let wasKnown = isKnown()
+            let frame = place()
+            guard
+                try await player.preroll(
+                    atRate: order.rate, time: MediaTime(frame: frame, sampleRate: sampleRate))
+            else { throw CancellationError() }
+            // However far the line has run on meanwhile: the next time would take as long.
+            if wasKnown || HostClock.now() >= deadline { return try checkWanted(order.id) }
+            func isLeftBehind() -> Bool { place() > frame.adding(saturating: Self.joinReach) }
+            try await waits(for: order.id, until: deadline) { isKnown() || isLeftBehind() }
+            guard isLeftBehind() else { return }
         }
     }
 

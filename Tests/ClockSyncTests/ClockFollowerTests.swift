@@ -115,6 +115,7 @@ import Timing
     }
 
     @Test func `answers may lie on the air once the line is good, and never on wires`() {
+        // (A quarter of seed 3's round trips are as short as those of a wire, so it counts as one.)
         var air = ExchangeWorld(.wifi, seed: 1)
         #expect(!air.follower.mayAnswersWait(.milliseconds(25)))
         air.run(until: 5)
@@ -227,8 +228,8 @@ import Timing
     }
 
     @Test func `a leader with another clock gives another line`() {
-        // With 51 to 54 the clock jumps between the two stamps of a reply: the round trip that these
-        // make is negative, and means nothing.
+        // With 51 to 54 the clock jumps between the two stamps of a reply: the round trip that
+        // these make is negative, and means nothing.
         for seed: UInt64 in 51...58 {
             var world = ExchangeWorld(.wired, seed: seed)
             world.run(until: 10)

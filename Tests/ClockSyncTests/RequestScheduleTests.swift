@@ -95,16 +95,31 @@ struct RequestScheduleTests {
         for _ in 0..<3 {
             #expect(schedule.depart(at: schedule.next, prospect).pause == .milliseconds(10))
         }
-        schedule.answered(roundTrip: roundTrip, at: schedule.next - .milliseconds(10) + roundTrip)
-        let answeredAt = schedule.next
+        let answeredAt = schedule.next - .milliseconds(10) + roundTrip
+        schedule.answered(roundTrip: roundTrip, at: answeredAt)
+        #expect(schedule.next <= answeredAt + .milliseconds(1))
+        let first = schedule.next
         var count = 0
-        while schedule.next < answeredAt + .milliseconds(100) {
+        while schedule.next < first + .milliseconds(100) {
             let slot = schedule.depart(at: schedule.next, prospect)
             #expect(!slot.isWaking)
-            #expect(slot.pause >= max(.milliseconds(1), Nanoseconds(roundTrip.count / 2)))
             count += 1
         }
-        #expect(count >= 50, "two a round trip, or one a millisecond")
+        let closest = max(1, Double(microseconds) / 2_000)
+        let expected = Int((100 / closest).rounded(.up))
+        #expect(count == expected, "two a round trip, or one a millisecond")
+    }
+
+    @Test func `on a slow path who joins asks no less often than in any burst`() {
+        let prospect = RequestSchedule.Prospect(
+            roundTrip: .milliseconds(100), expectedError: .milliseconds(40), skewDeviation: 5e-5)
+        var schedule = RequestSchedule(
+            start: LocalInstant(nanoseconds: 5_000), random: SplitMix64(seed: 7))
+        _ = schedule.depart(at: schedule.next, prospect)
+        schedule.answered(roundTrip: .milliseconds(100), at: schedule.next)
+        for _ in 0..<10 {
+            #expect(schedule.depart(at: schedule.next, prospect).pause <= .milliseconds(10))
+        }
     }
 
     @Test func `a burst after a pause wakes the radio first`() {

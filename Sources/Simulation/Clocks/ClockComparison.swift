@@ -40,7 +40,7 @@ public struct ClockComparison: Sendable {
     /// By now every line may be played by.
     static let lockLimit = 15.0
     /// What a late room has to find the clock in.
-    static let joinSpan = Nanoseconds.milliseconds(500)
+    static let hurry = Nanoseconds.milliseconds(500)
     /// As wide as stamps and schedulers blur a floor.
     static let floorWidth = Nanoseconds.microseconds(30)
     /// The largest error of so many seconds after a lock counts; who plays then hears it.
@@ -160,7 +160,8 @@ extension ClockComparison.Job {
     }
 
     /// When a room's own line may be played by, and how far it is off then, and at most in the
-    /// first seconds after that; seconds and µs. And how many packets nothing held up before.
+    /// first seconds after that; seconds and µs. And how many packets nothing held up in the first
+    /// half second.
     private func lock(_ world: ClockWorld) -> [Double] {
         var world = world
         world.keepsTravels = true
@@ -184,11 +185,11 @@ extension ClockComparison.Job {
     }
 
     /// Packets of the first half second that took as long as the quickest of all, in the direction
-    /// that has fewer: what is to be had of the clock, whoever reads it.
+    /// that has fewer.
     private static func unhindered(_ world: ClockWorld) -> Double {
         func count(_ travels: [ClockWorld.Travel]) -> Int {
             guard let floor = travels.lazy.map(\.duration).min() else { return 0 }
-            let end = TrueInstant(nanoseconds: 0) + ClockComparison.joinSpan
+            let end = TrueInstant(nanoseconds: 0) + ClockComparison.hurry
             return travels.count {
                 $0.departure <= end && $0.duration <= floor + ClockComparison.floorWidth
             }
