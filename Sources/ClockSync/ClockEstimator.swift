@@ -15,8 +15,7 @@ public import Timing
 /// is leant away; more than that is a jump that was heard already, and there is a new line with a
 /// new epoch.
 ///
-/// Coordinates: the clocks' epochs may lie years apart, so everything is kept relative to the first
-/// exchange, in seconds.
+/// Coordinates: seconds relative to the first exchange (``ClockBase``).
 public struct ClockEstimator: Sendable {
     public enum Rejection: Sendable, Equatable {
         /// Not positive, or above a second.
@@ -46,18 +45,13 @@ public struct ClockEstimator: Sendable {
     /// Samples that a clock must have to be called locked.
     static let samplesToLock = 8
 
-    private struct Base {
-        var local: LocalInstant
-        /// Group minus local, nanoseconds; any value.
-        var offset: Int64
-    }
     private struct Estimate {
         var fit: EnvelopeFit
         /// Local time of the solve, seconds from the base.
         var time: Double
     }
 
-    private var base: Base?
+    private var base: ClockBase?
     private var history = ExchangeHistory()
     private var filter: SkewFilter
     private var estimate: Estimate?
@@ -221,9 +215,9 @@ public struct ClockEstimator: Sendable {
             guard let lastBound else { return nil }
             return lastBound.value + Self.growth(since: now - lastBound.at, filter)
         }
-        let offset = estimate.fit.offset + filter.skew * (time(now, base) - estimate.time)
+        let offset = estimate.fit.offset + filter.skew * (base.time(now) - estimate.time)
         let seconds =
-            (offset - reading(of: line, at: now, base)).magnitude
+            (offset - base.difference(line.map(now), now)).magnitude
             + estimate.fit.delay / 2 + estimate.fit.noise + 3 * estimate.fit.wander
             + estimate.fit.shift
             + 2 * sqrt(filter.variance) * estimate.fit.support
@@ -267,27 +261,11 @@ public struct ClockEstimator: Sendable {
         return Nanoseconds(seconds: rate * age)
     }
 
-    private func time(_ instant: LocalInstant, _ base: Base) -> Double {
-        (instant - base.local).seconds
-    }
-
-    /// Group minus local without the base's offset, seconds.
-    private static func difference(
-        _ group: GroupInstant, _ local: LocalInstant, _ base: Base
-    ) -> Double {
-        // Wrapping: the difference of two epochs may exceed Int64, the rest never does.
-        Double(group.nanoseconds &- local.nanoseconds &- base.offset) * 1e-9
-    }
-
-    private func reading(of line: OutputLine, at now: LocalInstant, _ base: Base) -> Double {
-        Self.difference(line.map(now), now, base)
-    }
-
     private func contradicts(_ sample: ExchangeSample) -> Bool {
         guard let base, let estimate else { return false }
-        let f = Self.difference(sample.t2, sample.t1, base)
-        let b = -Self.difference(sample.t3, sample.t4, base)
-        let middle = (time(sample.t1, base) + time(sample.t4, base)) / 2
+        let f = base.difference(sample.t2, sample.t1)
+        let b = -base.difference(sample.t3, sample.t4)
+        let middle = (base.time(sample.t1) + base.time(sample.t4)) / 2
         let age = middle - estimate.time
         let predicted = estimate.fit.offset + filter.skew * age
         let margin = 50e-6 + 5 * estimate.fit.error + 100e-6 * age.magnitude
@@ -295,17 +273,14 @@ public struct ClockEstimator: Sendable {
     }
 
     private mutating func store(_ sample: ExchangeSample, at now: LocalInstant) {
-        let base =
-            self.base
-            ?? Base(
-                local: sample.t1, offset: sample.t2.nanoseconds &- sample.t1.nanoseconds)
+        let base = self.base ?? ClockBase(sample)
         if self.base == nil {
             self.base = base
             startedAt = now
         }
         history.insert(
-            sent: time(sample.t1, base), outward: Self.difference(sample.t2, sample.t1, base),
-            arrived: time(sample.t4, base), homeward: -Self.difference(sample.t3, sample.t4, base),
+            sent: base.time(sample.t1), outward: base.difference(sample.t2, sample.t1),
+            arrived: base.time(sample.t4), homeward: -base.difference(sample.t3, sample.t4),
             slope: filter.skew)
         lastAccepted = now
         samplesSinceStart += 1
@@ -353,7 +328,7 @@ public struct ClockEstimator: Sendable {
     private mutating func solve(at now: LocalInstant) {
         guard let base else { return }
         isDirty = false
-        let time = time(now, base)
+        let time = base.time(now)
         let elapsed = solvedAt.map { (now - $0).seconds } ?? 0.01
         filter.advance(by: max(0, elapsed))
         guard
@@ -369,9 +344,9 @@ public struct ClockEstimator: Sendable {
     /// Leans the line towards the estimate, or sets it where that is allowed.
     private mutating func aim(_ estimate: Estimate, at now: LocalInstant) {
         guard let base else { return }
-        let offset = estimate.fit.offset + filter.skew * (time(now, base) - estimate.time)
+        let offset = estimate.fit.offset + filter.skew * (base.time(now) - estimate.time)
         guard var line else { return setLine(offset, base, at: now, startedAt: now) }
-        let deviation = offset - reading(of: line, at: now, base)
+        let deviation = offset - base.difference(line.map(now), now)
         guard isInUse else {
             // Also by the estimate that makes it good: nobody has seen the line as that yet.
             setLine(offset, base, at: now, startedAt: line.startedAt)
@@ -396,19 +371,17 @@ public struct ClockEstimator: Sendable {
     }
 
     /// Another line, and everybody is told so.
-    private mutating func startLine(_ offset: Double, _ base: Base, at now: LocalInstant) {
+    private mutating func startLine(_ offset: Double, _ base: ClockBase, at now: LocalInstant) {
         breaks += 1
         lineEpoch = leaderEpoch &+ breaks
         setLine(offset, base, at: now, startedAt: now)
     }
 
     private mutating func setLine(
-        _ offset: Double, _ base: Base, at now: LocalInstant, startedAt: LocalInstant
+        _ offset: Double, _ base: ClockBase, at now: LocalInstant, startedAt: LocalInstant
     ) {
-        let local = now.nanoseconds &+ base.offset
         line = OutputLine(
-            at: now,
-            reading: GroupInstant(nanoseconds: local &+ Nanoseconds(seconds: offset).count),
-            skew: filter.skew, startedAt: startedAt)
+            at: now, reading: base.group(now, difference: offset), skew: filter.skew,
+            startedAt: startedAt)
     }
 }

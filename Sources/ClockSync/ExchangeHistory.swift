@@ -45,15 +45,12 @@ struct ExchangeHistory: Sendable {
     private var blocks = DelayBlocks()
     private var modes = ModalBlocks()
     private var solver = EnvelopeSolver()
-    /// Of the first sample.
-    private var start: Double?
     /// Smallest sum of both directions' edges.
     private(set) var floor = DelayFloor()
     /// Smallest round trip of one exchange.
     private var shortestTrip = DelayFloor()
 
     mutating func removeAll() {
-        start = nil
         forward.removeAll()
         backward.removeAll()
         offsets.removeAll()
@@ -71,7 +68,6 @@ struct ExchangeHistory: Sendable {
         sent: Double, outward: Double, arrived: Double, homeward: Double, slope: Double
     ) {
         let trip = outward + homeward
-        if start == nil { start = sent }
         forward.insert(time: sent, value: outward, slope: slope)
         backward.insert(time: arrived, value: homeward, slope: -slope)
         offsets.insert(
@@ -116,8 +112,8 @@ struct ExchangeHistory: Sendable {
         let others =
             (tracks(at: time, floor: floor, change: change, filter) + edges + modal)
             .filter(envelope.admits)
-        let age = time - (start ?? time)
-        let offset = Self.mean(envelope, others, isNew: age < Self.youngSpan)
+        // The first sample is where time is counted from.
+        let offset = Self.mean(envelope, others, isNew: time < Self.youngSpan)
         guard var best = others.min(by: { $0.error < $1.error }),
             best.error < Self.preference * envelope.error
         else {
@@ -134,7 +130,7 @@ struct ExchangeHistory: Sendable {
     /// The offset that all readings make together. Of few packets only those have a say which are
     /// not far worse than the best: they are many, say much the same, and would weigh too much.
     /// After 0.3 s on emulated air averages were off by 500 µs (rms, 18 recorded rooms), envelopes
-    /// by 9, crests by 2.4, a mean of all by 16.
+    /// by 9, crests, where there were any, by 2.4, a mean of all by 16.
     private static func mean(
         _ envelope: EnvelopeFit, _ others: [EnvelopeFit], isNew: Bool
     ) -> Double {
