@@ -1,6 +1,4 @@
-import ClockSync
 import Testing
-import Timing
 
 @testable import Simulation
 
@@ -16,19 +14,9 @@ struct JoinTests {
     private func joins(_ name: String) throws -> [Join] {
         let path = try #require(ClockPath.all.first { $0.name == name })
         return (UInt64(1)...20).map { seed in
-            var world = ClockWorld(ClockParts(path, seed: seed))
-            var time = 0.0
-            while world.published?.quality != .locked, time < 15 {
-                time += 0.01
-                world.run(until: time)
-            }
-            let error = (world.error() ?? 1).magnitude * 1e6
-            var later = error
-            for step in 1...40 {
-                world.run(until: time + Double(step) * 0.05)
-                later = max(later, (world.error() ?? 1).magnitude * 1e6)
-            }
-            return Join(seconds: time, error: error, later: later)
+            let job = ClockComparison.Job(path: path, seed: seed, kind: .join)
+            let figures = job.lock(ClockWorld(ClockParts(path, seed: seed)))
+            return Join(seconds: figures[0], error: figures[1], later: figures[2])
         }
     }
 

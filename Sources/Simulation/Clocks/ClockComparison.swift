@@ -162,7 +162,7 @@ extension ClockComparison.Job {
     /// When a room's own line may be played by, and how far it is off then, and at most in the
     /// first seconds after that; seconds and µs. And how many packets nothing held up in the first
     /// half second.
-    private func lock(_ world: ClockWorld) -> [Double] {
+    func lock(_ world: ClockWorld) -> [Double] {
         var world = world
         world.keepsTravels = true
         var time = 0.0
