@@ -1,7 +1,9 @@
 import FFmpegMedia
 import GroupControl
+import LinuxHost
 import Logging
 import Playout
+import RealTime
 import Timing
 
 /// The assets of a room: here, or on their way.
@@ -34,6 +36,7 @@ extension Member {
             files[asset.hash] = file
             arrival = file.arrival?.file
             if let arrival = file.arrival {
+                await clockKnown()
                 receiveInput(.fetched(asset.hash, .arriving))
                 files[asset.hash] = try await complete(arrival, asset)
             }
@@ -44,6 +47,16 @@ extension Member {
             logger.error(
                 "cannot fetch", metadata: ["title": "\(asset.title)", "error": "\(error)"])
             receiveInput(.fetched(asset.hash, .failed(reason: "\(error)")))
+        }
+    }
+
+    /// Returns once the clock can be played by, or has had its time: what is fetched takes the path
+    /// on which it is measured.
+    private func clockKnown() async {
+        clock.expectStart()
+        let deadline = HostClock.now() + Stage.settlingLimit
+        while !clock.cell.load().quality.isPlayable, HostClock.now() < deadline, !Task.isCancelled {
+            await LoopExecutor.shared.sleep(for: .milliseconds(10))
         }
     }
 
