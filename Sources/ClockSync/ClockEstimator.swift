@@ -202,7 +202,9 @@ public struct ClockEstimator: Sendable {
         let error = sqrt(estimate.fit.error * estimate.fit.error + drift * drift)
         // After a jump what is wrong may be heard.
         let mayBeHeard = breaks > 0 || shakenSince != nil
-        return error <= OutputLine.tolerance(after: waited, mayBeHeard: mayBeHeard)
+        return error
+            <= OutputLine.tolerance(
+                after: waited, mayBeHeard: mayBeHeard, roundTrip: history.floor.delay ?? 0)
     }
 
     /// Half width of the interval around the line that contains the leader's clock, whatever the

@@ -20,6 +20,9 @@ struct OutputLine: Equatable, Sendable {
     /// Expected error of a line that may be played by at once, seconds: less than a third of a
     /// sample at 48 kHz.
     static let goodError = 6e-6
+    /// … or this share of the shortest round trip: a path so long is not alike in both directions to
+    /// that, which nobody can see, and where its jitter is like noise less takes many seconds.
+    static let pathShare = 0.003
     /// For so long an unknown skew counts, seconds: what a card queues before a sound is heard, and
     /// half as much again, in which the line follows what is learnt.
     static let untilHeard = 0.15
@@ -130,9 +133,13 @@ struct OutputLine: Equatable, Sendable {
     /// exchanges of emulated wifi, rooms that began in the fourth second, all three, were 70 µs
     /// apart in half of the pairs and still 60 two seconds later; in the eighth 18 and 9. A line
     /// that may be heard is wanted soon rather than well: twice as much after each second.
-    static func tolerance(after waited: Nanoseconds, mayBeHeard: Bool) -> Double {
+    ///
+    /// - Parameter roundTrip: the shortest, seconds.
+    static func tolerance(
+        after waited: Nanoseconds, mayBeHeard: Bool, roundTrip: Double
+    ) -> Double {
         let seconds = max(0, waited.seconds)
-        return goodError * (mayBeHeard ? exp2(seconds) : 1 + sqrt(seconds))
+        return max(goodError, pathShare * roundTrip) * (mayBeHeard ? exp2(seconds) : 1 + sqrt(seconds))
     }
 
     /// The part of `deviation` that lies outside ±`excess`.

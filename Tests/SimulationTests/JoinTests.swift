@@ -38,4 +38,13 @@ struct JoinTests {
         #expect(joins.map(\.error).sorted()[17] < 40)
         #expect(joins.map(\.later).sorted()[17] < 90)
     }
+
+    /// Its two milliseconds of asymmetry nobody can see; to wait for microseconds is vain.
+    @Test func `on a long path with jitter like noise a room does not wait for what it cannot know`()
+        throws
+    {
+        let joins = try joins("asymmetric")
+        #expect(joins.map(\.seconds).sorted()[17] < 3)
+        #expect(joins.map { ($0.error - 2_000).magnitude }.sorted()[17] < 60)
+    }
 }
