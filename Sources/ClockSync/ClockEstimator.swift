@@ -1,6 +1,14 @@
 import func Glibc.sqrt
 public import Timing
 
+/// What somebody is about to do by the group's line.
+public enum ExpectedStart: Sendable {
+    /// All rooms begin together, as soon as the last one is ready.
+    case common
+    /// Others play already.
+    case joining
+}
+
 /// Estimates the leader's clock from exchanged time stamps, and draws a line through it that
 /// never steps.
 ///
@@ -60,6 +68,7 @@ public struct ClockEstimator: Sendable {
     private var shakenSince: LocalInstant?
     /// When somebody first wanted to play by the line.
     private var wantedSince: LocalInstant?
+    private var wantedFor = ExpectedStart.common
     /// Somebody may play by the line: from now on it leans and is not set.
     private(set) var isInUse = false
     private var contradictions: [ExchangeSample] = []
@@ -138,16 +147,16 @@ public struct ClockEstimator: Sendable {
 
     /// Somebody waits to play by the line: from now on it may take no longer than the patience of
     /// ``OutputLine`` to become good.
-    public mutating func expectUse(at now: LocalInstant) {
+    public mutating func expectUse(for start: ExpectedStart, at now: LocalInstant) {
         if wantedSince == nil { wantedSince = now }
+        wantedFor = start
     }
 
     /// Solves when a solve is due, and takes back the lean of the line.
     public mutating func advance(to now: LocalInstant) {
         keepLock(at: now)
         solveIfDue(at: now)
-        guard let line, let estimate, now - line.aimedAt >= OutputLine.interval, line.lean != 0
-        else { return }
+        guard let line, let estimate, now >= line.leanEnds, line.lean != 0 else { return }
         aim(estimate, at: now)
     }
 
@@ -155,7 +164,7 @@ public struct ClockEstimator: Sendable {
     public var nextDeadline: LocalInstant? {
         if isDirty, let solvedAt { return solvedAt + pause(after: solvedAt) }
         if let line, estimate != nil, line.lean.magnitude > 1e-9 {
-            return line.aimedAt + OutputLine.interval
+            return line.leanEnds
         }
         return nil
     }
@@ -195,16 +204,21 @@ public struct ClockEstimator: Sendable {
         }
         // Waiting counts from when somebody wants the line, and before that only a little.
         let wantedAt = max(wantedSince ?? now, start)
-        let waited = min(wantedAt - start, OutputLine.unhurriedPatience) + (now - wantedAt)
+        let wanted = now - wantedAt
+        let waited = wanted + min(wantedAt - start, OutputLine.unhurriedPatience)
         guard waited < OutputLine.patience, let estimate else { return true }
         // Also when the first sound is heard. By then more is known of the skew.
         let drift = OutputLine.untilHeard * sqrt(filter.variance)
         let error = sqrt(estimate.fit.error * estimate.fit.error + drift * drift)
-        // After a jump what is wrong may be heard.
-        let mayBeHeard = breaks > 0 || shakenSince != nil
-        return error
-            <= OutputLine.tolerance(
-                after: waited, mayBeHeard: mayBeHeard, roundTrip: history.floor.delay ?? 0)
+        let growth =
+            if breaks > 0 || shakenSince != nil {
+                OutputLine.growthWhenHeard(after: waited)
+            } else if wantedFor == .joining {
+                OutputLine.growthWhenJoining(after: wanted)
+            } else {
+                OutputLine.growth(after: waited)
+            }
+        return error <= growth * OutputLine.goodError(roundTrip: history.floor.delay ?? 0)
     }
 
     /// Half width of the interval around the line that contains the leader's clock, whatever the

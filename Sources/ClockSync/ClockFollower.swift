@@ -144,13 +144,13 @@ public struct ClockFollower: Sendable {
 
     /// Somebody is about to play by the line: a burst, or as many requests as when joining while it
     /// cannot be played by.
-    public mutating func expectStart(at now: LocalInstant) {
+    public mutating func expectStart(_ start: ExpectedStart, at now: LocalInstant) {
         if estimator.quality(at: now) == .acquiring {
             schedule.measureAnew(at: now)
         } else {
             schedule.burst(at: now)
         }
-        estimator.expectUse(at: now)
+        estimator.expectUse(for: start, at: now)
     }
 
     /// Nothing plays: a lower rate will do.

@@ -23,6 +23,12 @@ struct OutputLine: Equatable, Sendable {
     /// … or this share of the shortest round trip: a path so long is not alike in both directions to
     /// that, which nobody can see, and where its jitter is like noise less takes many seconds.
     static let pathShare = 0.003
+    /// By how many times of it a joining room is content with more, a second. On simulated busy air
+    /// (`em-busy`) half of the rooms play after 0.8 s instead of 2.5 that way, nine tenths of them off
+    /// by 36 µs at most in the two seconds after instead of 15.
+    static let joiningGrowth = 8.0
+    /// … for so many seconds. More than 0.1 ms is not in step.
+    static let joiningHaste = 2.0
     /// For so long an unknown skew counts, seconds: what a card queues before a sound is heard, and
     /// half as much again, in which the line follows what is learnt.
     static let untilHeard = 0.15
@@ -47,14 +53,16 @@ struct OutputLine: Equatable, Sendable {
     static let farOff = 300e-6
     /// Expected errors beyond which a deviation is no chance …
     static let certainty = 2.0
-    /// … and the time in which it is taken away; seconds. Longer than ``interval``.
+    /// … and the time in which it is taken away; seconds. Longer than ``longestLean``.
     static let correction = 1.0
-    /// How often the lean is taken back while nothing new is measured. Shorter than the shortest τ.
-    static let interval = Nanoseconds.milliseconds(250)
-    /// The shortest τ, seconds: of a line that has just begun, which may be by 5 µs where it will
-    /// soon be known better. With 0.6 lines recorded on emulated air were off by 6.5 µs (rms, 18
-    /// rooms) a quarter of a second after they were first played by, with 0.3 by 5.8.
-    static let youngTime = 0.3
+    /// How long a lean lasts at most while nothing new is measured, …
+    static let longestLean = Nanoseconds.milliseconds(250)
+    /// … and which share of τ.
+    static let leanShare = 0.8
+    /// The shortest τ, seconds: of a line that has just begun, which may be off by 5 µs where it will
+    /// soon be known better. With 0.3 lines of joining rooms recorded on emulated air were off by
+    /// 8.0 µs (rms, 18 rooms) half a second after they were first played by, with 0.1 by 5.4.
+    static let youngTime = 0.1
     /// Age at which a line has all its steadiness; seconds.
     static let calmAge = 72.0
 
@@ -62,7 +70,9 @@ struct OutputLine: Equatable, Sendable {
     /// Since when it is being measured.
     private(set) var startedAt: LocalInstant
     /// When it was last leaned.
-    private(set) var aimedAt: LocalInstant
+    private var aimedAt: LocalInstant
+    /// How long that may last.
+    private var leanLasts = Self.longestLean
     /// The part of the rate that is correction, not skew.
     private(set) var lean = 0.0
     /// Estimate minus line at ``aimedAt``, seconds.
@@ -76,6 +86,9 @@ struct OutputLine: Equatable, Sendable {
 
     /// Measuring begins anew, and nobody plays by it yet.
     mutating func begin(at now: LocalInstant) { startedAt = now }
+
+    /// When it has to be aimed anew, or it would go too far.
+    var leanEnds: LocalInstant { aimedAt + leanLasts }
 
     /// Whether an error of `edge` seconds calls for another line instead of leaning.
     func breaks(at now: LocalInstant, edge: Double) -> Bool {
@@ -110,6 +123,7 @@ struct OutputLine: Equatable, Sendable {
         map.skew = rate
         lean = rate - skew
         aimedAt = now
+        leanLasts = min(Self.longestLean, Nanoseconds(seconds: Self.leanShare * slow))
         self.deviation = deviation
     }
 
@@ -126,20 +140,29 @@ struct OutputLine: Equatable, Sendable {
         edge(deviation, excess + certainty * error).magnitude > farLimit
     }
 
-    /// Expected error, seconds, with which a line may be played by after waiting so long; with a
-    /// larger one it is set anew for a while longer.
+    /// Expected error, seconds, of a good line.
     ///
-    /// Before anybody plays, as much again times the root of the seconds waited. In recorded
-    /// exchanges of emulated wifi, rooms that began in the fourth second, all three, were 70 µs
-    /// apart in half of the pairs and still 60 two seconds later; in the eighth 18 and 9. A line
-    /// that may be heard is wanted soon rather than well: twice as much after each second.
-    ///
-    /// - Parameter roundTrip: the shortest, seconds.
-    static func tolerance(
-        after waited: Nanoseconds, mayBeHeard: Bool, roundTrip: Double
-    ) -> Double {
-        let seconds = max(0, waited.seconds)
-        return max(goodError, pathShare * roundTrip) * (mayBeHeard ? exp2(seconds) : 1 + sqrt(seconds))
+    /// - Parameter roundTrip: the shortest of the path, seconds.
+    static func goodError(roundTrip: Double) -> Double { max(goodError, pathShare * roundTrip) }
+
+    // So many times ``goodError(roundTrip:)`` will do after waiting so long; with more a line is set
+    // anew for a while longer.
+
+    /// A common start: nobody hears that it waits. In recorded exchanges of emulated wifi, rooms
+    /// that began in the fourth second, all three, were 70 µs apart in half of the pairs and still
+    /// 60 two seconds later; in the eighth 18 and 9.
+    static func growth(after waited: Nanoseconds) -> Double { 1 + sqrt(max(0, waited.seconds)) }
+
+    /// A room that is missing is wanted soon rather than well, though not before half a second has
+    /// told what it can.
+    static func growthWhenJoining(after waited: Nanoseconds) -> Double {
+        let seconds = min(max(0, waited.seconds), joiningHaste)
+        return 1 + joiningGrowth * seconds * min(1, seconds)
+    }
+
+    /// After a jump what is wrong may be heard.
+    static func growthWhenHeard(after waited: Nanoseconds) -> Double {
+        exp2(max(0, waited.seconds))
     }
 
     /// The part of `deviation` that lies outside ±`excess`.

@@ -24,7 +24,7 @@ public final class ClockClient: Sendable {
         struct Orders {
             var isStopped = false
             var wantsBurst = false
-            var expectsStart = false
+            var expectedStart: ExpectedStart?
             var isIdle = false
         }
         struct State {
@@ -83,8 +83,8 @@ public final class ClockClient: Sendable {
     /// Somebody is about to play by the clock, and waits until it is good: within twelve seconds of
     /// this and of the first answer it is `locked`, while somebody answers. Without this call it may
     /// stay `acquiring` on a poor path.
-    public func expectStart() {
-        shared.state.withLock { $0.orders.expectsStart = true }
+    public func expectStart(_ start: ExpectedStart) {
+        shared.state.withLock { $0.orders.expectedStart = start }
         shared.wakeUp.signal()
     }
 
@@ -152,14 +152,14 @@ private struct ClockLoop {
             let orders = shared.state.withLock { state in
                 defer {
                     state.orders.wantsBurst = false
-                    state.orders.expectsStart = false
+                    state.orders.expectedStart = nil
                 }
                 return state.orders
             }
             if orders.isStopped { return }
             let now = HostClock.now()
             if orders.wantsBurst { follower.burst(at: now) }
-            if orders.expectsStart { follower.expectStart(at: now) }
+            if let start = orders.expectedStart { follower.expectStart(start, at: now) }
             follower.setIdle(orders.isIdle, at: now)
             watchSuspend(at: now)
             connect(at: now)

@@ -1,4 +1,5 @@
 import AvahiDiscovery
+import ClockSync
 import DeviceOutput
 import GroupControl
 import LinuxHost
@@ -286,7 +287,7 @@ final class OwnClock: Member.ClockSource {
 
     func follow(_ welcome: Welcome) { continuation.yield() }
     func burst() {}
-    func expectStart() {}
+    func expectStart(_ start: ExpectedStart) {}
     func setIdle(_ isIdle: Bool) {}
     func remember() {}
     var figures: ClockFigures {

@@ -1,3 +1,4 @@
+import ClockSync
 import FFmpegMedia
 import GroupControl
 import LinuxHost
@@ -53,7 +54,7 @@ extension Member {
     /// Returns once the clock can be played by, or has had its time: what is fetched takes the path
     /// on which it is measured.
     private func clockKnown() async {
-        clock.expectStart()
+        clock.expectStart(.common)
         let deadline = HostClock.now() + Stage.settlingLimit
         while !clock.cell.load().quality.isPlayable, HostClock.now() < deadline, !Task.isCancelled {
             await LoopExecutor.shared.sleep(for: .milliseconds(10))

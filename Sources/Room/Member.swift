@@ -1,3 +1,4 @@
+import ClockSync
 import DeviceOutput
 import FFmpegMedia
 import GroupControl
@@ -27,7 +28,7 @@ actor Member {
         /// It was rarely asked and is soon to be played by.
         func burst()
         /// Somebody is about to play by it, and waits until it is good.
-        func expectStart()
+        func expectStart(_ start: ExpectedStart)
         /// Nothing is prepared or played: a few exchanges will do.
         func setIdle(_ isIdle: Bool)
         /// Keep what was learnt of the leader's crystal, if it is worth it.
@@ -247,7 +248,7 @@ actor Member {
             if clock.figures.quality == .acquiring {
                 logger.notice("measuring the leader's clock; on busy air this takes some seconds")
             }
-            clock.expectStart()
+            clock.expectStart(preparation.change == nil ? .common : .joining)
             if preparation.change != nil { joining = preparation.id }
             let file = files[preparation.asset.hash]
             stage?.expect(preparation.id)

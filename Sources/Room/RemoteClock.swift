@@ -83,7 +83,9 @@ final class RemoteClock: Member.ClockSource {
 
     func burst() { state.withLock { $0.client }?.burst() }
 
-    func expectStart() { state.withLock { $0.client }?.expectStart() }
+    func expectStart(_ start: ExpectedStart) {
+        state.withLock { $0.client }?.expectStart(start)
+    }
 
     func setIdle(_ isIdle: Bool) {
         let client = state.withLock { state in

@@ -32,8 +32,8 @@ extension World {
         step(room) { $0.receive(.clock(quality), at: $1) }
     }
 
-    func expectStart(_ room: SimulatedRoom) {
-        room.follower?.expectStart(at: local(room.life.room))
+    func expect(_ start: ExpectedStart, _ room: SimulatedRoom) {
+        room.follower?.expectStart(start, at: local(room.life.room))
         armClock(room)
     }
 

@@ -87,7 +87,7 @@ extension World {
         case .disconnected, .refused, .state: break
         case .fetch(let asset): fetch(asset, room)
         case .prepare(let order):
-            expectStart(room)
+            expect(order.change == nil ? .common : .joining, room)
             let duration = hosts[room.life.room].prepareDuration()
             queue.schedule(.prepared(room.life, order, attempt: 1), at: now + duration)
         case .apply(let commit): apply(commit, room)

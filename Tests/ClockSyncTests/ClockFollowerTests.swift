@@ -301,7 +301,7 @@ import Timing
             guard world.published.last?.quality == .acquiring else { continue }
             poor += 1
             world.follower.setIdle(false, at: world.local(wanted))
-            world.follower.expectStart(at: world.local(wanted))
+            world.follower.expectStart(.common, at: world.local(wanted))
             // What is left of twelve seconds when eight were idled away.
             world.run(until: wanted + 4.5)
             #expect(world.published.last?.quality == .locked, "seed \(seed)")
@@ -334,7 +334,7 @@ import Timing
             guard world.published.last?.quality == .acquiring else { continue }
             poor += 1
             let asked = world.sent
-            world.follower.expectStart(at: world.local(world.now))
+            world.follower.expectStart(.common, at: world.local(world.now))
             world.run(until: 6)
             #expect(world.sent - asked > 60, "as many as when joining: \(world.sent - asked)")
             // Five of twelve seconds count as waited; four solves a second.

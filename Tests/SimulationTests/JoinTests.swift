@@ -1,3 +1,4 @@
+import ClockSync
 import Testing
 
 @testable import Simulation
@@ -11,17 +12,17 @@ struct JoinTests {
         var later: Double
     }
 
-    private func joins(_ name: String) throws -> [Join] {
+    private func joins(_ name: String, _ start: ExpectedStart = .joining) throws -> [Join] {
         let path = try #require(ClockPath.all.first { $0.name == name })
         return (UInt64(1)...20).map { seed in
             let job = ClockComparison.Job(path: path, seed: seed, kind: .join)
-            let figures = job.lock(ClockWorld(ClockParts(path, seed: seed)))
+            let figures = job.lock(ClockWorld(ClockParts(path, seed: seed), start: start))
             return Join(seconds: figures[0], error: figures[1], later: figures[2])
         }
     }
 
-    // `tutti simulate clocks` has 0.41 s for half of 60 joins on `em-wifi` and 0.52 for 95 of a
-    // hundred, 8.8 and 14.9 µs; on `pareto` 2.3 and 7 s, 21 and 59 µs. Two of twenty may be worse.
+    // `tutti simulate clocks` has 0.37 s for half of 60 joins on `em-wifi` and 0.46 for 95 of a
+    // hundred, 9.6 and 12.1 µs; on `em-busy` 0.8 and 1.5 s, 20 and 57 µs. Two of twenty may be worse.
 
     @Test func `on emulated air a room plays within a second, and is in step then`() throws {
         let joins = try joins("em-wifi")
@@ -32,18 +33,28 @@ struct JoinTests {
         #expect(joins.map(\.later).sorted()[17] < 25)
     }
 
-    @Test func `where few packets come through a room waits rather than being wrong`() throws {
-        let joins = try joins("pareto")
+    @Test func `on busy air a room that joins comes sooner, those that begin together are closer`()
+        throws
+    {
+        let (joining, common) = (try joins("em-busy"), try joins("em-busy", .common))
+        func half(_ joins: [Join], _ figure: (Join) -> Double) -> Double {
+            joins.map(figure).sorted()[10]
+        }
+        #expect(2 * half(joining, \.seconds) < half(common, \.seconds))
+        #expect(half(common, \.later) < half(joining, \.later))
+        #expect(joining.map(\.later).sorted()[17] < 100)
+    }
+
+    @Test func `where few packets come through rooms that begin together wait`() throws {
+        let joins = try joins("pareto", .common)
         #expect(joins.map(\.seconds).sorted()[10] < 4)
         #expect(joins.map(\.error).sorted()[17] < 40)
         #expect(joins.map(\.later).sorted()[17] < 90)
     }
 
     /// Its two milliseconds of asymmetry nobody can see; to wait for microseconds is vain.
-    @Test func `on a long path with jitter like noise a room does not wait for what it cannot know`()
-        throws
-    {
-        let joins = try joins("asymmetric")
+    @Test func `where jitter is like noise nobody waits for what cannot be known`() throws {
+        let joins = try joins("asymmetric", .common)
         #expect(joins.map(\.seconds).sorted()[17] < 3)
         #expect(joins.map { ($0.error - 2_000).magnitude }.sorted()[17] < 60)
     }

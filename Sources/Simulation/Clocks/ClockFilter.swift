@@ -50,7 +50,7 @@ struct EstimatorFilter: ClockFilter {
 
     mutating func receive(_ exchange: Exchange) {
         catchUp(to: exchange.sample.t4)
-        estimator.expectUse(at: exchange.sample.t4)
+        estimator.expectUse(for: .joining, at: exchange.sample.t4)
         _ = estimator.receive(exchange.sample, at: exchange.sample.t4)
     }
 

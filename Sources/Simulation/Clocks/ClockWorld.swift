@@ -51,7 +51,10 @@ struct ClockWorld {
     private var packets: UInt32 = 0
     private var alarm: LocalInstant?
 
-    init(_ parts: ClockParts, stored: StoredSkew = .unknown) {
+    /// - Parameter start: what the room waits for.
+    init(
+        _ parts: ClockParts, stored: StoredSkew = .unknown, start: ExpectedStart = .joining
+    ) {
         clocks = parts.clocks
         stamps = parts.stamps
         (toLeader, toRoom) = (parts.toLeader, parts.toRoom)
@@ -59,7 +62,7 @@ struct ClockWorld {
         copying = SplitMix64(seed: parts.seed, "copies")
         follower = ClockFollower(
             start: clocks.local(now), seed: parts.seed, stored: stored)
-        follower.expectStart(at: clocks.local(now))
+        follower.expectStart(start, at: clocks.local(now))
         arm()
     }
 
