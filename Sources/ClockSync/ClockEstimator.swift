@@ -148,6 +148,7 @@ public struct ClockEstimator: Sendable {
     /// Somebody waits to play by the line: from now on it may take no longer than the patience of
     /// ``OutputLine`` to become good.
     public mutating func expectUse(for start: ExpectedStart, at now: LocalInstant) {
+        keepLock(at: now)
         if wantedSince == nil { wantedSince = now }
         wantedFor = start
     }
@@ -162,11 +163,12 @@ public struct ClockEstimator: Sendable {
 
     /// When ``advance(to:)`` has something to do; `nil` when only a sample can change anything.
     public var nextDeadline: LocalInstant? {
-        if isDirty, let solvedAt { return solvedAt + pause(after: solvedAt) }
+        var deadlines: [LocalInstant] = []
+        if isDirty, let solvedAt { deadlines.append(solvedAt + pause(after: solvedAt)) }
         if let line, estimate != nil, line.lean.magnitude > 1e-9 {
-            return line.leanEnds
+            deadlines.append(line.leanEnds)
         }
-        return nil
+        return deadlines.min()
     }
 
     // MARK: - Output
@@ -210,15 +212,13 @@ public struct ClockEstimator: Sendable {
         // Also when the first sound is heard. By then more is known of the skew.
         let drift = OutputLine.untilHeard * sqrt(filter.variance)
         let error = sqrt(estimate.fit.error * estimate.fit.error + drift * drift)
-        let growth =
-            if breaks > 0 || shakenSince != nil {
-                OutputLine.growthWhenHeard(after: waited)
-            } else if wantedFor == .joining {
-                OutputLine.growthWhenJoining(after: wanted)
-            } else {
-                OutputLine.growth(after: waited)
-            }
-        return error <= growth * OutputLine.goodError(roundTrip: history.floor.delay ?? 0)
+        let good = OutputLine.goodError(roundTrip: history.floor.delay ?? 0)
+        if breaks > 0 || shakenSince != nil {
+            return error <= good * OutputLine.growthWhenHeard(after: waited)
+        }
+        if error <= good * OutputLine.growth(after: waited) { return true }
+        let hasty = good * OutputLine.growthWhenJoining(after: wanted)
+        return wantedFor == .joining && error <= min(hasty, OutputLine.outOfStep)
     }
 
     /// Half width of the interval around the line that contains the leader's clock, whatever the

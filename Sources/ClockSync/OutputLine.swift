@@ -20,15 +20,19 @@ struct OutputLine: Equatable, Sendable {
     /// Expected error of a line that may be played by at once, seconds: less than a third of a
     /// sample at 48 kHz.
     static let goodError = 6e-6
-    /// … or this share of the shortest round trip: a path so long is not alike in both directions to
-    /// that, which nobody can see, and where its jitter is like noise less takes many seconds.
+    /// … or this share of the shortest round trip, up to ``longestGoodError``: a path so long is not
+    /// alike in both directions to that, which nobody can see, and where its jitter is like noise less
+    /// takes many seconds.
     static let pathShare = 0.003
-    /// By how many times of it a joining room is content with more, a second. On simulated busy air
-    /// (`em-busy`) half of the rooms play after 0.8 s instead of 2.5 that way, nine tenths of them off
-    /// by 36 µs at most in the two seconds after instead of 15.
+    static let longestGoodError = 20e-6
+    /// By how many times of it a joining room is content with more: times the square of the seconds
+    /// waited, and times the seconds after the first. On simulated busy air (`em-busy`) half of the
+    /// rooms play after 0.8 s instead of 2.3 that way, 95 of a hundred off by 57 µs at most in the two
+    /// seconds after instead of 16.
     static let joiningGrowth = 8.0
-    /// … for so many seconds. More than 0.1 ms is not in step.
-    static let joiningHaste = 2.0
+    /// Nobody joins with a larger expected error, seconds, who has not waited as long as for a
+    /// common start.
+    static let outOfStep = 100e-6
     /// For so long an unknown skew counts, seconds: what a card queues before a sound is heard, and
     /// half as much again, in which the line follows what is learnt.
     static let untilHeard = 0.15
@@ -143,7 +147,9 @@ struct OutputLine: Equatable, Sendable {
     /// Expected error, seconds, of a good line.
     ///
     /// - Parameter roundTrip: the shortest of the path, seconds.
-    static func goodError(roundTrip: Double) -> Double { max(goodError, pathShare * roundTrip) }
+    static func goodError(roundTrip: Double) -> Double {
+        min(max(goodError, pathShare * roundTrip), longestGoodError)
+    }
 
     // So many times ``goodError(roundTrip:)`` will do after waiting so long; with more a line is set
     // anew for a while longer.
@@ -156,7 +162,7 @@ struct OutputLine: Equatable, Sendable {
     /// A room that is missing is wanted soon rather than well, though not before half a second has
     /// told what it can.
     static func growthWhenJoining(after waited: Nanoseconds) -> Double {
-        let seconds = min(max(0, waited.seconds), joiningHaste)
+        let seconds = max(0, waited.seconds)
         return 1 + joiningGrowth * seconds * min(1, seconds)
     }
 

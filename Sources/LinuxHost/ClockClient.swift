@@ -83,6 +83,8 @@ public final class ClockClient: Sendable {
     /// Somebody is about to play by the clock, and waits until it is good: within twelve seconds of
     /// this and of the first answer it is `locked`, while somebody answers. Without this call it may
     /// stay `acquiring` on a poor path.
+    ///
+    /// - Parameter start: who joins what already sounds is content with less, and sooner.
     public func expectStart(_ start: ExpectedStart) {
         shared.state.withLock { $0.orders.expectedStart = start }
         shared.wakeUp.signal()

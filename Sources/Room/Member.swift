@@ -27,7 +27,8 @@ actor Member {
         func follow(_ welcome: Welcome)
         /// It was rarely asked and is soon to be played by.
         func burst()
-        /// Somebody is about to play by it, and waits until it is good.
+        /// Somebody is about to play by it, and waits until it is good: to join what already sounds
+        /// it need not be as good as for a common start.
         func expectStart(_ start: ExpectedStart)
         /// Nothing is prepared or played: a few exchanges will do.
         func setIdle(_ isIdle: Bool)
@@ -245,10 +246,7 @@ actor Member {
             let welcome = welcome
             start { await self.load(asset, welcome) }
         case .prepare(let preparation):
-            if clock.figures.quality == .acquiring {
-                logger.notice("measuring the leader's clock; on busy air this takes some seconds")
-            }
-            clock.expectStart(preparation.change == nil ? .common : .joining)
+            expectStart(preparation.change == nil ? .common : .joining)
             if preparation.change != nil { joining = preparation.id }
             let file = files[preparation.asset.hash]
             stage?.expect(preparation.id)
@@ -351,6 +349,16 @@ actor Member {
     }
 
     // MARK: Clock
+
+    func expectStart(_ start: ExpectedStart) {
+        if clock.figures.quality == .acquiring {
+            logger.notice("measuring the leader's clock; on busy air this takes some seconds")
+        }
+        clock.expectStart(start)
+    }
+
+    /// Whether a preparation waits for this asset.
+    func awaits(_ asset: AssetDescriptor) -> Bool { machine.awaits(asset.hash) }
 
     private func takeQuality() { receiveInput(.clock(clock.cell.load().quality)) }
 }

@@ -23,6 +23,8 @@ final class RemoteClock: Member.ClockSource {
         var leader: Welcome?
         var remembered: RoomMemory.Skew?
         var isIdle = false
+        /// Of whoever is followed next, too; until nothing is wanted any more.
+        var expectedStart: ExpectedStart?
         var figures = ClockFigures()
         var quality = SharedClock.Quality.none
     }
@@ -55,13 +57,13 @@ final class RemoteClock: Member.ClockSource {
         guard !isFollowed else { return }
         remember()
         let known = store?.storedSkew(of: welcome)
-        let (old, isIdle) = state.withLock { state in
+        let (old, isIdle, expectedStart) = state.withLock { state in
             state.followed = target
             state.cell = Self.emptyCell()
             state.figures = ClockFigures()
             state.leader = welcome
             state.remembered = known?.entry
-            return (state.client.take(), state.isIdle)
+            return (state.client.take(), state.isIdle, state.expectedStart)
         }
         old?.stop()
         do {
@@ -75,6 +77,7 @@ final class RemoteClock: Member.ClockSource {
                 self?.note(clock, statistics)
             }
             client.setIdle(isIdle)
+            if let expectedStart { client.expectStart(expectedStart) }
             state.withLock { $0.client = client }
         } catch {
             logger.error("cannot follow the leader's clock", metadata: ["error": "\(error)"])
@@ -84,12 +87,17 @@ final class RemoteClock: Member.ClockSource {
     func burst() { state.withLock { $0.client }?.burst() }
 
     func expectStart(_ start: ExpectedStart) {
-        state.withLock { $0.client }?.expectStart(start)
+        let client = state.withLock { state in
+            state.expectedStart = start
+            return state.client
+        }
+        client?.expectStart(start)
     }
 
     func setIdle(_ isIdle: Bool) {
         let client = state.withLock { state in
             state.isIdle = isIdle
+            if isIdle { state.expectedStart = nil }
             return state.client
         }
         client?.setIdle(isIdle)

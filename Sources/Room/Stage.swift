@@ -102,8 +102,7 @@ final class Stage {
     /// says ready once there is a clock.
     ///
     /// - Parameter isArriving: the bytes come from the leader, on the path on which the clock is
-    ///   measured: on busy air, where reading fills its queues, three rooms that read meanwhile began
-    ///   after 12.7 s and 430 µs apart. So the clock comes first.
+    ///   measured. So the clock comes first, also when it was lost since the fetch began.
     private func preroll(
         _ player: Player, _ order: Preparation, _ clock: ClockCell, isArriving: Bool
     ) async throws {

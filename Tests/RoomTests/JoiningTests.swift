@@ -53,6 +53,20 @@ extension IntegrationTests {
         }
 
         @Test(.timeLimit(.minutes(1)))
+        func `an item is fetched when the clock is known, which is measured on the same path`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 14, as: "a.wav")
+                try await group.lead([asset], roomsToWaitFor: 1, output: .none)
+                let book = LogBook()
+                group.follow("attic") { $0.logger = book.logger }
+                try await group.untilPlaying(["attic"])
+                #expect(book.entries("fetching").map { $0["clock"] } == ["locked"])
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
         func `a leader that comes back on its port is found again`() async throws {
             try await withGroup { group in
                 let asset = try group.folder.writeNoise(seconds: 60, seed: 12, as: "a.wav")
@@ -123,7 +137,7 @@ private final class LogBook: Sendable {
         let book: LogBook
         var metadata: Logger.Metadata = [:]
         var metadataProvider: Logger.MetadataProvider?
-        var logLevel = Logger.Level.notice
+        var logLevel = Logger.Level.debug
 
         subscript(metadataKey key: String) -> Logger.Metadata.Value? {
             get { metadata[key] }
