@@ -1,14 +1,6 @@
 import func Glibc.sqrt
 public import Timing
 
-/// What somebody is about to do by the group's line.
-public enum ExpectedStart: Sendable {
-    /// All rooms begin together, as soon as the last one is ready.
-    case common
-    /// Others play already.
-    case joining
-}
-
 /// Estimates the leader's clock from exchanged time stamps, and draws a line through it that
 /// never steps.
 ///
