@@ -83,6 +83,13 @@ public struct ClockEstimator: Sendable {
 
     // MARK: - Input
 
+    /// Who the leader is turned out only now, and with it what is known of its rate. To be called
+    /// while the line is young: it counts as if it had been known from the beginning.
+    public mutating func recall(_ stored: StoredSkew) {
+        filter = SkewFilter(stored)
+        isDirty = base != nil
+    }
+
     /// Takes one exchange, in any order; solves when it is time.
     ///
     /// - Parameter now: local time; not before the sample's `t4`.

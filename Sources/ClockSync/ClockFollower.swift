@@ -67,6 +67,9 @@ public struct ClockFollower: Sendable {
 
     // MARK: - Input
 
+    /// What is known of the leader's rate, when that turned out only after the first requests.
+    public mutating func recall(_ stored: StoredSkew) { estimator.recall(stored) }
+
     /// A reply has arrived.
     ///
     /// - Parameters:

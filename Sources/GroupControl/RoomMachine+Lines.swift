@@ -127,7 +127,22 @@ extension RoomMachine {
             effects.append(
                 .send(.ready(preparation: preparations[place].order.id, latency: latency)))
         }
-        return effects
+        return effects + joinLine()
+    }
+
+    /// Plays along with a line that runs without waiting to be told when: all it takes is known.
+    /// The leader's commit is on its way and will say the same.
+    private mutating func joinLine() -> [RoomEffect] {
+        guard lines.isEmpty, let session, session.phase == .playing,
+            let change = session.change, let hash = session.current?.hash,
+            let joining = preparations.first(where: {
+                $0.standing == .ready && $0.order.change == change && $0.order.asset.hash == hash
+            })
+        else { return [] }
+        return start(
+            Commit(
+                id: joining.order.id, index: session.index, hash: hash, change: change,
+                following: false))
     }
 
     // MARK: Lines

@@ -25,6 +25,7 @@ public final class ClockClient: Sendable {
             var isStopped = false
             var wantsBurst = false
             var expectedStart: ExpectedStart?
+            var recalled: StoredSkew?
             var isIdle = false
         }
         struct State {
@@ -87,6 +88,13 @@ public final class ClockClient: Sendable {
     /// - Parameter start: who joins what already sounds is content with less, and sooner.
     public func expectStart(_ start: ExpectedStart) {
         shared.state.withLock { $0.orders.expectedStart = start }
+        shared.wakeUp.signal()
+    }
+
+    /// ``storedSkew`` of an earlier session, when the leader turned out to be a known one only after
+    /// it was asked first.
+    public func recall(_ stored: StoredSkew) {
+        shared.state.withLock { $0.orders.recalled = stored }
         shared.wakeUp.signal()
     }
 
@@ -155,11 +163,13 @@ private struct ClockLoop {
                 defer {
                     state.orders.wantsBurst = false
                     state.orders.expectedStart = nil
+                    state.orders.recalled = nil
                 }
                 return state.orders
             }
             if orders.isStopped { return }
             let now = HostClock.now()
+            if let recalled = orders.recalled { follower.recall(recalled) }
             if orders.wantsBurst { follower.burst(at: now) }
             if let start = orders.expectedStart { follower.expectStart(start, at: now) }
             follower.setIdle(orders.isIdle, at: now)

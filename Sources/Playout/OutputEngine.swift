@@ -142,8 +142,16 @@ import func Glibc.sin
     ///
     /// With small steps, looks are spread over a whole one, and there is one more from pair to pair.
     /// That is half of the wake-ups of a look in each period and one before it; errors are the same.
+    ///
+    /// While nothing sounds and a start is to be expected only half of the buffer is kept filled: a
+    /// start that is due at once is heard behind what is queued.
     @_noLocks @_noAllocation
     private func planFine(needed: Double, after now: LocalInstant) -> WaitPlan {
+        if rendersPairs, isOnTheMark {
+            isOtherTurn = false
+            let place = needed + Double(format.bufferFrames / 2) + 0.5 + max(1, card.step) * scatter
+            return WaitPlan(due: card.instant(ofFrame: place))
+        }
         let place = needed + 0.5 + max(1, card.step) * scatter
         guard rendersPairs else {
             isOtherTurn.toggle()
@@ -159,6 +167,14 @@ import func Glibc.sin
         isOtherTurn.toggle()
         if isOtherTurn { return WaitPlan() }
         return WaitPlan(due: card.instant(ofFrame: place + Double(format.periodFrames)))
+    }
+
+    private var isOnTheMark: Bool {
+        @_noLocks @_noAllocation get {
+            guard settings.expectsStart else { return false }
+            for i in 0..<voiceCount where unsafe voices[i].isActive { return false }
+            return true
+        }
     }
 
     /// Whether two periods can be rendered at one wake-up, with two more queued meanwhile.

@@ -42,6 +42,11 @@ public import Timing
         func isUsed(by serial: UInt64) -> Bool {
             if case .used = phase { self.serial == serial } else { false }
         }
+
+        /// Handed out, and to be started.
+        var isExpected: Bool {
+            if case .used = phase { !hasStarted } else { false }
+        }
     }
     private struct Control: Sendable {
         var slots = [Slot](repeating: Slot(), count: voiceLimit)
@@ -82,6 +87,14 @@ public import Timing
         }
     }
 
+    /// Tells the thread whether a start is to be expected.
+    private func noteExpectation(_ control: inout Control) {
+        let expectsStart = control.slots.contains(where: \.isExpected)
+        guard expectsStart != control.settings.expectsStart else { return }
+        control.settings.expectsStart = expectsStart
+        settings.store(control.settings)
+    }
+
     // MARK: Voices
 
     /// A free voice for an item; `nil` when all are in use.
@@ -106,6 +119,7 @@ public import Timing
                 control.slots[index].ring = ring
                 control.slots[index].bank = bank
                 control.slots[index].clocks = []
+                noteExpectation(&control)
                 return Voice(
                     port: self, slot: index, serial: control.slots[index].serial, ring: ring)
             }
@@ -133,7 +147,10 @@ public import Timing
                 sampleRate: Double(control.slots[index].sampleRate), endFrame: endFrame ?? .max,
                 fadeIn: fadeIn)
             let sent = commands.push(VoiceCommand(slot: index, kind: .start(start)))
-            if sent { control.slots[index].hasStarted = true }
+            if sent {
+                control.slots[index].hasStarted = true
+                noteExpectation(&control)
+            }
             return sent
         }
     }
@@ -152,6 +169,7 @@ public import Timing
             control.slots[index].phase =
                 control.slots[index].hasStarted ? .releaseDue(fades: fades) : .free
             settle(&control.slots[index], index)
+            noteExpectation(&control)
         }
     }
 
@@ -213,6 +231,8 @@ struct OutputSettings: BitwiseCopyable, Sendable {
     var gain: Float = 1
     var role = ChannelRole.stereo
     var latencyOffset = Nanoseconds.zero
+    /// A voice was handed out and is not started yet.
+    var expectsStart = false
 }
 
 /// A report and whose it is: a slot's previous voice may have left one.

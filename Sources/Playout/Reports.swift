@@ -110,6 +110,14 @@ extension OutputReport {
     /// says one. Three of a thousand moments lie beyond.
     private static let deviations: Int64 = 3
 
+    /// When what was queued has been heard: a line that is started now, and runs already, is heard
+    /// from then on, or some milliseconds later.
+    ///
+    /// - Parameter sampleRate: of the card.
+    public func queueEnd(sampleRate: Int) -> LocalInstant {
+        at + Nanoseconds(seconds: Double(queuedFrames) / Double(max(1, sampleRate)))
+    }
+
     /// Half width of what may be wrong with the position of the card: what its model says, and half
     /// a frame, since a pointer counts whole frames and nobody says from where. `nil` where nobody
     /// knows: the card was just opened, or does not say where it is.

@@ -66,8 +66,7 @@ public final class LeaderNode: Sendable {
         defer { media.close() }
         for (asset, file) in library.assets { media.share(hash: asset.hash.hex, path: file.path) }
         let epoch = UInt64.random(in: 1 ... .max)
-        let timeService = try openTimeService(
-            port: configuration.port == 0 ? 0 : port, epoch: epoch)
+        let timeService = try openTimeService(port: port, epoch: epoch)
         defer { timeService.stop() }
 
         let output = try configuration.openOutput()
@@ -123,13 +122,18 @@ public final class LeaderNode: Sendable {
 
     // MARK: Services
 
+    /// On the number of the control service, where rooms ask before they are welcome; on another
+    /// one where any will do and this one is taken.
     private func openTimeService(port: Int, epoch: UInt64) throws -> TimeService {
-        do {
-            let clock = SharedClock.own(
-                at: LocalInstant(nanoseconds: 0), epoch: epoch)
-            return try TimeService.start(
+        let clock = SharedClock.own(at: LocalInstant(nanoseconds: 0), epoch: epoch)
+        func start(port: Int) throws(HostError) -> TimeService {
+            try TimeService.start(
                 port: port, priority: configuration.realTimePriority,
                 broadcasts: configuration.usesBroadcasts, clock: { clock })
+        }
+        do {
+            if configuration.port == 0, let service = try? start(port: port) { return service }
+            return try start(port: configuration.port)
         } catch {
             throw RoomError(.portTaken, "the time service cannot start: \(error)")
         }

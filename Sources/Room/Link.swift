@@ -45,18 +45,6 @@ final class EnvelopeCodec: ChannelDuplexHandler {
 }
 
 extension EnvelopeChannel {
-    /// Adds the codec to a new channel and wraps it.
-    ///
-    /// - Parameter limit: longest message accepted from the other end, bytes.
-    static func wrap(_ channel: any Channel, limit: Int) -> EventLoopFuture<EnvelopeChannel> {
-        channel.eventLoop.makeCompletedFuture {
-            try channel.pipeline.syncOperations.addHandler(EnvelopeCodec(limit: limit))
-            return try EnvelopeChannel(wrappingChannelSynchronously: channel)
-        }
-    }
-}
-
-extension EnvelopeChannel {
     /// How long what was said last may take to leave before the connection is cut: an end that
     /// does not read would otherwise hold it for ever.
     static var lastWordLimit: TimeAmount { .seconds(1) }
@@ -78,27 +66,6 @@ extension EnvelopeChannel {
         outbox.whenFinished {
             channel.eventLoop.scheduleTask(in: Self.lastWordLimit) { channel.close(promise: nil) }
         }
-    }
-}
-
-/// Connects to a leader's control service.
-///
-/// - Throws: `RoomError` with code `unreachable` that names the address and the cause.
-func connect(to address: HostPort, timeout: TimeAmount) async throws -> EnvelopeChannel {
-    do {
-        return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .connectTimeout(timeout)
-            .connect(host: address.host, port: address.port) {
-                EnvelopeChannel.wrap($0, limit: FrameDecoder.roomLimit)
-            }
-    } catch is CancellationError {
-        throw CancellationError()
-    } catch {
-        throw RoomError(
-            .unreachable,
-            "no leader answers at \(address) (\(reason(of: error))): is `tutti lead` running there, and is the port open?"
-        )
     }
 }
 

@@ -280,9 +280,10 @@ actor Member {
     /// How long after it found the leader a room is heard that joins a running line. Of a common
     /// start others say when it is.
     private func sayJoined(_ commit: Commit) {
-        guard let foundAt = foundAt.take(), commit.id == joining, let stage else { return }
+        guard let foundAt = foundAt.take(), commit.id == joining, let output else { return }
         let begin = clock.cell.load().map.inverted(commit.change.instant)
-        let heardAt = max(HostClock.now() + stage.latency, begin)
+        let queueEnd = output.port.report.queueEnd(sampleRate: output.port.format.sampleRate)
+        let heardAt = max(queueEnd, begin)
         logger.notice(
             "plays along", metadata: ["msSinceFound": "\((heardAt - foundAt).count / 1_000_000)"])
     }

@@ -14,11 +14,26 @@ final class RemoteClock: Member.ClockSource {
     /// Names of the leaders followed, as they change.
     let leaders = Outbox<String>()
 
+    /// Where a time service is.
+    private struct Place: Equatable {
+        var host: String
+        var port: UInt16
+    }
+
+    /// A time service that is being asked.
+    private struct Source {
+        let place: Place
+        let cell: ClockCell
+        let client: ClockClient
+    }
+
     private struct State {
         var cell = RemoteClock.emptyCell()
         var host = ""
-        var followed: (host: String, port: UInt16, epoch: UInt64)?
+        var followed: (place: Place, epoch: UInt64)?
         var client: ClockClient?
+        /// Asked already, while its leader has not yet said who it is.
+        var approached: Source?
         /// Who is followed, and what was remembered of its crystal before.
         var leader: Welcome?
         var remembered: RoomMemory.Skew?
@@ -45,43 +60,80 @@ final class RemoteClock: Member.ClockSource {
         (changes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    func setHost(_ host: String) { state.withLock { $0.host = host } }
+    /// A leader is about to be connected to: asks for its time while that goes on. The time service
+    /// is where the control service is, as a rule; where it is not, the welcome says so.
+    func approach(_ address: HostPort) {
+        let place = Place(host: address.host, port: UInt16(clamping: address.port))
+        let isKnown = state.withLock { state in
+            state.host = address.host
+            return state.followed?.place.host == place.host || state.approached?.place == place
+        }
+        guard !isKnown else { return }
+        // That nobody can be asked is said when somebody is followed.
+        let source = try? ask(place, .unknown)
+        let old = state.withLock { state in
+            let old = state.approached.take()
+            state.approached = source
+            return old
+        }
+        old?.client.stop()
+    }
 
     func follow(_ welcome: Welcome) {
         leaders.send(welcome.leaderName)
         defer { continuation.yield() }
-        let host = state.withLock { $0.host }
-        let target = (host: host, port: welcome.timePort, epoch: welcome.groupClockEpoch)
+        let (host, approached) = state.withLock { ($0.host, $0.approached.take()) }
+        let place = Place(host: host, port: welcome.timePort)
+        let target = (place: place, epoch: welcome.groupClockEpoch)
         // The same clock at the same place is followed already: its estimate is worth keeping.
         let isFollowed = state.withLock { $0.followed.map { $0 == target } ?? false }
+        let isUseful = !isFollowed && approached?.place == place
+        if !isUseful { approached?.client.stop() }
         guard !isFollowed else { return }
         remember()
         let known = store?.storedSkew(of: welcome)
+        let source: Source?
+        if isUseful, let approached {
+            source = approached
+            if let known { approached.client.recall(known.skew) }
+        } else {
+            source = askOrSay(place, known?.skew ?? .unknown)
+        }
         let (old, isIdle, expectedStart) = state.withLock { state in
+            let old = state.client
             state.followed = target
-            state.cell = Self.emptyCell()
+            state.cell = source?.cell ?? Self.emptyCell()
+            state.client = source?.client
             state.figures = ClockFigures()
+            state.quality = state.cell.load().quality
             state.leader = welcome
             state.remembered = known?.entry
-            return (state.client.take(), state.isIdle, state.expectedStart)
+            return (old, state.isIdle, state.expectedStart)
         }
         old?.stop()
+        source?.client.setIdle(isIdle)
+        if let expectedStart { source?.client.expectStart(expectedStart) }
+    }
+
+    private func askOrSay(_ place: Place, _ stored: StoredSkew) -> Source? {
         do {
-            let cell = cell
-            let client = try ClockClient.start(
-                host: target.host, port: Int(target.port), priority: priority,
-                seed: .random(in: .min ... .max), stored: known?.skew ?? .unknown,
-                broadcasts: broadcasts
-            ) { [weak self] clock, statistics in
-                cell.store(clock)
-                self?.note(clock, statistics)
-            }
-            client.setIdle(isIdle)
-            if let expectedStart { client.expectStart(expectedStart) }
-            state.withLock { $0.client = client }
+            return try ask(place, stored)
         } catch {
             logger.error("cannot follow the leader's clock", metadata: ["error": "\(error)"])
+            return nil
         }
+    }
+
+    private func ask(_ place: Place, _ stored: StoredSkew) throws(HostError) -> Source {
+        let cell = Self.emptyCell()
+        let client = try ClockClient.start(
+            host: place.host, port: Int(place.port), priority: priority,
+            seed: .random(in: .min ... .max), stored: stored, broadcasts: broadcasts
+        ) { [weak self] clock, statistics in
+            cell.store(clock)
+            self?.note(clock, statistics, in: cell)
+        }
+        return Source(place: place, cell: cell, client: client)
     }
 
     func burst() { state.withLock { $0.client }?.burst() }
@@ -120,11 +172,14 @@ final class RemoteClock: Member.ClockSource {
         remember()
         leaders.finish()
         continuation.finish()
-        state.withLock { $0.client.take() }?.stop()
+        let (client, approached) = state.withLock { ($0.client.take(), $0.approached.take()) }
+        client?.stop()
+        approached?.client.stop()
     }
 
-    private func note(_ clock: SharedClock, _ statistics: ClockStatistics) {
+    private func note(_ clock: SharedClock, _ statistics: ClockStatistics, in cell: ClockCell) {
         let isNews = state.withLock { state in
+            guard state.cell === cell else { return false }
             defer { state.quality = clock.quality }
             state.figures = ClockFigures(
                 deviation: statistics.deviation, bound: clock.uncertainty,

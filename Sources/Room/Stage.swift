@@ -134,12 +134,12 @@ final class Stage {
         }
     }
 
-    /// Looks every 10 ms until the condition holds or the time is over.
+    /// Looks every 3 ms until the condition holds or the time is over.
     private func waits(
         for id: UInt64, until deadline: LocalInstant, _ isMet: () -> Bool
     ) async throws {
         while !isMet(), HostClock.now() < deadline {
-            await LoopExecutor.shared.sleep(for: .milliseconds(10))
+            await LoopExecutor.shared.sleep(for: .milliseconds(3))
             try Task.checkCancellation()
             try checkWanted(id)
         }
