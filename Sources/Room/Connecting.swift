@@ -20,7 +20,7 @@ func connect(to address: HostPort, timeout: TimeAmount) async throws -> Envelope
     }
 }
 
-/// Some attempts to connect, a little apart: the first that comes to an end counts.
+/// Some attempts to connect, a little apart: the first that is answered counts.
 ///
 /// The system repeats a lost first packet after a second (RFC 6298, 2.1), and for that second a room
 /// would be silent. One of some hundred joins on emulated air was.
@@ -31,17 +31,12 @@ private final class ConnectionRace: Sendable {
     private static let attempts = 5
 
     private let address: HostPort
-    private let bootstrap: ClientBootstrap
+    private let timeout: TimeAmount
     private let isDecided = Mutex(false)
 
     init(_ address: HostPort, _ timeout: TimeAmount) {
         self.address = address
-        bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .connectTimeout(timeout)
-            .channelInitializer { channel in
-                EnvelopeCodec.add(to: channel, limit: FrameDecoder.roomLimit).map { _ in }
-            }
+        self.timeout = timeout
     }
 
     func winner() async throws -> any Channel {
@@ -55,6 +50,12 @@ private final class ConnectionRace: Sendable {
 
     private func attempt(_ result: EventLoopPromise<any Channel>) {
         guard !isDecided.withLock({ $0 }) else { return }
+        let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .connectTimeout(timeout)
+            .channelInitializer { channel in
+                EnvelopeCodec.add(to: channel, limit: FrameDecoder.roomLimit).map { _ in }
+            }
         bootstrap.connect(host: address.host, port: address.port).whenComplete { outcome in
             let isFirst = self.isDecided.withLock { isDecided in
                 defer { isDecided = true }
