@@ -29,7 +29,7 @@ struct OutputLine: Equatable, Sendable {
     static let joiningSpan = 0.5
     /// … and is content with so many times as much more by then. The fourth power of the time: what
     /// can still become better in that span is waited for.
-    static let joiningGrowth = 4.0
+    static let joiningGrowth = 5.0
     /// Later, so many times as much for each second. On simulated busy air (`em-busy`) half of the
     /// rooms play after 0.7 s that way instead of 2.3.
     static let lateGrowth = 8.0

@@ -10,8 +10,8 @@ public struct StoredSkew: Equatable, Sendable {
         self.deviation = deviation
     }
 
-    /// Two ordinary crystals: ±60 ppm.
-    public static let unknown = StoredSkew(skew: 0, deviation: 60e-6)
+    /// Two ordinary crystals, and room for one that is not: ±80 ppm.
+    public static let unknown = StoredSkew(skew: 0, deviation: 80e-6)
 }
 
 /// A scalar Kalman filter of the skew; smooths what the windows say.
