@@ -88,7 +88,7 @@ enum BeaconGroup {
     /// - Throws: when there is no such interface or it takes no multicast, when another program has
     ///   the port for itself, and where the kernel does not stamp.
     init(beside socket: TimeSocket, leader: SocketAddress) throws(HostError) {
-        guard let local = socket.address, let interface = Self.interface(of: local) else {
+        guard let local = socket.address, let interface = LocalInterface(of: local)?.number else {
             throw HostError("getifaddrs", code: ENODEV, subject: leader.description)
         }
         descriptor = try TimeSocket.open(leader.family, leader.description)
@@ -154,30 +154,6 @@ enum BeaconGroup {
                 let at = conversion.local(realTime: stamp)
             else { continue }
             return (beacon, at)
-        }
-        return nil
-    }
-
-    /// The interface that has an address; `nil`: none has.
-    private static func interface(of address: SocketAddress) -> Int32? {
-        var list: UnsafeMutablePointer<ifaddrs>?
-        guard unsafe getifaddrs(&list) == 0 else { return nil }
-        defer { unsafe freeifaddrs(list) }
-        var entry = unsafe list
-        while let interface = unsafe entry?.pointee {
-            unsafe entry = interface.ifa_next
-            guard let name = unsafe interface.ifa_addr else { continue }
-            let size: Int
-            switch unsafe Int32(name.pointee.sa_family) {
-            case AF_INET: size = MemoryLayout<sockaddr_in>.size
-            case AF_INET6: size = MemoryLayout<sockaddr_in6>.size
-            default: continue
-            }
-            guard
-                let own = unsafe SocketAddress(UnsafeRawBufferPointer(start: name, count: size)),
-                own.hasHost(of: address)
-            else { continue }
-            return unsafe Int32(if_nametoindex(interface.ifa_name))
         }
         return nil
     }

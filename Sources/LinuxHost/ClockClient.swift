@@ -129,6 +129,8 @@ private struct ClockLoop {
     var socket: TimeSocket?
     let usesBroadcasts: Bool
     var beacons: BeaconReceiver?
+    /// While the leader has not been heard.
+    var knock: Knock?
     var addresses: [SocketAddress] = []
     var nextAddress = 0
     var retryAt: LocalInstant
@@ -176,6 +178,7 @@ private struct ClockLoop {
             watchSuspend(at: now)
             connect(at: now)
             receive()
+            knock?.advance(to: now)
             let due = HostClock.now()
             if socket == nil {
                 // Nothing can be sent, but the line must be seen to age.
@@ -185,7 +188,9 @@ private struct ClockLoop {
                 perform(follower.advance(to: due), at: due)
                 takeStamps()
             }
-            let wake = socket == nil ? pauseEnd : min(follower.nextDeadline, deafAt)
+            let wake =
+                socket == nil
+                ? pauseEnd : min(follower.nextDeadline, deafAt, knock?.next ?? deafAt)
             let pause = wake - HostClock.now()
             events = shared.wakeUp.wait(
                 or: follower.mayAnswersWait(pause) ? nil : socket?.descriptor,
@@ -277,6 +282,7 @@ private struct ClockLoop {
     private mutating func isHeard(at now: LocalInstant) {
         openedAt = now
         retryPause = ClockClient.firstRetry
+        knock = nil
         shared.state.withLock { $0.problem = nil }
     }
 
@@ -284,6 +290,7 @@ private struct ClockLoop {
         if socket != nil, now >= deafAt {
             socket = nil
             beacons = nil
+            knock = nil
             retryAt = now
         }
         guard socket == nil else { return }
@@ -313,6 +320,7 @@ private struct ClockLoop {
             let open = try TimeSocket(connectedTo: leader)
             socket = open
             openedAt = now
+            knock = Knock(beside: open, leader: leader, at: now)
             // Where there is no multicast, two-way exchange is all there is, and the status says
             // so.
             beacons = usesBroadcasts ? try? BeaconReceiver(beside: open, leader: leader) : nil
@@ -351,6 +359,7 @@ private struct ClockLoop {
         report(error)
         socket = nil
         beacons = nil
+        knock = nil
         retryAt = now + retryPause
         retryPause = min(retryPause * 2, ClockClient.longestRetry)
     }

@@ -46,6 +46,21 @@ struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return Int(UInt16(truncatingIfNeeded: word >> 16).bigEndian)
     }
 
+    func with(port: Int) -> SocketAddress {
+        var other = self
+        other.words[0] &= ~(0xFFFF << 16)
+        other.words[0] |= UInt64(UInt16(clamping: port).bigEndian) << 16
+        return other
+    }
+
+    /// The last address of an IPv4 network; `nil` for the other family.
+    func broadcast(mask: SocketAddress) -> SocketAddress? {
+        guard family == AF_INET, mask.family == AF_INET else { return nil }
+        var other = self
+        other.words[0] |= ~mask.words[0] & 0xFFFF_FFFF_0000_0000
+        return other
+    }
+
     /// Whether both are addresses of the same host, whatever their ports and scopes.
     func hasHost(of other: SocketAddress) -> Bool {
         guard family == other.family else { return false }

@@ -75,7 +75,7 @@ struct RoomMemory: Equatable, Sendable {
     ) -> StoredSkew {
         guard let known = entry(of: crystal, leader: leader) else { return .unknown }
         // A clock on the wall that was set back says nothing about the age.
-        let days = now >= known.at ? min(Double(now - known.at) / 86_400, 1_000) : 1
+        let days = now >= known.at ? min(Double(now - known.at) / 86_400, 2_000) : 1
         var variance = known.deviation * known.deviation
         variance += Self.agingPerDay * Self.agingPerDay * days
         if known.ownBoot != ownBoot || known.crystal.boot != crystal.boot {

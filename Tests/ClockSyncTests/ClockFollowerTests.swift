@@ -126,7 +126,7 @@ import Timing
         // (A quarter of seed 3's round trips are as short as those of a wire, so it counts as one.)
         var air = ExchangeWorld(.wifi, seed: 1)
         #expect(!air.follower.mayAnswersWait(.milliseconds(25)))
-        air.run(until: 5)
+        air.run(until: 8)
         #expect(air.follower.mayAnswersWait(.milliseconds(25)))
         #expect(!air.follower.mayAnswersWait(.milliseconds(400)), "an idle room hears at once")
         var wire = ExchangeWorld(.wired, seed: 3)

@@ -32,6 +32,8 @@ final class EmulatedNetwork {
         case outage
         /// A queue makes frames to all hosts but the first so late; it drains in order.
         case queue(Nanoseconds)
+        /// Whoever asks all for an address, but for the first host, is not heard (RFC 826).
+        case lostQuestions
     }
     private final class Shared: Sendable {
         let episode = Mutex(Episode.none)
@@ -152,9 +154,16 @@ private struct FrameCarrier {
                 lanes[[sender, receiver]]?.take(
                     frame, at: instant, queue: receiver == 0 ? .zero : wait)
             case .outage: break
+            case .lostQuestions:
+                if sender == 0 || known != nil || !isQuestion(frame) {
+                    lanes[[sender, receiver]]?.take(frame, at: instant, queue: .zero)
+                }
             }
         }
     }
+
+    /// Of the address resolution protocol, by its Ethernet type.
+    private func isQuestion(_ frame: [UInt8]) -> Bool { frame[12..<14] == [0x08, 0x06] }
 
     private mutating func deliver() {
         for (ends, var lane) in lanes where !lane.frames.isEmpty {

@@ -184,6 +184,28 @@ import Timing
         #expect(after[3] < Self.frame, "\(after) µs")
     }
 
+    /// Its packets wait for an address that nobody tells it, until the leader asks for its own.
+    @Test(.enabled(if: canEmulate, noNetwork))
+    func `a room whose questions for an address are lost is found by its leader`() async throws {
+        let path = try #require(ClockPath.named("wired"))
+        let recordings = try await onOwnThread {
+            try Self.record(NoiseAsset(seconds: 60), hosts: 2, path: path) { house, file in
+                try house.begin(.lostQuestions)
+                _ = try Self.begin(house, asset: file)
+                sleep(2)
+                try house.end()
+            }
+        }
+        let hearing = try #require(Hearing(recordings, names: Self.names), "a room never sounded")
+        let begin = (hearing.audible.map(\.lowerBound).max() ?? 0) + Self.settled
+        let end = (hearing.audible.map(\.upperBound).min() ?? 0) - Self.settled
+        let skews = stride(from: begin, to: end, by: 0.2e9).map {
+            hearing.skew(0, 1, at: $0).map(abs) ?? .infinity
+        }
+        #expect(skews.count >= 5)
+        #expect((skews.max() ?? .infinity) < Self.frame, "\(skews) µs")
+    }
+
     /// Rooms hold what was committed to its end, and clocks that were good run on for as long. At
     /// 44.1 kHz on cards of 48, so that each room converts.
     @Test(.enabled(if: canHouse, obstacle))

@@ -155,14 +155,19 @@ final class House {
         try until("the end of room \(room)", seconds: 10) { !rooms[room].isRunning }
     }
 
-    /// Lets something befall an emulated network, and waits until it is over.
-    func endure(_ episode: EmulatedNetwork.Episode, milliseconds: UInt32) throws {
+    /// Lets something befall an emulated network from now on.
+    func begin(_ episode: EmulatedNetwork.Episode) throws {
         guard let network = middle as? EmulatedNetwork else {
             throw CommandError("a bridge has no episodes")
         }
         network.begin(episode)
+    }
+
+    /// Lets something befall an emulated network, and waits until it is over.
+    func endure(_ episode: EmulatedNetwork.Episode, milliseconds: UInt32) throws {
+        try begin(episode)
         usleep(milliseconds * 1_000)
-        network.begin(.none)
+        try begin(.none)
     }
 
     /// Runs the program on a host to its end.

@@ -84,6 +84,53 @@ import Timing
                 == [.send(.ready(preparation: 1, latency: .zero))])
     }
 
+    /// Offered the line that runs, and prerolled for it; the clock is not known yet.
+    func joining(_ state: LeaderToRoom) -> RoomMachine {
+        var room = joined()
+        _ = room.receive(.clock(.acquiring), at: start)
+        _ = room.receive(.received(state), at: start)
+        _ = room.receive(.received(.prepare(order(1, change))), at: start)
+        _ = room.receive(.fetched(item.hash, .done), at: start)
+        _ = room.receive(.prepared(1, .ready(latency: .zero)), at: start)
+        return room
+    }
+
+    @Test func `a room plays along with a running line as soon as it is ready`() {
+        var room = joining(state(change, phase: .playing))
+        let own = Commit(id: 1, index: 0, hash: item.hash, change: change, following: false)
+        #expect(
+            room.receive(.clock(.locked), at: start)
+                == [.send(.ready(preparation: 1, latency: .zero)), .apply(own)])
+        #expect(room.activity == .playing)
+        // The leader says the same somewhat later, perhaps twice.
+        #expect(room.receive(.received(.commit(own)), at: start).isEmpty)
+        #expect(room.receive(.received(.commit(own)), at: start).isEmpty)
+        // It had gone elsewhere before it heard of the room.
+        #expect(
+            room.receive(.received(.withdraw(preparation: 1)), at: start) == [.withdraw(1)])
+        #expect(room.activity != .playing)
+    }
+
+    @Test func `what is not the line in force waits to be told`() {
+        let other = RateChange(itemFrame: 0, instant: GroupInstant(nanoseconds: 99), rate: 1)
+        for state in [
+            state(change, phase: .paused), state(other, phase: .playing),
+            state(nil, phase: .preparing),
+        ] {
+            var room = joining(state)
+            #expect(
+                room.receive(.clock(.locked), at: start)
+                    == [.send(.ready(preparation: 1, latency: .zero))])
+        }
+        // Nor does what follows the item that sounds here.
+        var room = playing()
+        _ = room.receive(.received(state(change, phase: .playing)), at: start)
+        _ = room.receive(.received(.prepare(order(2, other))), at: start)
+        #expect(
+            room.receive(.prepared(2, .ready(latency: .zero)), at: start)
+                == [.send(.ready(preparation: 2, latency: .zero))])
+    }
+
     @Test func `a commit counts only for a preparation that is ready here`() {
         var room = joined()
         _ = room.receive(.received(.prepare(order(1))), at: start)

@@ -157,6 +157,41 @@ final class Rig {
         }
     }
 
+    /// Runs the output thread as it plans it; `each` is called after every period with what is
+    /// queued then.
+    func runAsPlanned(_ span: Nanoseconds, each: (_ queuedFrames: Int) -> Void = { _ in }) {
+        let end = now + span
+        var period = [Float](
+            repeating: 0, count: engine.format.periodFrames * engine.format.channelCount)
+        func play(until next: LocalInstant) {
+            now = max(now, next)
+            if card.advance(to: now, emit: { samples, _ in heard += samples }) == .restarted {
+                engine.restarted()
+                rendered = 0
+            }
+        }
+        while now < end {
+            let plan = engine.planWait(after: now)
+            if let glance = plan.glance {
+                play(until: glance)
+                look()
+                continue
+            }
+            if let due = plan.due { play(until: due) }
+            while card.writableFrames < engine.format.periodFrames {
+                play(until: now + .microseconds(100))
+            }
+            look()
+            feed()
+            period.withUnsafeMutableBufferPointer { buffer in
+                engine.render(into: buffer.baseAddress!, now: now)
+                card.write(UnsafeBufferPointer(buffer), now: now)
+            }
+            rendered += Int64(engine.format.periodFrames)
+            each(card.queuedFrames)
+        }
+    }
+
     /// Sleeps until `wake`, but for the looks in between that the engine asks for.
     private func glance(until wake: LocalInstant) {
         while now >= stalledUntil, let glance = engine.planWait(after: now).glance, glance < wake {

@@ -56,6 +56,6 @@ struct JoinTests {
     @Test func `where jitter is like noise nobody waits for what cannot be known`() throws {
         let joins = try joins("asymmetric", .common)
         #expect(joins.map(\.seconds).sorted()[17] < 3)
-        #expect(joins.map { ($0.error - 2_000).magnitude }.sorted()[17] < 60)
+        #expect(joins.map { ($0.error - 2_000).magnitude }.sorted()[17] < 80)
     }
 }

@@ -1,0 +1,59 @@
+import ClockSync
+import Glibc
+import Timing
+import Wire
+
+/// Makes a leader look for us that we cannot find.
+///
+/// Before the first packet to a host of the same network leaves, its hardware address is asked for,
+/// by a broadcast. Radio loses these like any other, and Linux asks again after a second only
+/// (`retrans_time_ms`), during which nothing leaves: four of 52 joins on emulated air waited for
+/// it. A request for the time that is itself a broadcast needs no address. The leader answers it,
+/// asks for our address to do so, and by that question tells us its own. IPv4 only.
+///
+/// Confined to one thread.
+@safe final class Knock {
+    /// A leader that is there has answered by then.
+    static let patience = Nanoseconds.milliseconds(100)
+    /// Later the kernel has asked again.
+    private static let attempts = 9
+
+    private let descriptor: Int32
+    private let everybody: SocketAddress
+    private var left = Knock.attempts
+    /// When to knock again; `nil`: no more.
+    private(set) var next: LocalInstant?
+
+    /// - Parameters:
+    ///   - socket: asks the leader; nothing has come back yet.
+    ///   - now: local time.
+    /// - Returns: `nil` where nobody can be reached that way.
+    init?(beside socket: TimeSocket, leader: SocketAddress, at now: LocalInstant) {
+        guard let local = socket.address,
+            let everybody = LocalInterface(of: local)?.broadcast?.with(port: leader.port),
+            let descriptor = try? TimeSocket.open(AF_INET, "knock")
+        else { return nil }
+        self.descriptor = descriptor
+        self.everybody = everybody
+        next = now + Self.patience
+        TimeSocket.mark(descriptor)
+        TimeSocket.set(descriptor, SOL_SOCKET, SO_BROADCAST, 1)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Knocks when it is time. What is answered is of no interest.
+    func advance(to now: LocalInstant) {
+        guard let due = next, now >= due else { return }
+        left -= 1
+        next = left > 0 ? now + Self.patience : nil
+        let packet = TimePacket.request(TimeRequest(sequence: 0, t1: now, stamps: .program))
+        var storage: InlineArray<12, UInt64> = .init(repeating: 0)
+        var span = storage.mutableSpan
+        var bytes = unsafe span.mutableBytes
+        packet.encode(into: &bytes)
+        _ = unsafe withUnsafeMutableBytes(of: &storage) { payload in
+            unsafe TimeSocket.LocalAddress().send(payload, through: descriptor, to: everybody)
+        }
+    }
+}
