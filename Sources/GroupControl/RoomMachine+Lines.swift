@@ -173,6 +173,13 @@ extension RoomMachine {
             return []
         case .ready:
             preparations.remove(at: place)
+            if let sounding = lines.firstIndex(where: {
+                $0.hash == commit.hash && $0.change == commit.change
+            }) {
+                // Offered twice, and joined by the first: it goes on.
+                lines[sounding].id = commit.id
+                return [.withdraw(commit.id)]
+            }
             if !commit.following { lines = [] }
             if lines.count >= Self.mostLines { lines.removeFirst() }
             lines.append(

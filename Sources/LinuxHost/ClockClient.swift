@@ -131,6 +131,8 @@ private struct ClockLoop {
     var beacons: BeaconReceiver?
     /// While the leader has not been heard.
     var knock: Knock?
+    /// Once in a silence.
+    var mayKnock = true
     var addresses: [SocketAddress] = []
     var nextAddress = 0
     var retryAt: LocalInstant
@@ -217,6 +219,8 @@ private struct ClockLoop {
             } catch {
                 // Reported by the network for an earlier packet; the schedule backs off by itself.
                 report(error)
+                // Whoever refuses has an address.
+                knock = nil
                 // A name with several addresses: nobody listens here, perhaps at the next one.
                 if addresses.count > 1 {
                     let soon = HostClock.now() + ClockClient.firstRetry - ClockClient.deafLimit
@@ -283,6 +287,7 @@ private struct ClockLoop {
         openedAt = now
         retryPause = ClockClient.firstRetry
         knock = nil
+        mayKnock = true
         shared.state.withLock { $0.problem = nil }
     }
 
@@ -320,7 +325,8 @@ private struct ClockLoop {
             let open = try TimeSocket(connectedTo: leader)
             socket = open
             openedAt = now
-            knock = Knock(beside: open, leader: leader, at: now)
+            knock = mayKnock ? Knock(beside: open, leader: leader, at: now) : nil
+            mayKnock = false
             // Where there is no multicast, two-way exchange is all there is, and the status says
             // so.
             beacons = usesBroadcasts ? try? BeaconReceiver(beside: open, leader: leader) : nil

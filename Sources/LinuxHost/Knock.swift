@@ -9,7 +9,8 @@ import Wire
 /// by a broadcast. Radio loses these like any other, and Linux asks again after a second only
 /// (`retrans_time_ms`), during which nothing leaves: four of 52 joins on emulated air waited for
 /// it. A request for the time that is itself a broadcast needs no address. The leader answers it,
-/// asks for our address to do so, and by that question tells us its own. IPv4 only.
+/// asks for our address to do so, and by that question tells us its own: at the first contact, that
+/// is. A leader that remembers our address from before does not ask. IPv4 only.
 ///
 /// Confined to one thread.
 @safe final class Knock {
@@ -30,7 +31,7 @@ import Wire
     /// - Returns: `nil` where nobody can be reached that way.
     init?(beside socket: TimeSocket, leader: SocketAddress, at now: LocalInstant) {
         guard let local = socket.address,
-            let everybody = LocalInterface(of: local)?.broadcast?.with(port: leader.port),
+            let everybody = LocalInterface(of: local)?.broadcast(reaching: leader),
             let descriptor = try? TimeSocket.open(AF_INET, "knock")
         else { return nil }
         self.descriptor = descriptor
@@ -47,7 +48,11 @@ import Wire
         guard let due = next, now >= due else { return }
         left -= 1
         next = left > 0 ? now + Self.patience : nil
-        let packet = TimePacket.request(TimeRequest(sequence: 0, t1: now, stamps: .program))
+        // Later ones look like other requests, or they would be copies; the pause says that nobody
+        // need be awake for them.
+        let packet = TimePacket.request(
+            TimeRequest(
+                sequence: UInt32(left), t1: now, stamps: .program, pause: .milliseconds(4)))
         var storage: InlineArray<12, UInt64> = .init(repeating: 0)
         var span = storage.mutableSpan
         var bytes = unsafe span.mutableBytes

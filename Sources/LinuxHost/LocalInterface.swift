@@ -4,8 +4,9 @@ import Glibc
 struct LocalInterface {
     /// Of `if_nametoindex`.
     let number: Int32
-    /// Where everybody on its network is reached, IPv4; `nil`: nowhere.
-    let broadcast: SocketAddress?
+    private let address: SocketAddress
+    /// Of its network; `nil` where nobody can be reached by broadcast.
+    private let mask: SocketAddress?
 
     /// - Returns: `nil` where no interface has the address.
     init?(of address: SocketAddress) {
@@ -20,12 +21,22 @@ struct LocalInterface {
             }
             number = unsafe Int32(if_nametoindex(interface.ifa_name))
             let hasBroadcast = unsafe interface.ifa_flags & UInt32(IFF_BROADCAST) != 0
-            // By its definition (RFC 919): not every address is given one of its own.
-            let mask = unsafe hasBroadcast ? Self.address(interface.ifa_netmask) : nil
-            broadcast = mask.flatMap { address.broadcast(mask: $0) }
+            self.address = address
+            mask = unsafe hasBroadcast ? Self.address(interface.ifa_netmask) : nil
             return
         }
         return nil
+    }
+
+    /// The address that reaches everybody on the network, IPv4, with the port of `peer`; `nil` where
+    /// `peer` is not on it.
+    ///
+    /// By its definition (RFC 919): not every interface is given one of its own.
+    func broadcast(reaching peer: SocketAddress) -> SocketAddress? {
+        guard let mask, let broadcast = address.broadcast(mask: mask),
+            peer.broadcast(mask: mask)?.hasHost(of: broadcast) ?? false
+        else { return nil }
+        return broadcast.with(port: peer.port)
     }
 
     private static func address(_ pointer: UnsafeMutablePointer<sockaddr>?) -> SocketAddress? {

@@ -143,8 +143,8 @@ import func Glibc.sin
     /// With small steps, looks are spread over a whole one, and there is one more from pair to pair.
     /// That is half of the wake-ups of a look in each period and one before it; errors are the same.
     ///
-    /// While nothing sounds and a start is to be expected only half of the buffer is kept filled: a
-    /// start that is due at once is heard behind what is queued.
+    /// While nothing sounds and a voice is about to join, only half of the buffer is kept filled: it
+    /// is heard behind what is queued.
     @_noLocks @_noAllocation
     private func planFine(needed: Double, after now: LocalInstant) -> WaitPlan {
         if rendersPairs, isOnTheMark {
@@ -169,9 +169,10 @@ import func Glibc.sin
         return WaitPlan(due: card.instant(ofFrame: place + Double(format.periodFrames)))
     }
 
+    /// A queue of two short periods would be shorter than what a busy machine holds a thread up.
     private var isOnTheMark: Bool {
         @_noLocks @_noAllocation get {
-            guard settings.expectsStart else { return false }
+            guard settings.expectsJoin, hasLongPeriods else { return false }
             for i in 0..<voiceCount where unsafe voices[i].isActive { return false }
             return true
         }

@@ -42,11 +42,6 @@ public import Timing
         func isUsed(by serial: UInt64) -> Bool {
             if case .used = phase { self.serial == serial } else { false }
         }
-
-        /// Handed out, and to be started.
-        var isExpected: Bool {
-            if case .used = phase { !hasStarted } else { false }
-        }
     }
     private struct Control: Sendable {
         var slots = [Slot](repeating: Slot(), count: voiceLimit)
@@ -80,19 +75,15 @@ public import Timing
         change { $0.latencyOffset = max(-limit, min(limit, offset)) }
     }
 
+    /// Whether a voice is about to join a line that runs: it is heard behind what is queued, so while
+    /// nothing sounds less is. Not for hours: a card with a short queue runs dry sooner.
+    public func setExpectsJoin(_ expectsJoin: Bool) { change { $0.expectsJoin = expectsJoin } }
+
     private func change(_ body: (inout OutputSettings) -> Void) {
         control.withLock { control in
             body(&control.settings)
             settings.store(control.settings)
         }
-    }
-
-    /// Tells the thread whether a start is to be expected.
-    private func noteExpectation(_ control: inout Control) {
-        let expectsStart = control.slots.contains(where: \.isExpected)
-        guard expectsStart != control.settings.expectsStart else { return }
-        control.settings.expectsStart = expectsStart
-        settings.store(control.settings)
     }
 
     // MARK: Voices
@@ -119,7 +110,6 @@ public import Timing
                 control.slots[index].ring = ring
                 control.slots[index].bank = bank
                 control.slots[index].clocks = []
-                noteExpectation(&control)
                 return Voice(
                     port: self, slot: index, serial: control.slots[index].serial, ring: ring)
             }
@@ -147,10 +137,7 @@ public import Timing
                 sampleRate: Double(control.slots[index].sampleRate), endFrame: endFrame ?? .max,
                 fadeIn: fadeIn)
             let sent = commands.push(VoiceCommand(slot: index, kind: .start(start)))
-            if sent {
-                control.slots[index].hasStarted = true
-                noteExpectation(&control)
-            }
+            if sent { control.slots[index].hasStarted = true }
             return sent
         }
     }
@@ -169,7 +156,6 @@ public import Timing
             control.slots[index].phase =
                 control.slots[index].hasStarted ? .releaseDue(fades: fades) : .free
             settle(&control.slots[index], index)
-            noteExpectation(&control)
         }
     }
 
@@ -231,8 +217,8 @@ struct OutputSettings: BitwiseCopyable, Sendable {
     var gain: Float = 1
     var role = ChannelRole.stereo
     var latencyOffset = Nanoseconds.zero
-    /// A voice was handed out and is not started yet.
-    var expectsStart = false
+    /// A voice is about to join a line that runs.
+    var expectsJoin = false
 }
 
 /// A report and whose it is: a slot's previous voice may have left one.

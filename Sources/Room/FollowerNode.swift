@@ -142,6 +142,7 @@ public final class FollowerNode: Sendable {
             clock.approach(address)
             let channel = try await Room.connect(to: address, timeout: connectLimit)
             finder.connected(to: address)
+            clock.setHost(address.host)
             return try await channel.executeThenClose { inbound, outbound in
                 let outbox = Outbox<RoomToLeader>()
                 channel.cut(after: outbox)

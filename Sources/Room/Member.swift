@@ -249,7 +249,7 @@ actor Member {
             expectStart(preparation.change == nil ? .common : .joining)
             if preparation.change != nil { joining = preparation.id }
             let file = files[preparation.asset.hash]
-            stage?.expect(preparation.id)
+            stage?.expect(preparation)
             start { await self.prepare(preparation, file) }
         case .apply(let commit):
             logger.debug("commit", metadata: ["commit": "\(commit)"])
@@ -283,7 +283,7 @@ actor Member {
         guard let foundAt = foundAt.take(), commit.id == joining, let output else { return }
         let begin = clock.cell.load().map.inverted(commit.change.instant)
         let queueEnd = output.port.report.queueEnd(sampleRate: output.port.format.sampleRate)
-        let heardAt = max(queueEnd, begin)
+        let heardAt = max(HostClock.now(), queueEnd, begin)
         logger.notice(
             "plays along", metadata: ["msSinceFound": "\((heardAt - foundAt).count / 1_000_000)"])
     }

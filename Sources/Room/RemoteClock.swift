@@ -38,6 +38,7 @@ final class RemoteClock: Member.ClockSource {
         var leader: Welcome?
         var remembered: RoomMemory.Skew?
         var isIdle = false
+        var isStopped = false
         /// Of whoever is followed next, too; until nothing is wanted any more.
         var expectedStart: ExpectedStart?
         var figures = ClockFigures()
@@ -60,17 +61,22 @@ final class RemoteClock: Member.ClockSource {
         (changes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
+    /// Connected to the leader at this host, which will say who it is.
+    func setHost(_ host: String) { state.withLock { $0.host = host } }
+
     /// A leader is about to be connected to: asks for its time while that goes on. The time service
     /// is where the control service is, as a rule; where it is not, the welcome says so.
     func approach(_ address: HostPort) {
         let place = Place(host: address.host, port: UInt16(clamping: address.port))
         let isKnown = state.withLock { state in
-            state.host = address.host
-            return state.followed?.place.host == place.host || state.approached?.place == place
+            state.isStopped || state.followed?.place.host == place.host
+                || state.approached?.place == place
         }
         guard !isKnown else { return }
         // That nobody can be asked is said when somebody is followed.
         let source = try? ask(place, .unknown)
+        // Who is not welcome does not ask densely for ever.
+        source?.client.setIdle(true)
         let old = state.withLock { state in
             let old = state.approached.take()
             state.approached = source
@@ -87,7 +93,12 @@ final class RemoteClock: Member.ClockSource {
         let target = (place: place, epoch: welcome.groupClockEpoch)
         // The same clock at the same place is followed already: its estimate is worth keeping.
         let isFollowed = state.withLock { $0.followed.map { $0 == target } ?? false }
-        let isUseful = !isFollowed && approached?.place == place
+        // Another leader, or a restarted one, may have answered before.
+        let isSameClock = approached.map { source in
+            let clock = source.cell.load()
+            return clock.quality == .none || clock.epoch == welcome.groupClockEpoch
+        }
+        let isUseful = !isFollowed && approached?.place == place && isSameClock == true
         if !isUseful { approached?.client.stop() }
         guard !isFollowed else { return }
         remember()
@@ -172,7 +183,10 @@ final class RemoteClock: Member.ClockSource {
         remember()
         leaders.finish()
         continuation.finish()
-        let (client, approached) = state.withLock { ($0.client.take(), $0.approached.take()) }
+        let (client, approached) = state.withLock { state in
+            state.isStopped = true
+            return (state.client.take(), state.approached.take())
+        }
         client?.stop()
         approached?.client.stop()
     }

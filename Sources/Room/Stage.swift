@@ -46,6 +46,8 @@ final class Stage {
     /// Preparations that were asked for and not withdrawn since; a withdrawal may overtake the
     /// work.
     private var wanted: Set<UInt64> = []
+    /// Of these, the ones for a line that is known, until they are put on it.
+    private var joining: Set<UInt64> = []
 
     init(port: OutputPort, logger: Logger) {
         let executor = LoopExecutor.shared
@@ -59,7 +61,13 @@ final class Stage {
     var latency: Nanoseconds { output.latency }
 
     /// A preparation was asked for; ``prepare(_:_:clock:)`` follows.
-    func expect(_ id: UInt64) { wanted.insert(id) }
+    func expect(_ order: Preparation) {
+        wanted.insert(order.id)
+        if order.change != nil { joining.insert(order.id) }
+        noteJoining()
+    }
+
+    private func noteJoining() { output.port.setExpectsJoin(!joining.isEmpty) }
 
     /// Opens, seeks and decodes ahead.
     ///
@@ -185,6 +193,8 @@ final class Stage {
         try part.player.setRate(
             commit.change.rate, time: time, atHostTime: commit.change.instant)
         parts[commit.id]?.sounds = !commit.isPause
+        joining.remove(commit.id)
+        noteJoining()
         parts[commit.id]?.ends = commit.isPause ? commit.change.instant : nil
         // A pause is resumed by another preparation, which follows at once.
         guard !commit.isPause else { return [commit.id] }
@@ -208,6 +218,8 @@ final class Stage {
     /// Gives a player back, ending it now if it sounds.
     func withdraw(_ id: UInt64) {
         wanted.remove(id)
+        joining.remove(id)
+        noteJoining()
         // A preroll under way holds the player; it ends now, and so does a wait for bytes.
         let part = parts.removeValue(forKey: id)
         part?.reading.cancel()
@@ -215,8 +227,7 @@ final class Stage {
     }
 
     func withdrawAll() {
-        for id in Array(parts.keys) { withdraw(id) }
-        wanted = []
+        for id in Array(parts.keys) + Array(wanted) { withdraw(id) }
     }
 
     /// Of the player that sounds.

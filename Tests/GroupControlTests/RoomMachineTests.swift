@@ -111,6 +111,19 @@ import Timing
         #expect(room.activity != .playing)
     }
 
+    @Test func `a line that is offered twice is joined once`() {
+        var room = joining(state(change, phase: .playing))
+        _ = room.receive(.received(.prepare(order(2, change))), at: start)
+        _ = room.receive(.prepared(2, .ready(latency: .zero)), at: start)
+        let effects = room.receive(.clock(.locked), at: start)
+        #expect(effects.contains { if case .apply(let own) = $0 { own.id == 1 } else { false } })
+        // The leader knows of the later one only.
+        #expect(room.receive(.received(commit(2, change)), at: start) == [.withdraw(2)])
+        #expect(room.activity == .playing)
+        #expect(
+            room.receive(.received(.withdraw(preparation: 2)), at: start) == [.withdraw(1)])
+    }
+
     @Test func `what is not the line in force waits to be told`() {
         let other = RateChange(itemFrame: 0, instant: GroupInstant(nanoseconds: 99), rate: 1)
         for state in [

@@ -1,5 +1,6 @@
 import ClockSync
 import Dispatch
+import Foundation
 import Glibc
 import GroupControl
 import LinuxHost
@@ -44,6 +45,7 @@ extension IntegrationTests {
             #expect(clock.cell.load().quality == .none, "whose clock that is nobody has said")
             // Long enough to have been measured.
             try await until("the service is asked") { service.answered > 40 }
+            clock.setHost("127.0.0.1")
             clock.follow(Self.welcome(port: service.port, epoch: 5))
             #expect(clock.cell.load().quality != .none)
             clock.expectStart(.joining)
@@ -66,6 +68,7 @@ extension IntegrationTests {
             defer { clock.stop() }
             clock.approach(HostPort(host: "127.0.0.1", port: first.port))
             try await until("the first is asked") { first.answered > 0 }
+            clock.setHost("127.0.0.1")
             clock.follow(Self.welcome(port: second.port, epoch: 6))
             clock.expectStart(.common)
             try await until("the other one is known") { clock.cell.load().quality == .locked }
@@ -80,6 +83,7 @@ extension IntegrationTests {
             defer { listener.close() }
             let address = HostPort(host: "127.0.0.1", port: listener.port)
             let order = Order()
+            let dropsBefore = try FullListener.drops()
             try await withThrowingTaskGroup { group in
                 group.addTask {
                     let channel = try await ClientBootstrap(
@@ -89,13 +93,13 @@ extension IntegrationTests {
                     try await channel.close()
                 }
                 group.addTask {
-                    try await Task.sleep(for: .milliseconds(10))
                     let channel = try await Room.connect(to: address, timeout: .seconds(20))
                     order.note("room")
                     try await channel.executeThenClose { _, _ in }
                 }
-                // Both have sent their first packet in vain.
-                try await Task.sleep(for: .milliseconds(100))
+                try await until("both have sent their first packet in vain") {
+                    try FullListener.drops() >= dropsBefore + 2
+                }
                 listener.takeAll()
                 try await group.waitForAll()
             }
@@ -135,15 +139,27 @@ private final class FullListener: Sendable {
         port = Int(UInt16(bigEndian: address.sin_port))
     }
 
-    /// Takes what is queued, and what comes, until closed.
+    /// First packets that listeners here have let go unanswered.
+    static func drops() throws -> Int {
+        let lines = try String(contentsOfFile: "/proc/net/netstat", encoding: .utf8)
+            .split(separator: "\n").filter { $0.hasPrefix("TcpExt:") }.map {
+                $0.split(separator: " ")
+            }
+        let place = try #require(lines[0].firstIndex(of: "ListenDrops"))
+        return try #require(Int(lines[1][place]))
+    }
+
+    /// Takes what is queued, and what comes, until closed; the other end closes it.
     func takeAll() {
         let listener = listener
         DispatchQueue.global().async {
+            var taken: [Int32] = []
             while true {
-                let taken = accept(listener, nil, nil)
-                guard taken >= 0 else { return }
-                // Kept open: the other end closes it.
+                let next = accept(listener, nil, nil)
+                guard next >= 0 else { break }
+                taken.append(next)
             }
+            for descriptor in taken { Glibc.close(descriptor) }
         }
     }
 
