@@ -293,9 +293,7 @@ private struct ClockLoop {
 
     private mutating func connect(at now: LocalInstant) {
         if socket != nil, now >= deafAt {
-            socket = nil
-            beacons = nil
-            knock = nil
+            disconnect()
             retryAt = now
         }
         guard socket == nil else { return }
@@ -361,11 +359,15 @@ private struct ClockLoop {
         }
     }
 
-    private mutating func fail(_ error: HostError, at now: LocalInstant) {
-        report(error)
+    private mutating func disconnect() {
         socket = nil
         beacons = nil
         knock = nil
+    }
+
+    private mutating func fail(_ error: HostError, at now: LocalInstant) {
+        report(error)
+        disconnect()
         retryAt = now + retryPause
         retryPause = min(retryPause * 2, ClockClient.longestRetry)
     }

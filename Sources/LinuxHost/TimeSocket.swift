@@ -128,13 +128,7 @@ import Wire
         _ packet: TimePacket, to destination: SocketAddress? = nil,
         from local: LocalAddress = LocalAddress()
     ) throws(HostError) {
-        var storage: InlineArray<12, UInt64> = .init(repeating: 0)
-        var span = storage.mutableSpan
-        var bytes = unsafe span.mutableBytes
-        packet.encode(into: &bytes)
-        let sent = unsafe withUnsafeMutableBytes(of: &storage) { payload in
-            unsafe local.send(payload, through: descriptor, to: destination)
-        }
+        let sent = Self.transmit(packet, through: descriptor, to: destination, from: local)
         guard sent == TimePacket.byteCount else {
             let error = HostError("sendmsg", subject: destination?.description ?? "leader")
             setStamps(0)
@@ -143,6 +137,22 @@ import Wire
             throw error
         }
         packetsSent &+= 1
+    }
+
+    /// Sends one packet through any socket.
+    ///
+    /// - Returns: bytes that were sent, as `sendmsg(2)` says it.
+    static func transmit(
+        _ packet: TimePacket, through descriptor: Int32, to destination: SocketAddress?,
+        from local: LocalAddress = LocalAddress()
+    ) -> Int {
+        var storage: InlineArray<12, UInt64> = .init(repeating: 0)
+        var span = storage.mutableSpan
+        var bytes = unsafe span.mutableBytes
+        packet.encode(into: &bytes)
+        return unsafe withUnsafeMutableBytes(of: &storage) { payload in
+            unsafe local.send(payload, through: descriptor, to: destination)
+        }
     }
 
     // MARK: - Receiving

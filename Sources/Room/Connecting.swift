@@ -23,7 +23,7 @@ func connect(to address: HostPort, timeout: TimeAmount) async throws -> Envelope
 /// Some attempts to connect, a little apart: the first that is answered counts.
 ///
 /// The system repeats a lost first packet after a second (RFC 6298, 2.1), and for that second a room
-/// would be silent. One of some hundred joins on emulated air was.
+/// would be silent.
 private final class ConnectionRace: Sendable {
     /// The shortest time after which the system repeats any other packet.
     private static let headStart = TimeAmount.milliseconds(200)

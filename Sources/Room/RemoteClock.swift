@@ -25,6 +25,13 @@ final class RemoteClock: Member.ClockSource {
         let place: Place
         let cell: ClockCell
         let client: ClockClient
+
+        /// Whether what was heard is this clock. Another leader, or one that has restarted since,
+        /// may have answered.
+        func maySay(_ epoch: UInt64) -> Bool {
+            let clock = cell.load()
+            return clock.quality == .none || clock.epoch == epoch
+        }
     }
 
     private struct State {
@@ -93,21 +100,18 @@ final class RemoteClock: Member.ClockSource {
         let target = (place: place, epoch: welcome.groupClockEpoch)
         // The same clock at the same place is followed already: its estimate is worth keeping.
         let isFollowed = state.withLock { $0.followed.map { $0 == target } ?? false }
-        // Another leader, or a restarted one, may have answered before.
-        let isSameClock = approached.map { source in
-            let clock = source.cell.load()
-            return clock.quality == .none || clock.epoch == welcome.groupClockEpoch
+        guard !isFollowed else {
+            approached?.client.stop()
+            return
         }
-        let isUseful = !isFollowed && approached?.place == place && isSameClock == true
-        if !isUseful { approached?.client.stop() }
-        guard !isFollowed else { return }
         remember()
         let known = store?.storedSkew(of: welcome)
         let source: Source?
-        if isUseful, let approached {
+        if let approached, approached.place == place, approached.maySay(welcome.groupClockEpoch) {
             source = approached
             if let known { approached.client.recall(known.skew) }
         } else {
+            approached?.client.stop()
             source = askOrSay(place, known?.skew ?? .unknown)
         }
         let (old, isIdle, expectedStart) = state.withLock { state in

@@ -22,6 +22,7 @@ final class Rig {
     /// What left the card, all channels, in order; frame 0 is the first that ever did.
     private(set) var heard: [Float] = []
     private var sources: [Source] = []
+    private var period: [Float]
     private var random: UInt64
     /// What a faulty driver adds to its position, frames.
     var pointerFault = 0.0
@@ -47,6 +48,7 @@ final class Rig {
         fidelity: OutputEngine.Fidelity = .audio
     ) {
         engine = OutputEngine(format: format, fidelity: fidelity)
+        period = [Float](repeating: 0, count: format.periodFrames * format.channelCount)
         now = LocalInstant(nanoseconds: 7_000_000_000 + Int64(seed) * 1_234_567)
         truth = ClockMap(
             from: now, to: GroupInstant(nanoseconds: 500_000_000_000),
@@ -132,22 +134,11 @@ final class Rig {
     /// Runs the output thread for a while; `each` is called after every period.
     func run(_ span: Nanoseconds, each: () -> Void = {}) {
         let end = now + span
-        let channels = engine.format.channelCount
-        var period = [Float](repeating: 0, count: engine.format.periodFrames * channels)
         while now < end {
             if now >= stalledUntil {
-                if card.advance(to: now, emit: { samples, _ in heard += samples }) == .restarted {
-                    engine.restarted()
-                    rendered = 0
-                }
+                advanceCard()
                 while card.writableFrames >= engine.format.periodFrames {
-                    look()
-                    feed()
-                    period.withUnsafeMutableBufferPointer { buffer in
-                        engine.render(into: buffer.baseAddress!, now: now)
-                        card.write(UnsafeBufferPointer(buffer), now: now)
-                    }
-                    rendered += Int64(engine.format.periodFrames)
+                    render()
                     each()
                 }
             }
@@ -161,14 +152,9 @@ final class Rig {
     /// queued then.
     func runAsPlanned(_ span: Nanoseconds, each: (_ queuedFrames: Int) -> Void = { _ in }) {
         let end = now + span
-        var period = [Float](
-            repeating: 0, count: engine.format.periodFrames * engine.format.channelCount)
         func play(until next: LocalInstant) {
             now = max(now, next)
-            if card.advance(to: now, emit: { samples, _ in heard += samples }) == .restarted {
-                engine.restarted()
-                rendered = 0
-            }
+            advanceCard()
         }
         while now < end {
             let plan = engine.planWait(after: now)
@@ -181,15 +167,28 @@ final class Rig {
             while card.writableFrames < engine.format.periodFrames {
                 play(until: now + .microseconds(100))
             }
-            look()
-            feed()
-            period.withUnsafeMutableBufferPointer { buffer in
-                engine.render(into: buffer.baseAddress!, now: now)
-                card.write(UnsafeBufferPointer(buffer), now: now)
-            }
-            rendered += Int64(engine.format.periodFrames)
+            render()
             each(card.queuedFrames)
         }
+    }
+
+    /// The card plays until now.
+    private func advanceCard() {
+        if card.advance(to: now, emit: { samples, _ in heard += samples }) == .restarted {
+            engine.restarted()
+            rendered = 0
+        }
+    }
+
+    /// Renders one period, and queues it.
+    private func render() {
+        look()
+        feed()
+        period.withUnsafeMutableBufferPointer { buffer in
+            engine.render(into: buffer.baseAddress!, now: now)
+            card.write(UnsafeBufferPointer(buffer), now: now)
+        }
+        rendered += Int64(engine.format.periodFrames)
     }
 
     /// Sleeps until `wake`, but for the looks in between that the engine asks for.
