@@ -21,6 +21,23 @@ struct Timeline: BitwiseCopyable {
         @_noLocks @_noAllocation get { 1 }
     }
 
+    /// τ of a timeline that has just begun, seconds: what it follows is learnt in its first second, and
+    /// is not noise …
+    private static var youngTime: Double {
+        @_noLocks @_noAllocation get { 0.15 }
+    }
+    /// … and of one that is older than ``calmAge``, seconds.
+    private static var calmTime: Double {
+        @_noLocks @_noAllocation get { 8 }
+    }
+    private static var calmAge: Double {
+        @_noLocks @_noAllocation get { 20 }
+    }
+    /// Until this age, seconds, a small error may be corrected as fast as a larger one.
+    private static var youngAge: Double {
+        @_noLocks @_noAllocation get { 2 }
+    }
+
     /// Clock nanoseconds at the first frame of the next period; `fraction` is 0 to 1.
     var nanoseconds: Int64 = 0
     var fraction = 0.0
@@ -56,9 +73,11 @@ struct Timeline: BitwiseCopyable {
     ///   - duration: of the period, seconds.
     @_noLocks @_noAllocation
     func servoed(error: Double, known: Double, duration: Double) -> Double {
-        let tau = 0.5 + 7.5 * min(1, age / 20)
+        let tau = Self.youngTime + (Self.calmTime - Self.youngTime) * min(1, age / Self.calmAge)
+        let youth = max(0, 1 - age / Self.youngAge)
         let magnitude = error < 0 ? -error : error
-        let limit = magnitude < 100e-6 ? 20e-6 : magnitude < 1e-3 ? 100e-6 : 500e-6
+        let limit =
+            magnitude < 100e-6 ? 20e-6 + 80e-6 * youth : magnitude < 1e-3 ? 100e-6 : 500e-6
         let correction = max(-limit, min(limit, error / tau))
         // 10 ppm/s in steady state; in proportion to the gain while young, and for large errors.
         let slew = limit * (4 / tau) * duration

@@ -77,6 +77,42 @@ import Timing
         #expect(worst(rows) < 1 / 48_000.0, "\(worst(rows))")
     }
 
+    /// A shared clock learns its rate when it has begun already, and leans by as much again until it
+    /// has caught up.
+    @Test func `a rate that is learnt after the start soon costs nothing`() {
+        let ignorance = Nanoseconds.milliseconds(200)
+        let rig = Rig(partsPerMillion: 150, hostPartsPerMillion: -85, fidelity: .positionsOnly)
+        let voice = rig.voice()
+        rig.run(.milliseconds(500))
+        func publish(reading: GroupInstant, skew: Double) {
+            rig.clock.store(
+                SharedClock(
+                    map: ClockMap(from: rig.now, to: reading, skew: skew), uncertainty: .zero,
+                    estimatedAt: rig.now, epoch: 1, quality: .locked))
+        }
+        let line = Line(itemFrame: 0, instant: rig.groupNow + .milliseconds(60))
+        voice.start(line, clock: rig.clock)
+        rig.run(.milliseconds(60))
+        publish(reading: rig.groupNow, skew: 0)
+        rig.run(ignorance)
+        var worst = 0.0
+        func run(_ span: Nanoseconds) {
+            rig.run(span) {
+                worst = max(worst, rig.lateness(of: voice, on: line)?.magnitude ?? .infinity)
+            }
+        }
+        publish(reading: rig.clock.load().map(rig.now), skew: 2 * rig.truth.skew)
+        run(ignorance)
+        publish(reading: rig.groupNow, skew: rig.truth.skew)
+        run(ignorance)
+        // What was queued by the old rate is still heard by it.
+        let queue = Double(rig.engine.format.bufferFrames) / 48_000
+        let learnt = rig.truth.skew.magnitude * (ignorance.seconds + queue)
+        #expect(worst < 1.2 * learnt, "\(worst) of \(learnt)")
+        let late = rig.lateness(of: voice, on: line)!
+        #expect(late.magnitude < learnt / 8, "\(late) of \(learnt)")
+    }
+
     @Test func `without a clock the ratio is nominal however far card and host drift apart`() {
         let rig = Rig(partsPerMillion: 300, fidelity: .positionsOnly)
         let voice = rig.voice()
@@ -102,16 +138,26 @@ import Timing
         var last = voice.report.ratioPartsPerMillion
         var steepest = 0.0
         var farthest = 0.0
-        rig.run(.seconds(20)) {
-            let ratio = voice.report.ratioPartsPerMillion
-            steepest = max(steepest, (ratio - last).magnitude)
-            farthest = max(farthest, (ratio - 120).magnitude)
-            last = ratio
+        func run(_ span: Nanoseconds) {
+            steepest = 0
+            rig.run(span) {
+                let ratio = voice.report.ratioPartsPerMillion
+                steepest = max(steepest, (ratio - last).magnitude)
+                farthest = max(farthest, (ratio - 120).magnitude)
+                last = ratio
+            }
         }
+        // What is learnt in the first two seconds is followed at once: 2700 ppm/s at most, so 27 ppm,
+        // a twentieth of a cent, from period to period.
+        run(.seconds(2))
+        #expect(steepest <= 27)
+        // Then 86 ppm/s, and less and less: 10 once settled.
+        run(.seconds(18))
+        #expect(steepest <= 0.86 + 1e-6)
+        run(.seconds(5))
+        #expect(steepest <= 0.1 + 1e-6)
         // 20 ppm are a thirtieth of a cent.
         #expect(farthest < 25)
-        // 10 ppm/s once settled, 160 ppm/s at first: at most 1.6 ppm from period to period.
-        #expect(steepest <= 1.6 + 1e-6)
     }
 
     /// The phase is known to 5 µs at once when the pointer is exact, and to a frame where only the
