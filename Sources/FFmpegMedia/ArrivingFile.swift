@@ -1,3 +1,4 @@
+import CFFmpeg
 import Glibc
 public import Playout
 
@@ -5,17 +6,34 @@ public import Playout
 ///
 /// ``MediaCache/fetch(url:_:fileExtension:arriving:cancellation:progress:)`` loads from the first
 /// byte to the last, and tells how far it is. Who reads where the bytes are takes them from the
-/// disk; just ahead of them it waits; further ahead it asks the server itself (``ArrivingReader``),
+/// disk; just ahead of them it waits; further ahead it gets them from the server (``ByteRanges``),
 /// and this file's fetch makes way, so that a room joins in the middle of an item as soon as some
-/// of that is decoded. What was read ahead is not kept: a file of the cache has no holes, and
-/// nothing is trusted to be whole until its hash is known.
+/// of that is decoded. What was read ahead is not kept for long: a file of the cache has no holes,
+/// and nothing is trusted to be whole until its hash is known.
 ///
 /// May be used from several threads; calls block only where they say so.
 public final class ArrivingFile: Sendable {
     static let waitMilliseconds = 50
+    /// So far ahead of what is there it comes sooner by itself than by asking.
+    static let patience: Int64 = 131_072
+    /// … unless so many waits of ``waitMilliseconds`` bring nothing.
+    private static let vainWaits = 2
+    /// What is asked for at once: FFmpeg's FLAC parser wants ten packets before it believes one.
+    private static let blockSize: Int64 = 131_072
+    /// So many of these are kept: who looks for a place by halving comes back to it.
+    private static let blocksKept = 4
+    /// After a request that failed: the fetch may bring the bytes, or say why nothing will.
+    private static let askPause = Duration.milliseconds(500)
 
     public let fingerprint: MediaFingerprint
+    private let ranges: any ByteRanges
     private let state: Guarded<State>
+
+    private struct Block {
+        var begin: Int64
+        var bytes: [UInt8]
+        var end: Int64 { begin + Int64(bytes.count) }
+    }
 
     private struct State {
         /// Where the whole file is to be read.
@@ -28,16 +46,30 @@ public final class ArrivingFile: Sendable {
         var held: Int64 = 0
         var turns: FetchTurns
         var failure: MediaError?
+        /// Who reads may ask the server before the fetch is under way.
+        var mayAskFirst: Bool
+        /// What readers asked for, the latest last.
+        var blocks: [Block] = []
+        /// Until then nobody is asked again.
+        var asksFrom: ContinuousClock.Instant?
     }
 
     /// - Parameters:
     ///   - url: of the server that has it whole, and lets parts of it be read.
     ///   - pace: of the fetch while nobody waits for it.
+    ///   - ranges: gets such parts; `nil` makes a connection for each.
+    ///   - mayAskFirst: whether who reads gets parts also before the fetch is under way. It is
+    ///     waited for all the same by who has to read everything.
     public init(
-        url: String, _ fingerprint: MediaFingerprint, pace: FetchPace = .unlimited
+        url: String, _ fingerprint: MediaFingerprint, pace: FetchPace = .unlimited,
+        ranges: (any ByteRanges)? = nil, mayAskFirst: Bool = false
     ) throws(MediaError) {
         self.fingerprint = fingerprint
-        state = Guarded(State(location: try MediaLocation(url), turns: FetchTurns(pace)))
+        self.ranges = ranges ?? SeparateRanges()
+        state = Guarded(
+            State(
+                location: try MediaLocation(url), turns: FetchTurns(pace),
+                mayAskFirst: mayAskFirst))
     }
 
     deinit {
@@ -84,7 +116,12 @@ public final class ArrivingFile: Sendable {
         }
     }
 
-    func reaches(_ count: Int64) { state.change { $0.held = count } }
+    func reaches(_ count: Int64) {
+        state.change {
+            $0.held = count
+            $0.blocks.removeAll { $0.end <= count }
+        }
+    }
 
     /// Blocks until the next bytes may be fetched: at once while a reader waits for them, not while
     /// one has the path for itself, and otherwise at the pace.
@@ -102,7 +139,49 @@ public final class ArrivingFile: Sendable {
 
     // MARK: Reading
 
-    enum Look {
+    /// The first bytes, as soon as they are there; `nil` where they are not coming.
+    func beginning(_ count: Int, _ cancellation: MediaCancellation) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+                unsafe try? read(
+                    at: Int64(filled), into: .init(rebasing: buffer[filled...]), cancellation)
+            }
+            guard let got, got > 0 else { return nil }
+            filled += got
+        }
+        return bytes
+    }
+
+    /// Copies some of the bytes from `offset` on, 0 at the end; blocks until there are any.
+    func read(
+        at offset: Int64, into buffer: UnsafeMutableBufferPointer<UInt8>,
+        _ cancellation: MediaCancellation
+    ) throws(MediaError) -> Int {
+        var (vain, held) = (0, self.held)
+        while true {
+            if cancellation.isCancelled {
+                throw MediaError(
+                    library: cff_error_exit, operation: "read", location: location)
+            }
+            let patience = vain >= Self.vainWaits ? 0 : Self.patience
+            switch unsafe try look(at: offset, into: buffer, patience) {
+            case .bytes(let count): return count
+            case .soon:
+                wait()
+                vain = self.held == held ? vain + 1 : 0
+                held = self.held
+            case .far:
+                if !ask(at: offset, cancellation) { wait() }
+            }
+        }
+    }
+
+    /// Whoever reads it needs it from the first byte to the last: the fetch brings that.
+    func isReadWhole() { state.change { $0.mayAskFirst = false } }
+
+    private enum Look {
         /// So many bytes were copied; 0 at the end.
         case bytes(Int)
         /// Not there yet; it will not be long.
@@ -111,47 +190,65 @@ public final class ArrivingFile: Sendable {
         case far
     }
 
-    /// Copies the first bytes as soon as they are there; `nil` where they are not coming.
-    func beginning(_ count: Int, _ cancellation: MediaCancellation) -> [UInt8]? {
-        var bytes = [UInt8](repeating: 0, count: count)
-        while !cancellation.isCancelled, fingerprint.byteCount >= count {
-            let look = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
-                unsafe try? read(at: 0, into: buffer, patience: Int64(count))
-            }
-            switch look {
-            case .bytes(count): return bytes
-            case .bytes, .soon: wait()
-            case .far, nil: return nil
-            }
-        }
-        return nil
-    }
-
     /// Copies bytes that are there.
     ///
     /// - Parameter patience: how far ahead of what is there waiting is better than asking.
-    func read(
-        at offset: Int64, into buffer: UnsafeMutableBufferPointer<UInt8>, patience: Int64
+    private func look(
+        at offset: Int64, into buffer: UnsafeMutableBufferPointer<UInt8>, _ patience: Int64
     ) throws(MediaError) -> Look {
         guard offset < fingerprint.byteCount else { return .bytes(0) }
-        let (isBegun, descriptor, held, failure) = state.withLock {
-            ($0.isBegun, $0.descriptor, $0.held, $0.failure)
-        }
+        let now = state.withLock { $0 }
         // What is there stays good when the rest will not come, unless it was never right.
-        let isThere = descriptor >= 0 && offset < held
-        if let failure, failure.code == .damaged || !isThere { throw failure }
-        guard isBegun else { return .soon }
-        guard isThere else {
-            return descriptor >= 0 && offset < held + patience ? .soon : .far
+        let isThere = now.descriptor >= 0 && offset < now.held
+        if let failure = now.failure, failure.code == .damaged || !isThere { throw failure }
+        if isThere {
+            let count = min(buffer.count, Int(min(now.held - offset, Int64(Int32.max))))
+            let got = unsafe pread(now.descriptor, buffer.baseAddress, count, off_t(offset))
+            guard got > 0 else {
+                throw MediaError(
+                    .notReadable, operation: "pread", subject: location.subject,
+                    reason: "cannot be read from the cache; is the disk full or failing?")
+            }
+            return .bytes(got)
         }
-        let count = min(buffer.count, Int(min(held - offset, Int64(Int32.max))))
-        let got = unsafe pread(descriptor, buffer.baseAddress, count, off_t(offset))
-        guard got > 0 else {
-            throw MediaError(
-                .notReadable, operation: "pread", subject: location.subject,
-                reason: "cannot be read from the cache; is the disk full or failing?")
+        if let block = now.blocks.last(where: { ($0.begin..<$0.end).contains(offset) }) {
+            let rest = block.bytes[Int(offset - block.begin)...].prefix(buffer.count)
+            return .bytes(unsafe buffer.update(fromContentsOf: rest))
         }
-        return .bytes(got)
+        guard now.isBegun else { return now.mayAskFirst ? .far : .soon }
+        // Who has begun to read ahead goes on so, until the disk has it.
+        let isAhead = now.blocks.contains { $0.end == offset }
+        let isNear = now.descriptor >= 0 && offset < now.held + patience
+        return isNear && !isAhead ? .soon : .far
+    }
+
+    /// Gets bytes from the server, while the fetch makes way.
+    ///
+    /// - Returns: whether they are there now; not where it does not answer.
+    private func ask(at offset: Int64, _ cancellation: MediaCancellation) -> Bool {
+        let url = state.withLock { state -> String? in
+            let now = ContinuousClock.now
+            if let asksFrom = state.asksFrom, now < asksFrom { return nil }
+            state.turns.askedAt = now
+            return state.location.subject
+        }
+        guard let url else { return false }
+        // The last of them may be read backwards.
+        let size = fingerprint.byteCount
+        let begin = max(0, min(offset, size - Self.blockSize))
+        do throws(MediaError) {
+            let bytes = try ranges.bytes(
+                begin..<min(size, begin + Self.blockSize), of: url, cancellation)
+            state.change {
+                $0.turns.askedAt = .now
+                if $0.blocks.count >= Self.blocksKept { $0.blocks.removeFirst() }
+                $0.blocks.append(Block(begin: begin, bytes: bytes))
+            }
+            return true
+        } catch {
+            state.change { $0.asksFrom = .now + Self.askPause }
+            return false
+        }
     }
 
     /// Blocks a reader that waits for what comes next, until something has changed, or for a moment.
@@ -160,7 +257,4 @@ public final class ArrivingFile: Sendable {
         state.wait(milliseconds: Self.waitMilliseconds)
         state.withLock { $0.turns.waiting -= 1 }
     }
-
-    /// A reader has the path for itself for a while.
-    func asks() { state.withLock { $0.turns.askedAt = .now } }
 }

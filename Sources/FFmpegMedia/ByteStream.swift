@@ -18,10 +18,12 @@ final class ByteStream {
     private let io: UnsafeMutablePointer<AVIOContext>
     private let block: UnsafeMutableBufferPointer<UInt8>
 
-    /// - Parameter yields: whether who reads may pause, so that others have the path.
+    /// - Parameters:
+    ///   - end: offset behind the last byte to ask a server for; `nil`: all there are.
+    ///   - yields: whether who reads may pause, so that others have the path.
     init(
-        _ location: MediaLocation, from offset: Int64 = 0, yields: Bool = false,
-        cancellation: MediaCancellation
+        _ location: MediaLocation, from offset: Int64 = 0, to end: Int64? = nil,
+        yields: Bool = false, cancellation: MediaCancellation
     ) throws(MediaError) {
         precondition(libraryIsQuiet)
         try location.checkReadable()
@@ -33,6 +35,7 @@ final class ByteStream {
             unsafe av_dict_set_int(
                 &options, "rw_timeout", Int64(Demuxer.ioTimeoutMicroseconds), 0)
             unsafe av_dict_set_int(&options, "offset", offset, 0)
+            if let end { unsafe av_dict_set_int(&options, "end_offset", end, 0) }
             if yields {
                 unsafe av_dict_set_int(&options, "recv_buffer_size", Self.yieldingBuffer, 0)
             }

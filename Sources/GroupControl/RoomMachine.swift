@@ -190,11 +190,6 @@ extension RoomMachine {
         return isJoined && clock.isPlayable ? .idle : .joining
     }
 
-    /// Whether a preparation waits for this asset.
-    public func awaits(_ hash: ContentHash) -> Bool {
-        preparations.contains { $0.standing == .fetching && $0.order.asset.hash == hash }
-    }
-
     /// Whether neither a preparation nor a line needs the group clock.
     public var isIdle: Bool { lines.isEmpty && preparations.isEmpty }
 }

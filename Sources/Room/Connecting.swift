@@ -8,7 +8,9 @@ import Wire
 /// - Throws: `RoomError` with code `unreachable` that names the address and the cause.
 func connect(to address: HostPort, timeout: TimeAmount) async throws -> EnvelopeChannel {
     do {
-        let channel = try await ConnectionRace(address, timeout).winner()
+        let channel = try await ConnectionRace(address, timeout) { channel in
+            EnvelopeCodec.add(to: channel, limit: FrameDecoder.roomLimit).map { _ in }
+        }.winner().get()
         return try await channel.asyncChannel(of: EnvelopeChannel.self)
     } catch is CancellationError {
         throw CancellationError()
@@ -24,7 +26,9 @@ func connect(to address: HostPort, timeout: TimeAmount) async throws -> Envelope
 ///
 /// The system repeats a lost first packet after a second (RFC 6298, 2.1), and for that second a room
 /// would be silent.
-private final class ConnectionRace: Sendable {
+final class ConnectionRace: Sendable {
+    typealias Initializer = @Sendable (any Channel) -> EventLoopFuture<Void>
+
     /// The shortest time after which the system repeats any other packet.
     private static let headStart = TimeAmount.milliseconds(200)
     /// Then the system's own repetition of the first is due.
@@ -32,20 +36,22 @@ private final class ConnectionRace: Sendable {
 
     private let address: HostPort
     private let timeout: TimeAmount
+    private let initializer: Initializer
     private let isDecided = Mutex(false)
 
-    init(_ address: HostPort, _ timeout: TimeAmount) {
+    init(_ address: HostPort, _ timeout: TimeAmount, initializer: @escaping Initializer) {
         self.address = address
         self.timeout = timeout
+        self.initializer = initializer
     }
 
-    func winner() async throws -> any Channel {
+    func winner() -> EventLoopFuture<any Channel> {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let result = loop.makePromise(of: (any Channel).self)
         for number in 0..<Self.attempts {
             loop.scheduleTask(in: Self.headStart * number) { self.attempt(result) }
         }
-        return try await result.futureResult.get()
+        return result.futureResult
     }
 
     private func attempt(_ result: EventLoopPromise<any Channel>) {
@@ -53,9 +59,7 @@ private final class ConnectionRace: Sendable {
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connectTimeout(timeout)
-            .channelInitializer { channel in
-                EnvelopeCodec.add(to: channel, limit: FrameDecoder.roomLimit).map { _ in }
-            }
+            .channelInitializer(initializer)
         bootstrap.connect(host: address.host, port: address.port).whenComplete { outcome in
             let isFirst = self.isDecided.withLock { isDecided in
                 defer { isDecided = true }

@@ -52,11 +52,12 @@ public final class FollowerNode: Sendable {
         let clock = RemoteClock(
             priority: configuration.realTimePriority,
             broadcasts: configuration.usesBroadcasts, store: options.store, logger: logger)
+        let ranges = RangeClient()
         let member = Member(
             name: name, output: output, clock: clock, logger: logger,
             options: options,
             fetch: { asset, welcome in
-                try await Self.fetch(asset, welcome, from: finder, into: cache)
+                try await Self.fetch(asset, welcome, from: finder, ranges, into: cache)
             },
             uplink: { await Self.uplink($0, $1, finder: finder, clock: clock, logger: logger) })
         let announcement = Announcement(
@@ -87,7 +88,7 @@ public final class FollowerNode: Sendable {
     /// From the cache, or on its way there.
     private static func fetch(
         _ asset: AssetDescriptor, _ welcome: Welcome?, from finder: LeaderFinder,
-        into cache: MediaCache
+        _ ranges: RangeClient, into cache: MediaCache
     ) async throws -> Member.AssetFile {
         let print = MediaFingerprint(hash: asset.hash.bytes, byteCount: asset.byteCount)
         let held = try await blocking { _ throws(MediaError) in cache.contains(print) }
@@ -95,7 +96,8 @@ public final class FollowerNode: Sendable {
         let first = try address(of: asset, welcome, finder)
         let arriving = try ArrivingFile(
             url: first, print,
-            pace: FetchPace(byteCount: asset.byteCount, seconds: asset.durationSeconds))
+            pace: FetchPace(byteCount: asset.byteCount, seconds: asset.durationSeconds),
+            ranges: ranges, mayAskFirst: true)
         return Member.AssetFile(
             path: first,
             arrival: Member.Arrival(file: arriving) { welcome in

@@ -37,13 +37,13 @@ extension Member {
             files[asset.hash] = file
             arrival = file.arrival?.file
             if let arrival = file.arrival {
-                await clockKnown(for: asset)
+                receiveInput(.fetched(asset.hash, .arriving))
+                await clockKnown()
                 logger.debug(
                     "fetching",
                     metadata: [
                         "title": "\(asset.title)", "clock": "\(clock.cell.load().quality)",
                     ])
-                receiveInput(.fetched(asset.hash, .arriving))
                 files[asset.hash] = try await complete(arrival, asset)
             }
             receiveInput(.fetched(asset.hash, .done))
@@ -58,15 +58,13 @@ extension Member {
 
     /// Returns once the clock can be played by, or has had its time: what is fetched takes the path
     /// on which it is measured. Three rooms on emulated busy air that fetched meanwhile began after
-    /// 12.5 s and 0.85 ms apart, and after 4.5 s and 18 µs when the clock came first.
-    ///
-    /// Who joins is as careful as for a common start: what is not known then is hard to learn beside
-    /// the bytes.
-    private func clockKnown(for asset: AssetDescriptor) async {
-        func isKnown() -> Bool { clock.cell.load().quality.isPlayable }
-        if awaits(asset), !isKnown() { expectStart(.common) }
+    /// 12.5 s and 0.85 ms apart, and after 4.5 s and 18 µs when the clock came first. The few parts
+    /// that a reader asks for to find its place do not matter so much.
+    private func clockKnown() async {
         let deadline = HostClock.now() + Stage.settlingLimit
-        while !isKnown(), HostClock.now() < deadline, !Task.isCancelled {
+        while !clock.cell.load().quality.isPlayable, HostClock.now() < deadline,
+            !Task.isCancelled
+        {
             await LoopExecutor.shared.sleep(for: .milliseconds(10))
         }
     }

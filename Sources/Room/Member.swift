@@ -358,8 +358,5 @@ actor Member {
         clock.expectStart(start)
     }
 
-    /// Whether a preparation waits for this asset.
-    func awaits(_ asset: AssetDescriptor) -> Bool { machine.awaits(asset.hash) }
-
     private func takeQuality() { receiveInput(.clock(clock.cell.load().quality)) }
 }

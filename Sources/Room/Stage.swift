@@ -110,7 +110,8 @@ final class Stage {
     /// says ready once there is a clock.
     ///
     /// - Parameter isArriving: the bytes come from the leader, on the path on which the clock is
-    ///   measured. So the clock comes first, also when it was lost since the fetch began.
+    ///   measured. So for a common start the clock comes first, also when it was lost since the fetch
+    ///   began.
     private func preroll(
         _ player: Player, _ order: Preparation, _ clock: ClockCell, isArriving: Bool
     ) async throws {
@@ -125,7 +126,7 @@ final class Stage {
         func isKnown() -> Bool { clock.load().quality.isPlayable && isCardDecided }
 
         try await waits(for: order.id, until: deadline) {
-            isArriving ? isKnown() : order.change == nil || clock.load().quality > .none
+            order.change != nil ? clock.load().quality > .none : !isArriving || isKnown()
         }
         while true {
             let wasKnown = isKnown()

@@ -1,5 +1,6 @@
 import Foundation
 import Playout
+import Synchronization
 import Testing
 
 @testable import FFmpegMedia
@@ -67,6 +68,65 @@ import Testing
         try source.seek(toFrame: 0)
         let isWhole = isSame(try readAll(source), linear, count: linear.count)
         #expect(isWhole)
+    }
+
+    /// A server that is asked for parts, and remembers which.
+    private final class Parts: ByteRanges {
+        private let body: Data
+        private let asked = Mutex<[Range<Int64>]>([])
+        var requests: [Range<Int64>] { asked.withLock { $0 } }
+
+        init(_ body: Data) { self.body = body }
+
+        func bytes(
+            _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
+        ) throws(MediaError) -> [UInt8] {
+            asked.withLock { $0.append(range) }
+            return [UInt8](body[Int(range.lowerBound)..<Int(range.upperBound)])
+        }
+    }
+
+    private func unfetched(_ name: String) throws -> (file: ArrivingFile, parts: Parts) {
+        let path = Fixtures.path(name)
+        let parts = Parts(try Data(contentsOf: URL(fileURLWithPath: path)))
+        let file = try ArrivingFile(
+            url: "http://127.0.0.1:1/body.bin", MediaFingerprint(of: path), ranges: parts,
+            mayAskFirst: true)
+        return (file, parts)
+    }
+
+    /// A room that has just joined looks for its place while the path is still being measured.
+    @Test(arguments: ["s16.wav", "24.flac", "alac.m4a", "pcm.aiff", "pcm.caf"])
+    func `the middle is played before the fetch begins`(name: String) throws {
+        let linear = try readAll(FFmpegSource(Fixtures.path(name)))
+        let (file, parts) = try unfetched(name)
+        let source = try FFmpegSource(file, frameCount: Int64(linear.count / 2))
+        let target = linear.count / 4
+        try source.seek(toFrame: Int64(target))
+        let matches = isSame(try read(source, 3_000), linear, from: 2 * target)
+        #expect(matches)
+        #expect(file.held == 0)
+        // Each part is asked for once, or again when others came between: no part for each packet.
+        let asked = parts.requests.reduce(0) { $0 + $1.count }
+        #expect(Int64(asked) < 2 * file.fingerprint.byteCount, "\(parts.requests)")
+    }
+
+    @Test func `who reads everything waits for the fetch`() throws {
+        let (file, parts) = try unfetched("s16.wav")
+        file.isReadWhole()
+        let cancellation = MediaCancellation()
+        let isDone = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            var bytes = [UInt8](repeating: 0, count: 100)
+            let got = bytes.withUnsafeMutableBufferPointer {
+                try? file.read(at: 500_000, into: $0, cancellation)
+            }
+            if got == nil { isDone.signal() }
+        }
+        usleep(100_000)
+        cancellation.cancel()
+        isDone.wait()
+        #expect(parts.requests.isEmpty)
     }
 
     /// Of all kinds, those too whose packets must be counted first.

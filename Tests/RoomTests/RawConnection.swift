@@ -46,6 +46,30 @@ struct RawConnection {
         return crowd
     }
 
+    /// Says `answer` whenever it is told anything.
+    static func answeringServer(
+        _ answer: String, taken: @escaping @Sendable () -> Void = {}
+    ) async throws -> any Channel {
+        final class Answers: ChannelInboundHandler {
+            typealias InboundIn = ByteBuffer
+            private let answer: String
+
+            init(_ answer: String) { self.answer = answer }
+
+            func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+                context.channel.writeAndFlush(ByteBuffer(string: answer), promise: nil)
+            }
+        }
+        return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                taken()
+                return channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(Answers(answer))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+    }
+
     /// Takes connections and says nothing.
     static func silentServer(
         taken: @escaping @Sendable (any Channel) -> Void = { _ in }

@@ -1,0 +1,192 @@
+import Dispatch
+import FFmpegMedia
+import NIOCore
+import NIOHTTP1
+import Playout
+import Synchronization
+
+/// Asks a leader's ``MediaService`` for parts of assets, on a connection that is kept.
+///
+/// A room that joins an item it does not have looks for its place in a dozen parts. A connection for
+/// each would cost a second wherever the first packet of one is lost.
+final class RangeClient: ByteRanges {
+    /// Longest wait for a connection, and for an answer.
+    private static let limit = TimeAmount.seconds(10)
+    /// Between two looks at whether the reader is still interested.
+    private static let lookMilliseconds = 20
+    /// Of one answer: more than a reader asks for at once.
+    private static let longestAnswer = 1 << 20
+
+    private struct Connection {
+        var address: HostPort
+        var channel: any Channel
+    }
+
+    /// Not used at the moment.
+    private let kept = Mutex<Connection?>(nil)
+
+    deinit { kept.withLock { $0.take() }?.channel.close(promise: nil) }
+
+    func bytes(
+        _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> [UInt8] {
+        let question = try Question(range, of: url)
+        // The other side may have given up a connection that was not used for a while.
+        if let connection = takeKept(to: question.address),
+            let bytes = try? ask(question, connection, cancellation)
+        {
+            return bytes
+        }
+        let race = ConnectionRace(question.address, Self.limit) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let pipeline = channel.pipeline.syncOperations
+                try pipeline.addHTTPClientHandlers()
+                try pipeline.addHandler(
+                    NIOHTTPClientResponseAggregator(maxContentLength: Self.longestAnswer))
+                try pipeline.addHandler(OneAtATime())
+            }
+        }
+        let winner = race.winner()
+        do throws(MediaError) {
+            let channel = try Self.wait(for: winner, question, cancellation)
+            return try ask(
+                question, Connection(address: question.address, channel: channel), cancellation)
+        } catch {
+            winner.whenSuccess { $0.close(promise: nil) }
+            throw error
+        }
+    }
+
+    private func takeKept(to address: HostPort) -> Connection? {
+        let connection = kept.withLock { $0.take() }
+        guard let connection else { return nil }
+        guard connection.address == address, connection.channel.isActive else {
+            connection.channel.close(promise: nil)
+            return nil
+        }
+        return connection
+    }
+
+    /// Keeps the connection when the answer was a good one.
+    private func ask(
+        _ question: Question, _ connection: Connection, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> [UInt8] {
+        let channel = connection.channel
+        do throws(MediaError) {
+            let promise = channel.eventLoop.makePromise(of: NIOHTTPClientResponseFull.self)
+            channel.writeAndFlush(OneAtATime.Exchange(request: question.head, answer: promise))
+                .cascadeFailure(to: promise)
+            let answer = try Self.wait(for: promise.futureResult, question, cancellation)
+            let bytes = try question.bytes(of: answer)
+            let other = kept.withLock { kept in
+                defer { kept = connection }
+                return kept
+            }
+            other?.channel.close(promise: nil)
+            return bytes
+        } catch {
+            channel.close(promise: nil)
+            throw error
+        }
+    }
+
+    /// Blocks the reader's thread, which is none of NIO's.
+    private static func wait<Value: Sendable>(
+        for future: EventLoopFuture<Value>, _ question: Question, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> Value {
+        let isDone = DispatchSemaphore(value: 0)
+        future.whenComplete { _ in isDone.signal() }
+        let deadline = ContinuousClock.now + .nanoseconds(limit.nanoseconds)
+        while isDone.wait(timeout: .now() + .milliseconds(lookMilliseconds)) == .timedOut {
+            if cancellation.isCancelled { throw question.failure(.cancelled, "was cancelled") }
+            guard ContinuousClock.now < deadline else {
+                throw question.failure(.network, "the leader does not answer")
+            }
+        }
+        do {
+            return try future.wait()
+        } catch {
+            throw question.failure(.network, reason(of: error))
+        }
+    }
+}
+
+/// A part of an asset, as a request.
+private struct Question {
+    let address: HostPort
+    let head: HTTPRequestHead
+    private let url: String
+    private let range: Range<Int64>
+
+    init(_ range: Range<Int64>, of url: String) throws(MediaError) {
+        let scheme = "http://"
+        let rest = url.dropFirst(scheme.count)
+        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+        do {
+            guard url.hasPrefix(scheme), !range.isEmpty else { throw RoomError.badAddress(url) }
+            address = try HostPort(parsing: String(rest[..<slash]))
+        } catch {
+            throw MediaError(
+                .unsupported, operation: "open", subject: url,
+                reason: "is not an address of a leader's media service")
+        }
+        var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: String(rest[slash...]))
+        head.headers.add(name: "Host", value: address.description)
+        head.headers.add(
+            name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
+        self.head = head
+        self.url = url
+        self.range = range
+    }
+
+    /// What was asked for, and nothing else.
+    func bytes(of answer: NIOHTTPClientResponseFull) throws(MediaError) -> [UInt8] {
+        guard answer.head.status == .partialContent, let body = answer.body,
+            body.readableBytes == range.count
+        else {
+            throw failure(
+                .network,
+                "asked for \(range.count) bytes the leader sent \(answer.body?.readableBytes ?? 0), with status \(answer.head.status.code)"
+            )
+        }
+        return Array(body.readableBytesView)
+    }
+
+    func failure(_ code: MediaError.Code, _ reason: String) -> MediaError {
+        MediaError(code, operation: "read", subject: url, reason: reason)
+    }
+}
+
+/// One request at a time, with a promise of its answer.
+private final class OneAtATime: ChannelDuplexHandler {
+    struct Exchange {
+        var request: HTTPRequestHead
+        var answer: EventLoopPromise<NIOHTTPClientResponseFull>
+    }
+    typealias OutboundIn = Exchange
+    typealias OutboundOut = HTTPClientRequestPart
+    typealias InboundIn = NIOHTTPClientResponseFull
+
+    private var awaited: EventLoopPromise<NIOHTTPClientResponseFull>?
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        let exchange = unwrapOutboundIn(data)
+        awaited = exchange.answer
+        context.write(wrapOutboundOut(.head(exchange.request)), promise: nil)
+        context.write(wrapOutboundOut(.end(nil)), promise: promise)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        awaited.take()?.succeed(unwrapInboundIn(data))
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        awaited.take()?.fail(error)
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        awaited.take()?.fail(ChannelError.eof)
+        context.fireChannelInactive()
+    }
+}

@@ -1,0 +1,113 @@
+import FFmpegMedia
+import Foundation
+import Logging
+import NIOCore
+import Playout
+import Synchronization
+import Testing
+
+@testable import Room
+
+extension IntegrationTests {
+    /// How a room gets parts of an asset that it does not have.
+    @Suite(.timeLimit(.minutes(1))) struct Ranges {
+        private static let contents = RandomBytes.make(count: 700_001, seed: 52)
+        private static let path = "/asset/" + Media.hash
+
+        private func service(
+            in folder: TemporaryFolder, port: Int = 0
+        ) async throws -> (port: Int, node: RunningNode) {
+            let service = try await MediaService.open(port: port, logger: Logger(label: "media"))
+            service.share(
+                hash: Media.hash, path: try folder.write(Data(Self.contents), as: "asset.bin"))
+            return (service.port, RunningNode { try await service.run() })
+        }
+
+        private func ask(
+            _ client: RangeClient, _ range: Range<Int64>, at port: Int, path: String = path,
+            _ cancellation: MediaCancellation = MediaCancellation()
+        ) async throws -> [UInt8] {
+            try await blocking { _ throws(MediaError) in
+                try client.bytes(range, of: "http://127.0.0.1:\(port)\(path)", cancellation)
+            }
+        }
+
+        @Test func `parts come as they were asked for, also from a leader that came back`()
+            async throws
+        {
+            let folder = try TemporaryFolder()
+            defer { folder.remove() }
+            let client = RangeClient()
+            let (port, first) = try await service(in: folder)
+            for range in [0..<131_072, 600_000..<700_001, 5..<6] as [Range<Int64>] {
+                let bytes = try await ask(client, range, at: port)
+                #expect(
+                    bytes == Array(Self.contents[Int(range.lowerBound)..<Int(range.upperBound)]))
+            }
+            _ = await first.stop()
+            // The connection that was kept is dead, which no reader hears of.
+            let (_, second) = try await service(in: folder, port: port)
+            #expect(try await ask(client, 7..<9, at: port) == Array(Self.contents[7..<9]))
+            _ = await second.stop()
+        }
+
+        @Test
+        func `a connection serves one reader after the other, and two at once take two at most`()
+            async throws
+        {
+            let taken = Mutex(0)
+            let body = [UInt8](repeating: 7, count: 4)
+            let server = try await RawConnection.answeringServer(
+                "HTTP/1.1 206 Partial Content\r\nContent-Length: 4\r\n\r\n\u{7}\u{7}\u{7}\u{7}"
+            ) { taken.withLock { $0 += 1 } }
+            let port = server.localAddress!.port!
+            let client = RangeClient()
+            for _ in 0..<3 { #expect(try await ask(client, 0..<4, at: port) == body) }
+            #expect(taken.withLock { $0 } == 1)
+            async let one = ask(client, 0..<4, at: port)
+            async let other = ask(client, 0..<4, at: port)
+            let both = try await [one, other]
+            #expect(both == [body, body])
+            #expect(taken.withLock { $0 } <= 2)
+            try await server.close()
+        }
+
+        @Test(arguments: [
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone",
+            "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmore",
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: 3\r\n\r\nfew",
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: 99999999\r\n\r\nendless",
+            "gibberish\r\n\r\n",
+        ])
+        func `another answer is an error that says so`(answer: String) async throws {
+            let server = try await RawConnection.answeringServer(answer)
+            let port = server.localAddress!.port!
+            let error = await #expect(throws: MediaError.self) {
+                try await ask(RangeClient(), 0..<4, at: port)
+            }
+            #expect(error?.code == .network && error?.subject.hasSuffix(Self.path) == true)
+            try await server.close()
+        }
+
+        @Test func `who is not interested any more does not wait for a silent server`() async throws
+        {
+            let server = try await RawConnection.silentServer()
+            let cancellation = MediaCancellation()
+            let port = server.localAddress!.port!
+            DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) { cancellation.cancel() }
+            let error = await #expect(throws: MediaError.self) {
+                try await ask(RangeClient(), 0..<4, at: port, cancellation)
+            }
+            #expect(error?.code == .cancelled)
+            try await server.close()
+        }
+
+        @Test(arguments: ["https://host/a", "http:///a", "http://host:0/a", "/tmp/a", ""])
+        func `an address of something else is refused`(url: String) {
+            let error = #expect(throws: MediaError.self) {
+                _ = try RangeClient().bytes(0..<4, of: url, MediaCancellation())
+            }
+            #expect(error?.code == .unsupported)
+        }
+    }
+}
