@@ -58,9 +58,7 @@ public struct ClockEstimator: Sendable {
     private var line: OutputLine?
     /// When the measurements had to start over and the line was kept, until it was compared.
     private var shakenSince: LocalInstant?
-    /// When somebody first wanted to play by the line.
-    private var wantedSince: LocalInstant?
-    private var wantedFor = ExpectedStart.common
+    private var patience = LinePatience()
     /// Somebody may play by the line: from now on it leans and is not set.
     private(set) var isInUse = false
     private var contradictions: [ExchangeSample] = []
@@ -144,12 +142,11 @@ public struct ClockEstimator: Sendable {
         if line != nil { lastBound = (.seconds(3600), now) }
     }
 
-    /// Somebody waits to play by the line: from now on it may take no longer than the patience of
-    /// ``OutputLine`` to become good.
+    /// Somebody waits to play by the line: from now on it may take no longer than ``LinePatience``
+    /// to become good.
     public mutating func expectUse(for start: ExpectedStart, at now: LocalInstant) {
         keepLock(at: now)
-        if wantedSince == nil { wantedSince = now }
-        wantedFor = start
+        patience.expectUse(for: start, at: now)
     }
 
     /// Solves when a solve is due, and takes back the lean of the line.
@@ -196,28 +193,16 @@ public struct ClockEstimator: Sendable {
             ? .locked : .acquiring
     }
 
-    /// Whether a line that began at `start` may be played by: it is good, or will not soon be
-    /// better.
+    /// Whether a line that began at `start` may be played by.
     private func isSettled(since start: LocalInstant, at now: LocalInstant) -> Bool {
-        let age = now - start
-        guard age >= OutputLine.settling, samplesSinceStart >= Self.samplesToLock else {
-            return false
+        let knowledge = estimate.map {
+            LinePatience.Knowledge(
+                error: $0.fit.error, skewDeviation: sqrt(filter.variance),
+                roundTrip: history.floor.delay ?? 0)
         }
-        // Waiting counts from when somebody wants the line, and before that only a little.
-        let wantedAt = max(wantedSince ?? now, start)
-        let wanted = now - wantedAt
-        let waited = wanted + min(wantedAt - start, OutputLine.unhurriedPatience)
-        guard waited < OutputLine.patience, let estimate else { return true }
-        // Also when the first sound is heard. By then more is known of the skew.
-        let drift = OutputLine.untilHeard * sqrt(filter.variance)
-        let error = sqrt(estimate.fit.error * estimate.fit.error + drift * drift)
-        let good = OutputLine.goodError(roundTrip: history.floor.delay ?? 0)
-        if breaks > 0 || shakenSince != nil {
-            return error <= good * OutputLine.growthWhenHeard(after: waited)
-        }
-        if error <= good * OutputLine.growth(after: waited) { return true }
-        let hasty = good * OutputLine.growthWhenJoining(after: wanted)
-        return wantedFor == .joining && error <= min(hasty, OutputLine.outOfStep)
+        return samplesSinceStart >= Self.samplesToLock
+            && patience.isSatisfied(
+                with: knowledge, since: start, at: now, isHeard: breaks > 0 || shakenSince != nil)
     }
 
     /// Half width of the interval around the line that contains the leader's clock, whatever the

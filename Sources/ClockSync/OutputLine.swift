@@ -1,5 +1,3 @@
-import func Glibc.exp2
-import func Glibc.sqrt
 import Timing
 
 /// The line the rest of the room lives by: continuous, never running backwards, never stepped
@@ -15,35 +13,6 @@ import Timing
 /// τ is short where the estimate is good; what exceeds twice its expected error goes within a
 /// second in any case.
 struct OutputLine: Equatable, Sendable {
-    /// Until this age the line may be set to the estimate instead of leaning: nobody plays by it.
-    static let settling = Nanoseconds.milliseconds(300)
-    /// Expected error of a line that may be played by at once, seconds: less than a third of a
-    /// sample at 48 kHz.
-    static let goodError = 6e-6
-    /// … or this share of the shortest round trip, up to ``longestGoodError``: a path so long is not
-    /// alike in both directions to that, which nobody can see, and where its jitter is like noise less
-    /// takes many seconds.
-    static let pathShare = 0.003
-    static let longestGoodError = 20e-6
-    /// In half a second a joining room should be heard, …
-    static let joiningSpan = 0.5
-    /// … and is content with so many times as much more by then. The fourth power of the time: what
-    /// can still become better in that span is waited for.
-    static let joiningGrowth = 5.0
-    /// Later, so many times as much for each second. On simulated busy air (`em-busy`) half of the
-    /// rooms play after 0.7 s that way instead of 2.3.
-    static let lateGrowth = 8.0
-    /// Nobody joins with a larger expected error, seconds, who has not waited as long as for a
-    /// common start.
-    static let outOfStep = 100e-6
-    /// For so long an unknown skew counts, seconds: what a card queues before a sound is heard, and
-    /// half as much again, in which the line follows what is learnt.
-    static let untilHeard = 0.15
-    /// … but nobody waits longer than this for a path that is bad; longer only when the clocks jump
-    /// meanwhile, since measuring then begins anew.
-    static let patience = Nanoseconds.seconds(12)
-    /// So much of it may pass while nobody wants to play yet. The rest is less than a group waits.
-    static let unhurriedPatience = Nanoseconds.seconds(8)
     /// A join inside a burst of delay: the line may be set anew within this age …
     static let youth = Nanoseconds.seconds(5)
     /// … when it is off by more than this.
@@ -145,35 +114,6 @@ struct OutputLine: Equatable, Sendable {
     /// Whether a deviation is certain and more than a second of leaning takes away.
     static func isJump(_ deviation: Double, excess: Double, error: Double) -> Bool {
         edge(deviation, excess + certainty * error).magnitude > farLimit
-    }
-
-    /// Expected error, seconds, of a good line.
-    ///
-    /// - Parameter roundTrip: the shortest of the path, seconds.
-    static func goodError(roundTrip: Double) -> Double {
-        min(max(goodError, pathShare * roundTrip), longestGoodError)
-    }
-
-    // So many times ``goodError(roundTrip:)`` will do after waiting so long; with more a line is set
-    // anew for a while longer.
-
-    /// A common start: nobody hears that it waits. In recorded exchanges of emulated wifi, rooms
-    /// that began in the fourth second, all three, were 70 µs apart in half of the pairs and still
-    /// 60 two seconds later; in the eighth 18 and 9.
-    static func growth(after waited: Nanoseconds) -> Double { 1 + sqrt(max(0, waited.seconds)) }
-
-    /// A room that is missing is wanted soon rather than well, though not before half a second has
-    /// told what it can.
-    static func growthWhenJoining(after waited: Nanoseconds) -> Double {
-        let seconds = max(0, waited.seconds)
-        let share = min(1, seconds / joiningSpan)
-        let late = max(0, seconds - joiningSpan)
-        return 1 + joiningGrowth * share * share * share * share + lateGrowth * late
-    }
-
-    /// After a jump what is wrong may be heard.
-    static func growthWhenHeard(after waited: Nanoseconds) -> Double {
-        exp2(max(0, waited.seconds))
     }
 
     /// The part of `deviation` that lies outside ±`excess`.

@@ -197,7 +197,7 @@ struct RequestSchedule: Sendable {
         if isYoung { return slot(closeSpacing(prospect)) }
         // And while nobody can play by it.
         let isPlayable =
-            prospect.expectedError.map { $0.seconds <= OutputLine.goodError } ?? false
+            prospect.expectedError.map { $0.seconds <= LinePatience.goodError } ?? false
         if age < Self.joinSpan, !isPlayable { return slot(closeSpacing(prospect)) }
         if isPathShort, !isIdle, age < Self.wireSpan { return steady(Self.burstSpacing, prospect) }
         if age < Self.joinSpan { return steady(max(Self.joinSpacing, queueSpacing), prospect) }

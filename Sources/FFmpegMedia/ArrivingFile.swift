@@ -246,7 +246,8 @@ public final class ArrivingFile: Sendable {
             }
             return true
         } catch {
-            state.change { $0.asksFrom = .now + Self.askPause }
+            // Who does not want it any more says nothing of the server.
+            if error.code != .cancelled { state.change { $0.asksFrom = .now + Self.askPause } }
             return false
         }
     }
