@@ -37,7 +37,9 @@ final class PacketLength {
                 parameters.pointee.extradata, parameters.pointee.extradata_size)
             rule = unsafe vorbis == nil ? .decoded : .vorbis
         case AV_CODEC_ID_ALAC:
-            let size = unsafe Int(parameters.pointee.frame_size)
+            // CAF says it; in MP4 it stands in what only the decoder reads.
+            let stated = unsafe Int(parameters.pointee.frame_size)
+            let size = stated > 0 ? stated : probed
             rule = size > 0 ? .alac(size) : .decoded
         case let id
         where id.rawValue >= AV_CODEC_ID_FIRST_AUDIO.rawValue

@@ -96,7 +96,9 @@ import Testing
     }
 
     /// A room that has just joined looks for its place while the path is still being measured.
-    @Test(.timeLimit(.minutes(1)), arguments: ["s16.wav", "24.flac", "pcm.aiff", "pcm.caf"])
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: ["s16.wav", "24.flac", "alac.m4a", "pcm.aiff", "pcm.caf"])
     func `the middle is played before the fetch begins`(name: String) throws {
         let linear = try readAll(FFmpegSource(Fixtures.path(name)))
         let (file, parts) = try unfetched(name)
