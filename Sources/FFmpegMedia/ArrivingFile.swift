@@ -13,9 +13,9 @@ public import Playout
 ///
 /// May be used from several threads; calls block only where they say so.
 public final class ArrivingFile: Sendable {
-    static let waitMilliseconds = 50
+    private static let waitMilliseconds = 50
     /// So far ahead of what is there it comes sooner by itself than by asking.
-    static let patience: Int64 = 131_072
+    private static let patience: Int64 = 131_072
     /// … unless so many waits of ``waitMilliseconds`` bring nothing.
     private static let vainWaits = 2
     /// What is asked for at once: FFmpeg's FLAC parser wants ten packets before it believes one.
@@ -178,8 +178,8 @@ public final class ArrivingFile: Sendable {
         }
     }
 
-    /// Whoever reads it needs it from the first byte to the last: the fetch brings that.
-    func isReadWhole() { state.change { $0.mayAskFirst = false } }
+    /// A reader needs it from the first byte to the last: the fetch brings that.
+    func needsAll() { state.change { $0.mayAskFirst = false } }
 
     private enum Look {
         /// So many bytes were copied; 0 at the end.

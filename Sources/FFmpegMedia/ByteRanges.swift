@@ -5,7 +5,7 @@ public protocol ByteRanges: Sendable {
     /// The bytes at these offsets of what is at `url`; blocks until they are here.
     ///
     /// - Throws: `.network` when the server does not answer, or answers something else;
-    ///   `.cancelled`.
+    ///   `.unsupported` for an address of another kind; `.cancelled`.
     func bytes(
         _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
     ) throws(MediaError) -> [UInt8]

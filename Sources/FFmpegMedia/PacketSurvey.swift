@@ -35,7 +35,7 @@ struct PacketSurvey {
             map.numbering = .timestamps(origin: probe.first.timestamp)
             map.end = end
         } else {
-            demuxer.location.arriving?.isReadWhole()
+            demuxer.location.arriving?.needsAll()
             try demuxer.reopen()
             unsafe try decoder.restart(for: demuxer.stream)
             length.restart()
