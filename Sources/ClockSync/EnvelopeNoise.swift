@@ -11,10 +11,8 @@ import func Glibc.sqrt
 ///   sharp as the few are close. Only: any line under the samples touches three of them, whatever
 ///   is true (two heights and a slope), two of one direction and one of the other. Those are no
 ///   evidence, and each further sample is, the more the closer it lies: if the samples near an edge
-///   come at random, the k-th gap is shorter than `sure[k]⁻¹` of what it should be in one case of
-///   fifty. Each direction must show its own: that one has met its floor says nothing of the other.
-///   (Where a few samples of both counted together, one of a hundred rooms that joined on simulated
-///   busy air, `em-busy`, was half a millisecond off and knew of 0.04.)
+///   come at random, the sum of k gaps times `sure[k]` is less than 0.3 of their mean in one case of
+///   twenty. Each direction must show its own: that one has met its floor says nothing of the other.
 enum EnvelopeNoise {
     /// Residuals kept of each direction.
     static let kept = 10
@@ -23,8 +21,8 @@ enum EnvelopeNoise {
     /// The sharp judgement counts where it is so much better than the other: in between, the gaps
     /// of smooth jitter would be taken for a floor.
     private static let sharpness = 0.15
-    /// 2⁄5 of the mean of five gaps is the common scale; the same confidence for one gap, two, …
-    private static let sure = [15.3, 1.42, 0.54, 0.3, 0.2, 0.15, 0.12, 0.1, 0.085]
+    /// For one gap, two, …: 0.307 by the twentieth of the gamma distribution of that shape.
+    private static let sure = [6.0, 0.864, 0.375, 0.225, 0.156, 0.117, 0.093, 0.077, 0.065]
     /// Nothing is known of the scatter of a single sample: assume much. Seconds.
     private static let unknown = 50e-6
 
@@ -32,10 +30,11 @@ enum EnvelopeNoise {
     ///   - forward, backward: the lowest residuals of each direction, ascending; seconds.
     static func scatter(_ forward: [Double], _ backward: [Double]) -> Double {
         let smooth = both(spacing(forward), spacing(backward))
-        // Either direction may have been the one that gave the slope.
-        let sharp = min(
-            both(sharpScatter(forward, beyond: 2), sharpScatter(backward, beyond: 1)),
-            both(sharpScatter(forward, beyond: 1), sharpScatter(backward, beyond: 2)))
+        // The line lies on the second contact of the direction that gave it its slope.
+        let isForward = forward.count > 1 && backward.count > 1 && forward[1] < backward[1]
+        let sharp = both(
+            sharpScatter(forward, beyond: isForward ? 2 : 1),
+            sharpScatter(backward, beyond: isForward ? 1 : 2))
         return sharp < sharpness * smooth ? sharp : smooth
     }
 

@@ -62,7 +62,7 @@ struct LinePatience: Equatable, Sendable {
     /// better.
     ///
     /// - Parameters:
-    ///   - knowledge: `nil` while there is no estimate.
+    ///   - knowledge: `nil` while there is no estimate: then there is nothing to wait for.
     ///   - isHeard: another line was played by before, and jumped.
     func isSatisfied(
         with knowledge: Knowledge?, since start: LocalInstant, at now: LocalInstant, isHeard: Bool
