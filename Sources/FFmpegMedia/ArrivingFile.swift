@@ -22,6 +22,10 @@ public final class ArrivingFile: Sendable {
     private static let blockSize: Int64 = 131_072
     /// So many of these are kept: who looks for a place by halving comes back to it.
     private static let blocksKept = 4
+    /// So much is asked for before the fetch is under way, bytes: twice what finding a place takes.
+    /// A container whose beginning is longer, by a picture for instance, waits for the fetch, which
+    /// knows when the path is free.
+    private static let mostAskedFirst: Int64 = 4 << 20
     /// After a request that failed: the fetch may bring the bytes, or say why nothing will.
     private static let askPause = Duration.milliseconds(500)
 
@@ -46,8 +50,10 @@ public final class ArrivingFile: Sendable {
         var held: Int64 = 0
         var turns: FetchTurns
         var failure: MediaError?
-        /// Who reads may ask the server before the fetch is under way.
-        var mayAskFirst: Bool
+        /// How much of it readers may still ask the server for before the fetch is under way.
+        var mayAskFirst: Int64
+        /// A reader wants all of it, in order.
+        var isReadWhole = false
         /// What readers asked for, the latest last.
         var blocks: [Block] = []
         /// Until then nobody is asked again.
@@ -58,8 +64,8 @@ public final class ArrivingFile: Sendable {
     ///   - url: of the server that has it whole, and lets parts of it be read.
     ///   - pace: of the fetch while nobody waits for it.
     ///   - ranges: gets such parts; `nil` makes a connection for each.
-    ///   - mayAskFirst: whether who reads gets parts also before the fetch is under way. It is
-    ///     waited for all the same by who has to read everything.
+    ///   - mayAskFirst: whether who reads gets parts, a few megabytes in all, also before the fetch
+    ///     is under way.
     public init(
         url: String, _ fingerprint: MediaFingerprint, pace: FetchPace = .unlimited,
         ranges: (any ByteRanges)? = nil, mayAskFirst: Bool = false
@@ -69,7 +75,7 @@ public final class ArrivingFile: Sendable {
         state = Guarded(
             State(
                 location: try MediaLocation(url), turns: FetchTurns(pace),
-                mayAskFirst: mayAskFirst))
+                mayAskFirst: mayAskFirst ? Self.mostAskedFirst : 0))
     }
 
     deinit {
@@ -96,6 +102,9 @@ public final class ArrivingFile: Sendable {
     /// Bytes that are there, from the beginning.
     public var held: Int64 { state.withLock { $0.held } }
 
+    /// Whether there is anything to read: somebody may be playing it.
+    public var hasBytes: Bool { state.withLock { $0.held > 0 || !$0.blocks.isEmpty } }
+
     // MARK: What the fetch says
 
     /// It is under way.
@@ -119,7 +128,8 @@ public final class ArrivingFile: Sendable {
     func reaches(_ count: Int64) {
         state.change {
             $0.held = count
-            $0.blocks.removeAll { $0.end <= count }
+            // What nobody has verified is not read from the disk yet.
+            if $0.descriptor >= 0 { $0.blocks.removeAll { $0.end <= count } }
         }
     }
 
@@ -178,8 +188,9 @@ public final class ArrivingFile: Sendable {
         }
     }
 
-    /// A reader needs it from the first byte to the last: the fetch brings that.
-    func needsAll() { state.change { $0.mayAskFirst = false } }
+    /// A reader needs it from the first byte to the last: the fetch brings that, and nobody asks
+    /// for parts any more.
+    func needsAll() { state.change { $0.isReadWhole = true } }
 
     private enum Look {
         /// So many bytes were copied; 0 at the end.
@@ -215,7 +226,8 @@ public final class ArrivingFile: Sendable {
             let rest = block.bytes[Int(offset - block.begin)...].prefix(buffer.count)
             return .bytes(unsafe buffer.update(fromContentsOf: rest))
         }
-        guard now.isBegun else { return now.mayAskFirst ? .far : .soon }
+        guard !now.isReadWhole else { return .soon }
+        guard now.isBegun else { return now.mayAskFirst > 0 ? .far : .soon }
         // Who has begun to read ahead goes on so, until the disk has it.
         let isAhead = now.blocks.contains { $0.end == offset }
         let isNear = now.descriptor >= 0 && offset < now.held + patience
@@ -229,7 +241,7 @@ public final class ArrivingFile: Sendable {
         let url = state.withLock { state -> String? in
             let now = ContinuousClock.now
             if let asksFrom = state.asksFrom, now < asksFrom { return nil }
-            state.turns.askedAt = now
+            state.turns.asks()
             return state.location.subject
         }
         guard let url else { return false }
@@ -240,14 +252,18 @@ public final class ArrivingFile: Sendable {
             let bytes = try ranges.bytes(
                 begin..<min(size, begin + Self.blockSize), of: url, cancellation)
             state.change {
-                $0.turns.askedAt = .now
+                $0.turns.hasAsked(at: .now)
+                if !$0.isBegun { $0.mayAskFirst -= Int64(bytes.count) }
                 if $0.blocks.count >= Self.blocksKept { $0.blocks.removeFirst() }
                 $0.blocks.append(Block(begin: begin, bytes: bytes))
             }
             return true
         } catch {
-            // Who does not want it any more says nothing of the server.
-            if error.code != .cancelled { state.change { $0.asksFrom = .now + Self.askPause } }
+            state.change {
+                $0.turns.hasAsked(at: .now)
+                // Who does not want it any more says nothing of the server.
+                if error.code != .cancelled { $0.asksFrom = .now + Self.askPause }
+            }
             return false
         }
     }

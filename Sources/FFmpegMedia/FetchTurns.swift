@@ -3,7 +3,7 @@
 /// A reader that waits for what comes next hurries the fetch, one that asks on a connection of its
 /// own has the path for itself, and otherwise the fetch keeps its ``FetchPace``.
 struct FetchTurns: Equatable, Sendable {
-    /// Between two blocks that a reader gets from the server.
+    /// From one block that a reader got from the server to the next that it asks for.
     static let askLasts = Duration.milliseconds(100)
     /// For so long after its last bytes the fetch makes way.
     static let longestWay = Duration.seconds(1)
@@ -13,14 +13,25 @@ struct FetchTurns: Equatable, Sendable {
     let pace: FetchPace
     /// Readers that wait for what comes next.
     var waiting = 0
-    /// When a reader last waited for bytes on a connection of its own.
-    var askedAt: ContinuousClock.Instant?
+    /// Readers that wait for bytes on a connection of their own, …
+    private var asking = 0
+    /// … and when the last of them had got some.
+    private var askedAt: ContinuousClock.Instant?
     /// When the first bytes had come, the last ones had, and the next are due.
     private var beganAt: ContinuousClock.Instant?
     private var fetchedAt: ContinuousClock.Instant?
     private var nextFetch: ContinuousClock.Instant?
 
     init(_ pace: FetchPace) { self.pace = pace }
+
+    /// A reader asks on a connection of its own, …
+    mutating func asks() { asking += 1 }
+
+    /// … and has its answer, or none.
+    mutating func hasAsked(at now: ContinuousClock.Instant) {
+        asking -= 1
+        askedAt = now
+    }
 
     /// Bytes have come.
     ///
@@ -42,7 +53,8 @@ struct FetchTurns: Equatable, Sendable {
             self.nextFetch = now
             return true
         }
-        if let askedAt, now - askedAt < Self.askLasts, now - fetchedAt < Self.longestWay {
+        let isAsking = asking > 0 || askedAt.map { now - $0 < Self.askLasts } ?? false
+        if isAsking, now - fetchedAt < Self.longestWay {
             self.nextFetch = max(nextFetch, now)
             return false
         }

@@ -10,7 +10,8 @@ import Wire
 /// (`retrans_time_ms`), during which nothing leaves. Four of 52 joins on emulated air took a second
 /// longer; in the one that was traced nothing had come back by UDP or TCP until then. A request for
 /// the time that is itself a broadcast needs no address. The leader answers it, asks for our address
-/// to do so, and by that question tells us its own: at the first contact, that is. A leader that remembers our address from before does not ask. IPv4 only.
+/// to do so, and by that question tells us its own: at the first contact, that is. A leader that
+/// remembers our address from before does not ask. IPv4 only.
 ///
 /// Confined to one thread.
 @safe final class Knock {

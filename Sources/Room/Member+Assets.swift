@@ -30,6 +30,7 @@ extension Member {
     /// A leader that comes back does so within these.
     private static let transferRetries = 30
     private static let transferPause = Nanoseconds.seconds(1)
+
     func load(_ asset: AssetDescriptor, _ welcome: Welcome?) async {
         var arrival: ArrivingFile?
         do {
@@ -83,7 +84,7 @@ extension Member {
                 // The leader does not answer, or there is none at the moment.
                 let failure = error as? MediaError
                 let mayPass = failure.map { $0.code == .network } ?? (error is RoomError)
-                guard mayPass, arrival.file.held > 0, failures <= Self.transferRetries,
+                guard mayPass, arrival.file.hasBytes, failures <= Self.transferRetries,
                     !Task.isCancelled
                 else {
                     arrival.file.abandon(

@@ -12,6 +12,8 @@ import Synchronization
 final class RangeClient: ByteRanges {
     /// Longest wait for a connection, and for an answer.
     private static let limit = TimeAmount.seconds(10)
+    /// … on a connection that was kept: it may be to nobody, which a new one would find out.
+    private static let keptLimit = TimeAmount.seconds(3)
     /// Between two looks at whether the reader is still interested.
     private static let lookMilliseconds = 20
     /// Of one answer: more than a reader asks for at once.
@@ -31,11 +33,13 @@ final class RangeClient: ByteRanges {
         _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
     ) throws(MediaError) -> [UInt8] {
         let question = try Question(range, of: url)
-        // The other side may have given up a connection that was not used for a while.
-        if let connection = takeKept(to: question.address),
-            let bytes = try? ask(question, connection, cancellation)
-        {
-            return bytes
+        if let connection = takeKept(to: question.address) {
+            do throws(MediaError) {
+                return try ask(question, connection, Self.keptLimit, cancellation)
+            } catch {
+                // The other side may have given up a connection that was not used for a while.
+                if error.code == .cancelled { throw error }
+            }
         }
         let race = ConnectionRace(question.address, Self.limit) { channel in
             channel.eventLoop.makeCompletedFuture {
@@ -48,9 +52,10 @@ final class RangeClient: ByteRanges {
         }
         let winner = race.winner()
         do throws(MediaError) {
-            let channel = try Self.wait(for: winner, question, cancellation)
+            let channel = try Self.wait(for: winner, question, Self.limit, cancellation)
             return try ask(
-                question, Connection(address: question.address, channel: channel), cancellation)
+                question, Connection(address: question.address, channel: channel), Self.limit,
+                cancellation)
         } catch {
             winner.whenSuccess { $0.close(promise: nil) }
             throw error
@@ -69,14 +74,15 @@ final class RangeClient: ByteRanges {
 
     /// Keeps the connection when the answer was a good one.
     private func ask(
-        _ question: Question, _ connection: Connection, _ cancellation: MediaCancellation
+        _ question: Question, _ connection: Connection, _ limit: TimeAmount,
+        _ cancellation: MediaCancellation
     ) throws(MediaError) -> [UInt8] {
         let channel = connection.channel
         do throws(MediaError) {
             let promise = channel.eventLoop.makePromise(of: NIOHTTPClientResponseFull.self)
             channel.writeAndFlush(OneAtATime.Exchange(request: question.head, answer: promise))
                 .cascadeFailure(to: promise)
-            let answer = try Self.wait(for: promise.futureResult, question, cancellation)
+            let answer = try Self.wait(for: promise.futureResult, question, limit, cancellation)
             let bytes = try question.bytes(of: answer)
             let other = kept.withLock { kept in
                 defer { kept = connection }
@@ -92,7 +98,8 @@ final class RangeClient: ByteRanges {
 
     /// Blocks the reader's thread, which is none of NIO's.
     private static func wait<Value: Sendable>(
-        for future: EventLoopFuture<Value>, _ question: Question, _ cancellation: MediaCancellation
+        for future: EventLoopFuture<Value>, _ question: Question, _ limit: TimeAmount,
+        _ cancellation: MediaCancellation
     ) throws(MediaError) -> Value {
         let isDone = DispatchSemaphore(value: 0)
         future.whenComplete { _ in isDone.signal() }
@@ -141,12 +148,15 @@ private struct Question {
 
     /// What was asked for, and nothing else.
     func bytes(of answer: NIOHTTPClientResponseFull) throws(MediaError) -> [UInt8] {
-        guard answer.head.status == .partialContent, let body = answer.body,
-            body.readableBytes == range.count
+        let place = answer.head.headers.first(name: "Content-Range") ?? "no range"
+        let wanted = "bytes \(range.lowerBound)-\(range.upperBound - 1)/"
+        guard answer.head.status == .partialContent, place.hasPrefix(wanted),
+            let body = answer.body, body.readableBytes == range.count
         else {
+            let count = answer.body?.readableBytes ?? 0
             throw failure(
                 .network,
-                "asked for \(range.count) bytes the leader sent \(answer.body?.readableBytes ?? 0), with status \(answer.head.status.code)"
+                "asked for \(wanted)… the leader sent \(count) bytes, \(place), with status \(answer.head.status.code)"
             )
         }
         return Array(body.readableBytesView)

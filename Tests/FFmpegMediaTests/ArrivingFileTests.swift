@@ -117,18 +117,50 @@ import Testing
         let (file, parts) = try unfetched("s16.wav")
         file.needsAll()
         let cancellation = MediaCancellation()
-        let isDone = DispatchSemaphore(value: 0)
+        let (isReading, isDone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let wasRead = Mutex(false)
         Thread.detachNewThread {
             var bytes = [UInt8](repeating: 0, count: 100)
-            _ = bytes.withUnsafeMutableBufferPointer {
-                try? file.read(at: 500_000, into: $0, cancellation)
+            isReading.signal()
+            bytes.withUnsafeMutableBufferPointer { bytes in
+                if (try? file.read(at: 500_000, into: bytes, cancellation)) != nil {
+                    wasRead.withLock { $0 = true }
+                }
             }
             isDone.signal()
         }
+        isReading.wait()
+        usleep(100_000)
+        // Under way, with remains that may not be read yet: that is no reason to ask either.
+        file.begins(in: nil, holding: 0)
+        file.reaches(600_000)
         usleep(100_000)
         cancellation.cancel()
-        isDone.wait()
+        #expect(isDone.wait(timeout: .now() + 30) == .success)
         #expect(parts.requests.isEmpty)
+        #expect(!wasRead.withLock { $0 })
+    }
+
+    @Test func `not much is asked for before the fetch begins`() throws {
+        let size: Int64 = 16 << 20
+        let parts = Parts(Data(count: Int(size)))
+        let print = MediaFingerprint(hash: [UInt8](repeating: 1, count: 32), byteCount: size)
+        let file = try ArrivingFile(
+            url: "http://127.0.0.1:1/body.bin", print, ranges: parts, mayAskFirst: true)
+        let cancellation = MediaCancellation()
+        let isDone = DispatchSemaphore(value: 0)
+        // The beginning of a file with a large picture, say.
+        Thread.detachNewThread {
+            _ = file.beginning(Int(size), cancellation)
+            isDone.signal()
+        }
+        #expect(isDone.wait(timeout: .now() + 0.5) == .timedOut)
+        let asked = parts.requests.reduce(0) { $0 + $1.count }
+        #expect(asked <= 4 << 20 && file.hasBytes)
+        // Once it is, there is no limit any more.
+        file.begins(in: nil, holding: 0)
+        #expect(isDone.wait(timeout: .now() + 30) == .success)
+        #expect(parts.requests.reduce(0) { $0 + $1.count } == Int(size))
     }
 
     /// Of all kinds, those too whose packets must be counted first.

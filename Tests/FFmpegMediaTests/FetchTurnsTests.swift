@@ -50,16 +50,15 @@ struct FetchTurnsTests {
 
     @Test func `a reader that asks has the path, for a second at most`() {
         var turns = FetchTurns(pace)
-        turns.askedAt = start
+        turns.asks()
+        turns.hasAsked(at: start)
         turns.fetched(250, isWhole: false, at: start)
         let asked = wait(&turns, from: start)
         #expect(asked == 100)
+        // However long its answer takes.
+        turns.asks()
         turns.fetched(250, isWhole: false, at: start)
-        let busy = (0...2_000).first { millisecond in
-            let now = start + .milliseconds(millisecond)
-            turns.askedAt = now
-            return turns.mayFetch(at: now)
-        }
+        let busy = wait(&turns, from: start)
         #expect(busy == 1_000)
     }
 }

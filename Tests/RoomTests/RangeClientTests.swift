@@ -13,6 +13,9 @@ extension IntegrationTests {
     @Suite(.timeLimit(.minutes(1))) struct Ranges {
         private static let contents = RandomBytes.make(count: 700_001, seed: 52)
         private static let path = "/asset/" + Media.hash
+        /// Of an answer with the first four bytes.
+        private static let head =
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-3/9\r\n"
 
         private func service(
             in folder: TemporaryFolder, port: Int = 0
@@ -55,28 +58,31 @@ extension IntegrationTests {
         func `a connection serves one reader after the other, and two at once take two at most`()
             async throws
         {
-            let taken = Mutex(0)
+            // A connection that a slow machine tried twice is not used twice.
+            let used = Mutex(0)
             let body = [UInt8](repeating: 7, count: 4)
             let server = try await RawConnection.answeringServer(
-                "HTTP/1.1 206 Partial Content\r\nContent-Length: 4\r\n\r\n\u{7}\u{7}\u{7}\u{7}"
-            ) { taken.withLock { $0 += 1 } }
+                Self.head + "Content-Length: 4\r\n\r\n\u{7}\u{7}\u{7}\u{7}"
+            ) { used.withLock { $0 += 1 } }
             let port = server.localAddress!.port!
             let client = RangeClient()
             for _ in 0..<3 { #expect(try await ask(client, 0..<4, at: port) == body) }
-            #expect(taken.withLock { $0 } == 1)
+            #expect(used.withLock { $0 } == 1)
             async let one = ask(client, 0..<4, at: port)
             async let other = ask(client, 0..<4, at: port)
             let both = try await [one, other]
             #expect(both == [body, body])
-            #expect(taken.withLock { $0 } <= 2)
+            #expect(used.withLock { $0 } <= 2)
             try await server.close()
         }
 
         @Test(arguments: [
             "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone",
             "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmore",
-            "HTTP/1.1 206 Partial Content\r\nContent-Length: 3\r\n\r\nfew",
-            "HTTP/1.1 206 Partial Content\r\nContent-Length: 99999999\r\n\r\nendless",
+            head + "Content-Length: 3\r\n\r\nfew",
+            head + "Content-Length: 99999999\r\n\r\nendless",
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: 4\r\n\r\nmuch",
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 4-7/9\r\nContent-Length: 4\r\n\r\nelse",
             "gibberish\r\n\r\n",
         ])
         func `another answer is an error that says so`(answer: String) async throws {
@@ -86,6 +92,19 @@ extension IntegrationTests {
                 try await ask(RangeClient(), 0..<4, at: port)
             }
             #expect(error?.code == .network && error?.subject.hasSuffix(Self.path) == true)
+            try await server.close()
+        }
+
+        @Test func `a leader that dies in the middle of a part is one that does not answer`()
+            async throws
+        {
+            let server = try await RawConnection.answeringServer(
+                Self.head + "Content-Length: 4\r\n\r\nab", closes: true)
+            let port = server.localAddress!.port!
+            let error = await #expect(throws: MediaError.self) {
+                try await ask(RangeClient(), 0..<4, at: port)
+            }
+            #expect(error?.code == .network)
             try await server.close()
         }
 

@@ -48,23 +48,31 @@ struct RawConnection {
 
     /// Says `answer` whenever it is told anything.
     static func answeringServer(
-        _ answer: String, taken: @escaping @Sendable () -> Void = {}
+        _ answer: String, closes: Bool = false, used: @escaping @Sendable () -> Void = {}
     ) async throws -> any Channel {
         final class Answers: ChannelInboundHandler {
             typealias InboundIn = ByteBuffer
             private let answer: String
+            private let closes: Bool
+            private var used: (() -> Void)?
 
-            init(_ answer: String) { self.answer = answer }
+            init(_ answer: String, _ closes: Bool, _ used: @escaping () -> Void) {
+                self.answer = answer
+                self.closes = closes
+                self.used = used
+            }
 
             func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-                context.channel.writeAndFlush(ByteBuffer(string: answer), promise: nil)
+                used.take()?()
+                let channel = context.channel
+                let isSent = channel.writeAndFlush(ByteBuffer(string: answer))
+                if closes { isSent.whenComplete { _ in channel.close(promise: nil) } }
             }
         }
         return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
-                taken()
-                return channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(Answers(answer))
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(Answers(answer, closes, used))
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
