@@ -21,8 +21,9 @@ struct JoinTests {
         }
     }
 
-    // `tutti simulate clocks` has 0.37 s for half of 60 joins on `em-wifi` and 0.46 for 95 of a
-    // hundred, 9.6 and 12.1 µs; on `em-busy` 0.8 and 1.5 s, 20 and 57 µs. Two of twenty may be worse.
+    // `tutti simulate clocks` has 0.37 s for half of 60 joins on `em-wifi` and 0.44 for 95 of a
+    // hundred, 5.3 and 12.9 µs in the two seconds after; on `em-busy` 0.9 and 1.8 s, 13 and 32 µs.
+    // Two of twenty may be worse.
 
     @Test func `on emulated air a room plays within a second, and is in step then`() throws {
         let joins = try joins("em-wifi")
