@@ -48,7 +48,8 @@ struct JoinTests {
 
     @Test func `where few packets come through rooms that begin together wait`() throws {
         let joins = try joins("pareto", .common)
-        #expect(joins.map(\.seconds).sorted()[10] < 4)
+        // Half of a hundred: 3.8; nine tenths: 7.3.
+        #expect(joins.map(\.seconds).sorted()[10] < 5)
         #expect(joins.map(\.error).sorted()[17] < 40)
         #expect(joins.map(\.later).sorted()[17] < 90)
     }
