@@ -15,7 +15,7 @@ import func Glibc.sqrt
 ///   twenty. Each direction must show its own: that one has met its floor says nothing of the other.
 enum EnvelopeNoise {
     /// Residuals kept of each direction.
-    static let kept = 10
+    static let kept = sure.count + 1
     /// Those of them whose distance is the scale of smooth jitter.
     private static let smoothCount = 6
     /// The sharp judgement counts where it is so much better than the other: in between, the gaps
@@ -31,10 +31,10 @@ enum EnvelopeNoise {
     static func scatter(_ forward: [Double], _ backward: [Double]) -> Double {
         let smooth = both(spacing(forward), spacing(backward))
         // The line lies on the second contact of the direction that gave it its slope.
-        let isForward = forward.count > 1 && backward.count > 1 && forward[1] < backward[1]
+        let slopeIsForward = forward.count > 1 && backward.count > 1 && forward[1] < backward[1]
         let sharp = both(
-            sharpScatter(forward, beyond: isForward ? 2 : 1),
-            sharpScatter(backward, beyond: isForward ? 1 : 2))
+            sharpScatter(forward, beyond: slopeIsForward ? 2 : 1),
+            sharpScatter(backward, beyond: slopeIsForward ? 1 : 2))
         return sharp < sharpness * smooth ? sharp : smooth
     }
 
@@ -51,8 +51,8 @@ enum EnvelopeNoise {
     /// any evidence.
     private static func sharpScatter(_ lowest: [Double], beyond contacts: Int) -> Double {
         var best = Double.infinity
-        for (gaps, residual) in lowest.dropFirst(contacts).prefix(sure.count).enumerated() {
-            best = min(best, (residual - lowest[0]) * sure[gaps])
+        for (residual, factor) in zip(lowest.dropFirst(contacts), sure) {
+            best = min(best, (residual - lowest[0]) * factor)
         }
         return best
     }

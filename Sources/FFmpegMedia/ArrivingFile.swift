@@ -22,7 +22,7 @@ public final class ArrivingFile: Sendable {
     private static let blockSize: Int64 = 131_072
     /// So many of these are kept: who looks for a place by halving comes back to it.
     private static let blocksKept = 4
-    /// So much is asked for before the fetch is under way, bytes: twice what finding a place takes.
+    /// So much is asked for before the fetch is under way, bytes: a place takes a dozen parts.
     /// A container whose beginning is longer, by a picture for instance, waits for the fetch, which
     /// knows when the path is free.
     private static let mostAskedFirst: Int64 = 4 << 20

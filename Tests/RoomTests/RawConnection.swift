@@ -47,6 +47,10 @@ struct RawConnection {
     }
 
     /// Says `answer` whenever it is told anything.
+    ///
+    /// - Parameters:
+    ///   - closes: ends the connection after an answer.
+    ///   - used: called for each connection that is told something, once.
     static func answeringServer(
         _ answer: String, closes: Bool = false, used: @escaping @Sendable () -> Void = {}
     ) async throws -> any Channel {
