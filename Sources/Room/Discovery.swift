@@ -1,4 +1,5 @@
 import AvahiDiscovery
+import Logging
 
 /// A room as the LAN announces it.
 public struct DiscoveredRoom: Hashable, Sendable {
@@ -64,8 +65,7 @@ public enum Discovery {
         guard session.isConnected || !seen.isEmpty else {
             throw RoomError(
                 .noDiscovery,
-                "avahi-daemon does not answer: start it (systemctl start avahi-daemon), or give the leader's address with --leader HOST:PORT"
-            )
+                "\(daemonIsSilent), or give the leader's address with --leader HOST:PORT")
         }
         return seen.values.sorted { ($0.name, $0.address.port) < ($1.name, $1.address.port) }
     }
@@ -73,6 +73,23 @@ public enum Discovery {
     /// All leaders that answer within `duration`.
     public static func leaders(for duration: Duration) async throws -> [DiscoveredRoom] {
         try await rooms(for: duration).filter { $0.role == .leader }
+    }
+
+    private static let daemonIsSilent =
+        "avahi-daemon does not answer: start it (systemctl start avahi-daemon)"
+
+    /// A daemon that runs answers in a hundredth of that.
+    static let daemonPatience = Duration.seconds(2)
+
+    /// Says it when the daemon does not answer; who asked goes on waiting for it.
+    ///
+    /// - Parameter consequence: what does not work meanwhile.
+    static func warnOfSilence(
+        after patience: Duration = daemonPatience, consequence: String, logger: Logger,
+        isConnected: () -> Bool
+    ) async {
+        guard (try? await Task.sleep(for: patience)) != nil, !isConnected() else { return }
+        logger.warning("\(daemonIsSilent)", metadata: ["until then": "\(consequence)"])
     }
 
     static func openSession() throws(RoomError) -> AvahiSession {

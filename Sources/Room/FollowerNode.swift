@@ -73,6 +73,15 @@ public final class FollowerNode: Sendable {
                 await onConnectionThread {
                     await withDiscardingTaskGroup { group in
                         group.addTask { await finder.run() }
+                        if let session {
+                            group.addTask {
+                                await Discovery.warnOfSilence(
+                                    consequence: self.leader == nil
+                                        ? "no leader is found, but by --leader HOST:PORT"
+                                        : "tutti rooms does not list this room",
+                                    logger: logger, isConnected: { session.isConnected })
+                            }
+                        }
                         group.addTask {
                             for await leader in clock.leaders.messages {
                                 announcement.update(group: leader)
@@ -187,6 +196,8 @@ final class LeaderFinder: Sendable {
         var attempt = 0
         /// Since when one is looked for; `nil` while connected.
         var wantedAt: LocalInstant?
+        /// Said to the user, since then.
+        var saysItLooks = false
     }
 
     private let fixed: HostPort?
@@ -237,11 +248,19 @@ final class LeaderFinder: Sendable {
         var looks = 0
         while true {
             if let (room, since) = candidate() { return (room.address, max(since, wantedAt)) }
-            if looks == 0 { logger.notice("looking for a leader") }
+            if isFirstLook() { logger.notice("looking for a leader") }
             looks += 1
             let pause = looks < Self.firstLooks ? Self.firstPause : Self.pause
             await LoopExecutor.shared.sleep(for: pause)
             try Task.checkCancellation()
+        }
+    }
+
+    /// Once until a leader is connected to, however many attempts that takes.
+    private func isFirstLook() -> Bool {
+        state.withLock { state in
+            defer { state.saysItLooks = true }
+            return !state.saysItLooks
         }
     }
 
@@ -272,6 +291,7 @@ final class LeaderFinder: Sendable {
             $0.current = address
             $0.attempt = 0
             $0.wantedAt = nil
+            $0.saysItLooks = false
         }
     }
 }

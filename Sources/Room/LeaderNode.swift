@@ -96,7 +96,10 @@ public final class LeaderNode: Sendable {
                         group.addTask(executorPreference: globalConcurrentExecutor) {
                             try await media.run()
                         }
-                        group.addTask { await core.run() }
+                        group.addTask {
+                            async let _ = self.warnOfSilence(session)
+                            await core.run()
+                        }
                         group.addTask { try await self.serve(control, core, notices) }
                         if let output {
                             let member = self.localMember(name, output, core, library, epoch: epoch)
@@ -153,6 +156,13 @@ public final class LeaderNode: Sendable {
             configuration.logger.warning("not announced", metadata: ["reason": "\(error)"])
             return nil
         }
+    }
+
+    private func warnOfSilence(_ session: AvahiSession?) async {
+        guard let session else { return }
+        await Discovery.warnOfSilence(
+            consequence: "rooms find this leader only by --leader HOST:PORT",
+            logger: configuration.logger, isConnected: { session.isConnected })
     }
 
     // MARK: Links

@@ -1,8 +1,6 @@
 import DeviceOutput
 import GroupControl
-import Logging
 import Room
-import Synchronization
 import Testing
 
 extension IntegrationTests {
@@ -128,34 +126,5 @@ extension IntegrationTests {
                 }
             }
         }
-    }
-}
-
-/// What a node logs, kept.
-private final class LogBook: Sendable {
-    private struct Handler: LogHandler {
-        let book: LogBook
-        var metadata: Logger.Metadata = [:]
-        var metadataProvider: Logger.MetadataProvider?
-        var logLevel = Logger.Level.debug
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            let values = (event.metadata ?? [:]).mapValues { "\($0)" }
-            book.lines.withLock { $0.append(("\(event.message)", values)) }
-        }
-    }
-
-    private let lines = Mutex<[(message: String, metadata: [String: String])]>([])
-
-    var logger: Logger { Logger(label: "book", factory: { _ in Handler(book: self) }) }
-
-    /// The metadata of all lines with this message.
-    func entries(_ message: String) -> [[String: String]] {
-        lines.withLock { $0.filter { $0.message == message }.map(\.metadata) }
     }
 }

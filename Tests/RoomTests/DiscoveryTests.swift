@@ -1,0 +1,47 @@
+import Testing
+
+@testable import Room
+
+struct DiscoveryTests {
+    @Test func `a daemon that does not answer is complained about, with what to do`() async {
+        let book = LogBook()
+        await Discovery.warnOfSilence(
+            after: .zero, consequence: "nobody is found", logger: book.logger,
+            isConnected: { false })
+        let lines = book.all
+        #expect(lines.map(\.metadata) == [["until then": "nobody is found"]])
+        #expect(lines.first?.message.contains("systemctl start avahi-daemon") == true)
+    }
+
+    @Test func `one that answers is not, nor one that nobody waits for any more`() async {
+        let book = LogBook()
+        await Discovery.warnOfSilence(
+            after: .zero, consequence: "", logger: book.logger, isConnected: { true })
+        let waiting = Task {
+            await Discovery.warnOfSilence(
+                after: .seconds(600), consequence: "", logger: book.logger,
+                isConnected: { false })
+        }
+        waiting.cancel()
+        await waiting.value
+        #expect(book.all.isEmpty)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a room says once that it looks for a leader, and again after it had one`() async {
+        let book = LogBook()
+        let finder = LeaderFinder(fixed: nil, name: nil, session: nil, logger: book.logger)
+        func look() async {
+            let attempt = Task { try await finder.next() }
+            // It looks once before it waits, and the wait ends.
+            attempt.cancel()
+            _ = await attempt.result
+        }
+        await look()
+        await look()
+        #expect(book.entries("looking for a leader").count == 1)
+        finder.connected(to: HostPort(host: "10.0.0.1", port: 1))
+        await look()
+        #expect(book.entries("looking for a leader").count == 2)
+    }
+}
