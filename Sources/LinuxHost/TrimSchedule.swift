@@ -9,7 +9,8 @@
 struct TrimSchedule: Equatable, Sendable {
     /// Between two looks at what is held; a look takes some 20 µs.
     static let calmPause = Duration.milliseconds(500)
-    /// The same for ``eagerLooks`` after a trim: more is expected to come.
+    /// The same for ``eagerLooks`` after a trim, and from the start: more is expected to come. The
+    /// libraries' tables that a start leaves behind are 35 MB.
     static let eagerPause = Duration.milliseconds(100)
     /// Four seconds. At the end of them what is left of the opening goes, above the ceiling or not.
     static let eagerLooks = 40
@@ -22,7 +23,7 @@ struct TrimSchedule: Equatable, Sendable {
 
     private var credits = Self.mostCredits
     private var looksToCredit = Self.looksPerCredit
-    private var eagerLooksLeft = 0
+    private var eagerLooksLeft = Self.eagerLooks
 
     /// To the next look.
     var pause: Duration { eagerLooksLeft > 0 ? Self.eagerPause : Self.calmPause }
