@@ -10,21 +10,28 @@ static inline _Bool tutti_has_fused_multiply_add(void) {
 }
 
 struct tutti_stereo_sample { float left, right; };
+struct tutti_stereo_pair { struct tutti_stereo_sample first, second; };
 
-// One stereo frame of a filter that lies `u` (0 to 1) between the second and the third of four rows of
-// `taps` (a multiple of 8) coefficients: each channel times the cubic through the rows.
-__attribute__((target("avx2,fma"), swift_attr("@_noLocks"), swift_attr("@_noAllocation")))
-static inline struct tutti_stereo_sample tutti_filter(
-    const float *row, long taps, double u, const float *left, const float *right) {
-    // Lagrange's weights of the rows at -1, 0, 1, 2, by Horner's rule.
+#define TUTTI_FUSED \
+    __attribute__((target("avx2,fma"), swift_attr("@_noLocks"), swift_attr("@_noAllocation")))
+
+// Lagrange's weights of the rows at -1, 0, 1, 2 for the place `u`, by Horner's rule; twice.
+TUTTI_FUSED static inline __m256 tutti_weights(double u) {
     __m256d at = _mm256_set1_pd(u), w = _mm256_set_pd(1.0 / 6, -0.5, 0.5, -1.0 / 6);
     w = _mm256_fmadd_pd(w, at, _mm256_set_pd(0, 0.5, -1, 0.5));
     w = _mm256_fmadd_pd(w, at, _mm256_set_pd(-1.0 / 6, 1, -0.5, -1.0 / 3));
     w = _mm256_fmadd_pd(w, at, _mm256_set_pd(0, 0, 1, 0));
     __m128 weights = _mm256_cvtpd_ps(w);
-    __m256 both = _mm256_set_m128(weights, weights);
-    __m256 w0 = _mm256_permute_ps(both, 0x00), w1 = _mm256_permute_ps(both, 0x55);
-    __m256 w2 = _mm256_permute_ps(both, 0xAA), w3 = _mm256_permute_ps(both, 0xFF);
+    return _mm256_set_m128(weights, weights);
+}
+
+// One stereo frame of a filter that lies `u` (0 to 1) between the second and the third of four rows of
+// `taps` (a multiple of 8) coefficients: each channel times the cubic through the rows.
+TUTTI_FUSED static inline struct tutti_stereo_sample tutti_filter(
+    const float *row, long taps, double u, const float *left, const float *right) {
+    __m256 w = tutti_weights(u);
+    __m256 w0 = _mm256_permute_ps(w, 0x00), w1 = _mm256_permute_ps(w, 0x55);
+    __m256 w2 = _mm256_permute_ps(w, 0xAA), w3 = _mm256_permute_ps(w, 0xFF);
     __m256 l = _mm256_setzero_ps(), r = _mm256_setzero_ps();
     for (long i = 0; i < taps; i += 8, row += 8) {
         __m256 h = _mm256_mul_ps(_mm256_loadu_ps(row), w0);
@@ -38,5 +45,32 @@ static inline struct tutti_stereo_sample tutti_filter(
     __m256 fours = _mm256_hadd_ps(pairs, pairs);
     __m128 sum = _mm_add_ps(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1));
     return (struct tutti_stereo_sample){sum[0], sum[1]};
+}
+
+// Two of them that lie between the same rows, `step` input frames from each other: the same sums to the
+// last bit, for one reading of the rows.
+TUTTI_FUSED static inline struct tutti_stereo_pair tutti_filter_pair(
+    const float *row, long taps, double u, double v, long step, const float *left, const float *right) {
+    __m256 w = tutti_weights(u), z = tutti_weights(v);
+    __m256 w0 = _mm256_permute_ps(w, 0x00), w1 = _mm256_permute_ps(w, 0x55);
+    __m256 w2 = _mm256_permute_ps(w, 0xAA), w3 = _mm256_permute_ps(w, 0xFF);
+    __m256 z0 = _mm256_permute_ps(z, 0x00), z1 = _mm256_permute_ps(z, 0x55);
+    __m256 z2 = _mm256_permute_ps(z, 0xAA), z3 = _mm256_permute_ps(z, 0xFF);
+    __m256 l = _mm256_setzero_ps(), r = l, m = l, s = l;
+    for (long i = 0; i < taps; i += 8, row += 8) {
+        __m256 a = _mm256_loadu_ps(row), b = _mm256_loadu_ps(row + taps);
+        __m256 c = _mm256_loadu_ps(row + 2 * taps), d = _mm256_loadu_ps(row + 3 * taps);
+        __m256 h = _mm256_fmadd_ps(b, w1, _mm256_mul_ps(a, w0));
+        __m256 g = _mm256_fmadd_ps(b, z1, _mm256_mul_ps(a, z0));
+        h = _mm256_fmadd_ps(d, w3, _mm256_fmadd_ps(c, w2, h));
+        g = _mm256_fmadd_ps(d, z3, _mm256_fmadd_ps(c, z2, g));
+        l = _mm256_fmadd_ps(_mm256_loadu_ps(left + i), h, l);
+        r = _mm256_fmadd_ps(_mm256_loadu_ps(right + i), h, r);
+        m = _mm256_fmadd_ps(_mm256_loadu_ps(left + step + i), g, m);
+        s = _mm256_fmadd_ps(_mm256_loadu_ps(right + step + i), g, s);
+    }
+    __m256 fours = _mm256_hadd_ps(_mm256_hadd_ps(l, r), _mm256_hadd_ps(m, s));
+    __m128 sum = _mm_add_ps(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1));
+    return (struct tutti_stereo_pair){{sum[0], sum[1]}, {sum[2], sum[3]}};
 }
 #endif

@@ -97,6 +97,31 @@ import func Glibc.sin
         }
     }
 
+    /// Two frames that lie between the same rows of the filter are computed together. Steps are
+    /// sums of powers of two, so that positions are exact however they are reached.
+    @Test(arguments: [1 + 0x1p-12, 1 - 0x1p-12, 1 + 0x1p-9, 1 + 0x1p-6, 0.5, 2])
+    func `a frame is the same to the last bit, computed alone or beside others`(step: Double) {
+        let noise = (0..<2_000).map { Float(sin(Double($0 * $0))) }
+        func render(periods: Int, of frames: Int) -> [Float] {
+            let resampler = OfflineResampler(
+                left: noise, right: noise.reversed(), inputRate: 48_000 * step,
+                outputRate: 48_000, periodFrames: frames)
+            resampler.seek(to: 100.25)
+            return (0..<periods).flatMap { _ in
+                #expect(resampler.read(step: step))
+                return zip(resampler.period(channel: 0), resampler.period(channel: 1))
+                    .flatMap { [$0, $1] }
+            }
+        }
+        let alone = render(periods: 693, of: 1)
+        #expect(alone.contains { $0 != 0 })
+        for frames in [7, 11, 231] {
+            let beside = render(periods: 693 / frames, of: frames)
+            #expect(zip(beside, alone).allSatisfy { $0.bitPattern == $1.bitPattern })
+            #expect(beside.count == alone.count)
+        }
+    }
+
     static let conversions = [
         (44_100, 48_000), (48_000, 44_100), (44_100, 96_000), (96_000, 44_100), (48_000, 96_000),
         (96_000, 48_000),
