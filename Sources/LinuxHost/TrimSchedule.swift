@@ -1,3 +1,5 @@
+import Timing
+
 /// When a process lets go of memory, by what it holds: whenever that is above a ceiling, as often as
 /// there are credits for it.
 ///
@@ -8,10 +10,10 @@
 /// passed again at once.
 struct TrimSchedule: Equatable, Sendable {
     /// Between two looks at what is held; a look takes some 20 µs.
-    static let calmPause = Duration.milliseconds(500)
+    static let calmPause = Nanoseconds.milliseconds(500)
     /// The same for ``eagerLooks`` after a trim, and from the start: more is expected to come. The
     /// libraries' tables that a start leaves behind are 35 MB.
-    static let eagerPause = Duration.milliseconds(100)
+    static let eagerPause = Nanoseconds.milliseconds(100)
     /// Four seconds. At the end of them what is left of the opening goes, above the ceiling or not.
     static let eagerLooks = 40
     /// Bytes. A room that plays FLAC works with 23 to 26 MB.
@@ -26,7 +28,7 @@ struct TrimSchedule: Equatable, Sendable {
     private var eagerLooksLeft = Self.eagerLooks
 
     /// To the next look.
-    var pause: Duration { eagerLooksLeft > 0 ? Self.eagerPause : Self.calmPause }
+    var pause: Nanoseconds { eagerLooksLeft > 0 ? Self.eagerPause : Self.calmPause }
 
     /// Looks, and lets go when this says so.
     ///

@@ -68,4 +68,20 @@ struct ResidentMemoryTests {
         // Half of it: other tests give memory back meanwhile.
         #expect(ResidentMemory.resident > before + size / 2)
     }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a keeper trims a process that holds too much, and ends when told`() async throws {
+        // Above the ceiling, whatever else the tests hold.
+        let size = TrimSchedule.ceiling
+        let block = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 4_096)
+        defer { block.deallocate() }
+        memset(block, 1, size)
+        let before = try Self.constant().reduce(0) { $0 + $1.resident }
+        let keeper = try ResidentMemory.Keeper()
+        while try Self.constant().reduce(0, { $0 + $1.resident }) >= before {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        keeper.stop()
+        keeper.stop()
+    }
 }

@@ -1,4 +1,5 @@
 import Testing
+import Timing
 
 @testable import LinuxHost
 
@@ -54,7 +55,7 @@ import Testing
 
     @Test func `looks are frequent while more is expected`() {
         var schedule = TrimSchedule()
-        var pauses: [Duration] = []
+        var pauses: [Nanoseconds] = []
         for look in 0...TrimSchedule.eagerLooks {
             pauses.append(schedule.pause)
             _ = schedule.isTrimDue(holding: look == 0 ? Self.much : Self.little)

@@ -8,7 +8,8 @@ import Room
 /// an item has left it behind.
 func runningNode(_ body: () async throws -> Void) async throws {
     Connections.useOneThread()
-    // Cancelled and waited for when this scope is left.
-    async let _ = ResidentMemory.keepTrimmed()
+    // Where there can be no thread for it, memory is what suffers.
+    let keeper = try? ResidentMemory.Keeper()
+    defer { keeper?.stop() }
     try await body()
 }
