@@ -9,7 +9,7 @@ import Timing
 /// use comes back within seconds of a trim, so a limit that follows from what was held then would be
 /// passed again at once.
 struct TrimSchedule: Equatable, Sendable {
-    /// Between two looks at what is held; a look takes some 20 µs.
+    /// Between two looks at what is held.
     static let calmPause = Nanoseconds.milliseconds(500)
     /// The same for ``eagerLooks`` after a trim, and from the start: more is expected to come. The
     /// libraries' tables that a start leaves behind are 35 MB.

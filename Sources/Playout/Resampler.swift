@@ -147,7 +147,7 @@ enum Resampler {
     }
 
     #if arch(x86_64)
-    /// The same in two thirds of the time, where the processor has eight multiply-adds at once.
+    /// The same in less time, where the processor has eight multiply-adds at once.
     ///
     /// Near equal rates neighbours lie between the same rows, and these are read once for both.
     @_noLocks @_noAllocation

@@ -77,7 +77,7 @@ public final class FollowerNode: Sendable {
                             group.addTask {
                                 await Discovery.warnOfSilence(
                                     consequence: self.leader == nil
-                                        ? "no leader is found, but by --leader HOST:PORT"
+                                        ? "no leader can be found; give one with --leader HOST:PORT"
                                         : "tutti rooms does not list this room",
                                     logger: logger, isConnected: { session.isConnected })
                             }

@@ -97,6 +97,7 @@ public final class LeaderNode: Sendable {
                             try await media.run()
                         }
                         group.addTask {
+                            // Not a task of the group: the first of those to end ends the leader.
                             async let _ = self.warnOfSilence(session)
                             await core.run()
                         }

@@ -35,7 +35,8 @@ private struct Mapping {
     }
 }
 
-struct ResidentMemoryTests {
+/// One after the other: what one trims another would miss.
+@Suite(.serialized) struct ResidentMemoryTests {
     private static func constant() throws -> [Mapping] {
         let ranges = ResidentMemory.constantRanges()
         return try Mapping.all().filter { map in ranges.contains { $0.overlaps(map.range) } }

@@ -13,7 +13,8 @@ struct DiscoveryTests {
         #expect(lines.first?.message.contains("systemctl start avahi-daemon") == true)
     }
 
-    @Test func `one that answers is not, nor one that nobody waits for any more`() async {
+    @Test(.timeLimit(.minutes(1)))
+    func `one that answers is not, nor one that nobody waits for any more`() async {
         let book = LogBook()
         await Discovery.warnOfSilence(
             after: .zero, consequence: "", logger: book.logger, isConnected: { true })
