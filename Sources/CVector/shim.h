@@ -47,30 +47,33 @@ TUTTI_FUSED static inline struct tutti_stereo_sample tutti_filter(
     return (struct tutti_stereo_sample){sum[0], sum[1]};
 }
 
-// Two of them that lie between the same rows, `step` input frames from each other: the same sums to the
-// last bit, for one reading of the rows.
+// Two of them that lie between the same rows, at `u` and, `step` input frames further, at `v`: the same
+// sums to the last bit, for one reading of the rows.
 TUTTI_FUSED static inline struct tutti_stereo_pair tutti_filter_pair(
-    const float *row, long taps, double u, double v, long step, const float *left, const float *right) {
+    const float *row, long taps, double u, double v, long step, const float *left,
+    const float *right) {
     __m256 w = tutti_weights(u), z = tutti_weights(v);
     __m256 w0 = _mm256_permute_ps(w, 0x00), w1 = _mm256_permute_ps(w, 0x55);
     __m256 w2 = _mm256_permute_ps(w, 0xAA), w3 = _mm256_permute_ps(w, 0xFF);
     __m256 z0 = _mm256_permute_ps(z, 0x00), z1 = _mm256_permute_ps(z, 0x55);
     __m256 z2 = _mm256_permute_ps(z, 0xAA), z3 = _mm256_permute_ps(z, 0xFF);
-    __m256 l = _mm256_setzero_ps(), r = l, m = l, s = l;
+    __m256 l = _mm256_setzero_ps(), r = l, left_v = l, right_v = l;
     for (long i = 0; i < taps; i += 8, row += 8) {
-        __m256 a = _mm256_loadu_ps(row), b = _mm256_loadu_ps(row + taps);
-        __m256 c = _mm256_loadu_ps(row + 2 * taps), d = _mm256_loadu_ps(row + 3 * taps);
-        __m256 h = _mm256_fmadd_ps(b, w1, _mm256_mul_ps(a, w0));
-        __m256 g = _mm256_fmadd_ps(b, z1, _mm256_mul_ps(a, z0));
-        h = _mm256_fmadd_ps(d, w3, _mm256_fmadd_ps(c, w2, h));
-        g = _mm256_fmadd_ps(d, z3, _mm256_fmadd_ps(c, z2, g));
+        __m256 row0 = _mm256_loadu_ps(row), row1 = _mm256_loadu_ps(row + taps);
+        __m256 row2 = _mm256_loadu_ps(row + 2 * taps), row3 = _mm256_loadu_ps(row + 3 * taps);
+        __m256 h = _mm256_fmadd_ps(row1, w1, _mm256_mul_ps(row0, w0));
+        __m256 h_v = _mm256_fmadd_ps(row1, z1, _mm256_mul_ps(row0, z0));
+        h = _mm256_fmadd_ps(row3, w3, _mm256_fmadd_ps(row2, w2, h));
+        h_v = _mm256_fmadd_ps(row3, z3, _mm256_fmadd_ps(row2, z2, h_v));
         l = _mm256_fmadd_ps(_mm256_loadu_ps(left + i), h, l);
         r = _mm256_fmadd_ps(_mm256_loadu_ps(right + i), h, r);
-        m = _mm256_fmadd_ps(_mm256_loadu_ps(left + step + i), g, m);
-        s = _mm256_fmadd_ps(_mm256_loadu_ps(right + step + i), g, s);
+        left_v = _mm256_fmadd_ps(_mm256_loadu_ps(left + step + i), h_v, left_v);
+        right_v = _mm256_fmadd_ps(_mm256_loadu_ps(right + step + i), h_v, right_v);
     }
-    __m256 fours = _mm256_hadd_ps(_mm256_hadd_ps(l, r), _mm256_hadd_ps(m, s));
+    __m256 fours = _mm256_hadd_ps(_mm256_hadd_ps(l, r), _mm256_hadd_ps(left_v, right_v));
     __m128 sum = _mm_add_ps(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1));
     return (struct tutti_stereo_pair){{sum[0], sum[1]}, {sum[2], sum[3]}};
 }
+
+#undef TUTTI_FUSED
 #endif

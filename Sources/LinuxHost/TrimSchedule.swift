@@ -11,8 +11,7 @@ import Timing
 struct TrimSchedule: Equatable, Sendable {
     /// Between two looks at what is held.
     static let calmPause = Nanoseconds.milliseconds(500)
-    /// The same for ``eagerLooks`` after a trim, and from the start: more is expected to come. The
-    /// libraries' tables that a start leaves behind are 35 MB.
+    /// The same for ``eagerLooks`` after a trim, and from the start: more is expected to come.
     static let eagerPause = Nanoseconds.milliseconds(100)
     /// Four seconds. At the end of them what is left of the opening goes, above the ceiling or not.
     static let eagerLooks = 40

@@ -158,29 +158,35 @@ enum Resampler {
         let stride = taps &* MemoryLayout<Float>.size
         let table = unsafe UnsafeRawPointer(rows)
         var k = outputs.lowerBound
+        var phase = Phase(at: path.offset(k) - Double(origin))
         while k < outputs.upperBound {
-            let phase = Phase(at: path.offset(k) - Double(origin))
             let row = unsafe (table + phase.row &* stride).assumingMemoryBound(to: Float.self)
             let left = unsafe buffers.inputLeft + phase.frame
             let right = unsafe buffers.inputRight + phase.frame
-            let gain = if let gains = unsafe gains { unsafe gains[k] } else { Float(1) }
             let next = Phase(at: path.offset(k &+ 1) - Double(origin))
             if next.row == phase.row, k &+ 1 < outputs.upperBound {
                 let pair = unsafe tutti_filter_pair(
                     row, taps, phase.u, next.u, next.frame &- phase.frame, left, right)
-                let after = if let gains = unsafe gains { unsafe gains[k &+ 1] } else { Float(1) }
-                unsafe buffers.sumLeft[k] += pair.first.left * gain
-                unsafe buffers.sumRight[k] += pair.first.right * gain
-                unsafe buffers.sumLeft[k &+ 1] += pair.second.left * after
-                unsafe buffers.sumRight[k &+ 1] += pair.second.right * after
+                unsafe mix(pair.first, at: k, buffers, gains)
+                unsafe mix(pair.second, at: k &+ 1, buffers, gains)
                 k &+= 2
+                phase = Phase(at: path.offset(k) - Double(origin))
             } else {
-                let sample = unsafe tutti_filter(row, taps, phase.u, left, right)
-                unsafe buffers.sumLeft[k] += sample.left * gain
-                unsafe buffers.sumRight[k] += sample.right * gain
+                unsafe mix(tutti_filter(row, taps, phase.u, left, right), at: k, buffers, gains)
                 k &+= 1
+                phase = next
             }
         }
+    }
+
+    @_noLocks @_noAllocation @inline(__always)
+    private static func mix(
+        _ sample: tutti_stereo_sample, at k: Int, _ buffers: RenderBuffers,
+        _ gains: UnsafePointer<Float>?
+    ) {
+        let gain = if let gains = unsafe gains { unsafe gains[k] } else { Float(1) }
+        unsafe buffers.sumLeft[k] += sample.left * gain
+        unsafe buffers.sumRight[k] += sample.right * gain
     }
     #endif
 

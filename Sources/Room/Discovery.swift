@@ -1,5 +1,6 @@
 import AvahiDiscovery
 import Logging
+import Timing
 
 /// A room as the LAN announces it.
 public struct DiscoveredRoom: Hashable, Sendable {
@@ -78,17 +79,18 @@ public enum Discovery {
     private static let daemonIsSilent =
         "avahi-daemon does not answer: start it (systemctl start avahi-daemon)"
 
-    /// A daemon that runs answers in a hundredth of that.
-    static let daemonPatience = Duration.seconds(2)
+    /// A daemon that was only just started is not complained about.
+    static let daemonPatience = Nanoseconds.seconds(2)
 
     /// Says it when the daemon does not answer; who asked goes on waiting for it.
     ///
     /// - Parameter consequence: what does not work meanwhile.
     static func warnOfSilence(
-        after patience: Duration = daemonPatience, consequence: String, logger: Logger,
+        after patience: Nanoseconds = daemonPatience, consequence: String, logger: Logger,
         isConnected: () -> Bool
     ) async {
-        guard (try? await Task.sleep(for: patience)) != nil, !isConnected() else { return }
+        await LoopExecutor.shared.sleep(for: patience)
+        guard !Task.isCancelled, !isConnected() else { return }
         logger.warning("\(daemonIsSilent)", metadata: ["until then": "\(consequence)"])
     }
 

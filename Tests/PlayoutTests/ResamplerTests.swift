@@ -1,6 +1,7 @@
-import Playout
 import Testing
 import Timing
+
+@testable import Playout
 
 import func Glibc.log10
 import func Glibc.sin
@@ -120,6 +121,40 @@ import func Glibc.sin
             #expect(zip(beside, alone).allSatisfy { $0.bitPattern == $1.bitPattern })
             #expect(beside.count == alone.count)
         }
+    }
+
+    /// The same with a fade, and with a step that grows, on the path of one period.
+    @Test(arguments: [1.000_3, 0.999_92, 1, 2.000_1])
+    func `each frame gets its own gain, computed alone or beside others`(step: Double) {
+        let count = 231
+        let bank = FilterBank.shared(inputRate: 48_000 * step, outputRate: 48_000)
+        let noise = (0..<2_000).map { Float(sin(Double($0 * $0))) }
+        let gains = (0..<count).map { Float($0) / Float(count) }
+        let path = FramePath(base: 0, offset: 100.37, step: step, bend: 1e-8)
+        func render(_ pieces: [Range<Int>]) -> [UInt32] {
+            var block = noise + noise.reversed() + gains
+            block += [Float](repeating: 0, count: 2 * count)
+            return block.withUnsafeMutableBufferPointer { block in
+                let left = block.baseAddress!
+                let right = left + noise.count
+                let fade = right + noise.count
+                let output = fade + count
+                let buffers = RenderBuffers(
+                    inputLeft: left, inputRight: right, sumLeft: output,
+                    sumRight: output + count, gains: fade, ghostGains: fade, fade: fade,
+                    fadeFrames: 0, cross: fade, crossFrames: 0)
+                for piece in pieces {
+                    Resampler.add(
+                        outputs: piece, path: path, origin: 0, rows: UnsafePointer(bank.rows),
+                        taps: bank.taps, buffers: buffers, gains: fade)
+                }
+                return block.suffix(2 * count).map(\.bitPattern)
+            }
+        }
+        let alone = render((0..<count).map { $0..<$0 + 1 })
+        #expect(Set(alone).count > count)
+        #expect(render([0..<count]) == alone)
+        #expect(render([0..<100, 100..<count]) == alone)
     }
 
     static let conversions = [
