@@ -12,9 +12,8 @@ import Glibc
 /// shared with ``share(hash:path:)`` can be read, whatever the path of the request says.
 final class MediaService: Sendable {
     typealias ServerChannel = NIOAsyncChannel<any Channel, Never>
-    typealias Connection = NIOAsyncChannel<
-        HTTPServerRequestPart, HTTPPart<HTTPResponseHead, IOData>
-    >
+    /// Its answers are written to the channel itself, by ``send(_:on:)``.
+    typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, Never>
 
     /// More connections at once than a group has rooms: a LAN guest cannot use up our files.
     static let connectionsMax = 256
@@ -83,10 +82,10 @@ final class MediaService: Sendable {
         }
         do {
             let client = try await channel.asyncChannel(of: Connection.self)
-            try await client.executeThenClose { inbound, outbound in
+            try await client.executeThenClose { inbound in
                 for try await part in inbound {
                     guard case .head(let request) = part else { continue }
-                    try await self.answer(request, to: outbound)
+                    try await self.answer(request, on: channel)
                     guard request.isKeepAlive else { return }
                 }
             }
@@ -96,20 +95,17 @@ final class MediaService: Sendable {
         }
     }
 
-    private func answer(
-        _ request: HTTPRequestHead,
-        to client: NIOAsyncChannelOutboundWriter<HTTPPart<HTTPResponseHead, IOData>>
-    ) async throws {
+    private func answer(_ request: HTTPRequestHead, on channel: any Channel) async throws {
         guard request.method == .GET || request.method == .HEAD else {
-            return try await refuse(.methodNotAllowed, request, to: client)
+            return try await refuse(.methodNotAllowed, request, on: channel)
         }
         guard request.uri.hasPrefix("/asset/"),
             let path = path(ofHash: String(request.uri.dropFirst("/asset/".count)))
-        else { return try await refuse(.notFound, request, to: client) }
+        else { return try await refuse(.notFound, request, on: channel) }
 
         guard let file = SharedFile(path: path) else {
             logger.error("shared file cannot be read", metadata: ["path": "\(path)"])
-            return try await refuse(.gone, request, to: client)
+            return try await refuse(.gone, request, on: channel)
         }
         let size = file.size
         let range: Range<Int>
@@ -126,33 +122,46 @@ final class MediaService: Sendable {
                 name: "Content-Range",
                 value: "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)")
         case .unsatisfiable:
-            return try await refuse(.rangeNotSatisfiable, request, to: client)
+            return try await refuse(.rangeNotSatisfiable, request, on: channel)
         }
         head.headers.add(name: "Content-Length", value: "\(range.count)")
-        try await client.write(.head(head))
+        // Goes with what follows, in one packet.
+        channel.write(HTTPServerResponsePart.head(head), promise: nil)
+        var chunk = ByteBuffer()
         var position = range.lowerBound
         while request.method == .GET, position < range.upperBound {
             let count = min(SharedFile.chunkBytes, range.upperBound - position)
-            let chunk = try file.read(from: position, count: count)
-            try await client.write(.body(.byteBuffer(chunk)))
-            position += chunk.readableBytes
+            position += try file.read(count, from: position, into: &chunk)
+            try await send(.body(.byteBuffer(chunk)), on: channel)
         }
-        try await client.write(.end(nil))
+        try await send(.end(nil), on: channel)
+    }
+
+    /// Returns when the system has taken it to send, so that one chunk is held for each room.
+    ///
+    /// The writer of an async channel learns from another thread that the connection is full, and
+    /// takes dozens of chunks until then.
+    private func send(_ part: HTTPServerResponsePart, on channel: any Channel) async throws {
+        try await withTaskCancellationHandler {
+            try await channel.writeAndFlush(part)
+        } onCancel: {
+            // Who does not read never lets it go.
+            channel.close(promise: nil)
+        }
     }
 
     private func refuse(
-        _ status: HTTPResponseStatus, _ request: HTTPRequestHead,
-        to client: NIOAsyncChannelOutboundWriter<HTTPPart<HTTPResponseHead, IOData>>
+        _ status: HTTPResponseStatus, _ request: HTTPRequestHead, on channel: any Channel
     ) async throws {
         let text = "\(status.code) \(status.reasonPhrase)\n"
         var head = HTTPResponseHead(version: .http1_1, status: status)
         head.headers.add(name: "Content-Type", value: "text/plain; charset=utf-8")
         head.headers.add(name: "Content-Length", value: "\(text.utf8.count)")
-        try await client.write(.head(head))
+        channel.write(HTTPServerResponsePart.head(head), promise: nil)
         if request.method != .HEAD {
-            try await client.write(.body(.byteBuffer(ByteBuffer(string: text))))
+            try await send(.body(.byteBuffer(ByteBuffer(string: text))), on: channel)
         }
-        try await client.write(.end(nil))
+        try await send(.end(nil), on: channel)
     }
 }
 
@@ -174,14 +183,17 @@ private final class SharedFile: Sendable {
 
     deinit { close(descriptor) }
 
+    /// Puts at most `count` bytes into `chunk`, in place of what it had.
+    ///
+    /// - Returns: how many there are, at least one.
     /// - Throws: when the file has become shorter than it was.
-    func read(from position: Int, count: Int) throws -> ByteBuffer {
-        var buffer = ByteBufferAllocator().buffer(capacity: count)
-        let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { bytes in
+    func read(_ count: Int, from position: Int, into chunk: inout ByteBuffer) throws -> Int {
+        chunk.clear()
+        let read = chunk.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { bytes in
             max(0, pread(descriptor, bytes.baseAddress, count, off_t(position)))
         }
         guard read > 0 else { throw ChannelError.eof }
-        return buffer
+        return read
     }
 }
 
