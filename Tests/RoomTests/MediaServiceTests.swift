@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Logging
 import NIOCore
 import Testing
@@ -130,6 +131,26 @@ extension IntegrationTests {
         }
 
         @Test(.timeLimit(.minutes(1)))
+        func `a reader is served with a chunk at a time, not with memory`() async throws {
+            try await withService { port, _ in
+                // Eight chunks: one is held, and this process works with memory for other things.
+                let allowance = 8 * 128 * 1024
+                let before = try OwnMemory.present
+                let most = try await withCheckedThrowingContinuation { continuation in
+                    Thread {
+                        continuation.resume(
+                            with: Result {
+                                try OwnMemory.most(
+                                    whileReading: Self.contents.count,
+                                    of: "/asset/\(Self.hash)", at: port)
+                            })
+                    }.start()
+                }
+                #expect(most - before < allowance)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
         func `bytes that are no HTTP end their own connection only`() async throws {
             try await withService { port, _ in
                 for seed in 1...8 as ClosedRange<UInt64> {
@@ -167,6 +188,49 @@ extension IntegrationTests {
                 }
             }
         }
+    }
+}
+
+/// Memory that only this process has.
+private enum OwnMemory {
+    /// Bytes that are present, `RssAnon` of `/proc/self/status`.
+    static var present: Int {
+        get throws {
+            let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+            let line = try #require(
+                status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") })
+            let kilobytes = try #require(line.split(whereSeparator: \.isWhitespace).dropFirst().first)
+            return try #require(Int(kilobytes)) * 1024
+        }
+    }
+
+    /// Reads an answer and forgets it, on the calling thread, and looks at the memory meanwhile.
+    static func most(whileReading count: Int, of path: String, at port: Int) throws -> Int {
+        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        try #require(socket >= 0)
+        defer { close(socket) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        let isConnected = withUnsafeBytes(of: &address) { address in
+            connect(
+                socket, address.baseAddress!.assumingMemoryBound(to: sockaddr.self),
+                socklen_t(address.count))
+        }
+        try #require(isConnected == 0)
+        let request = Array("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+        try #require(send(socket, request, request.count, 0) == request.count)
+        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+        var received = 0
+        var most = try present
+        while received < count {
+            let part = recv(socket, &buffer, buffer.count, 0)
+            try #require(part > 0, "the answer ended early")
+            received += part
+            most = max(most, try present)
+        }
+        return most
     }
 }
 
