@@ -197,9 +197,10 @@ private enum OwnMemory {
     static var present: Int {
         get throws {
             let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-            let line = try #require(
-                status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") })
-            let kilobytes = try #require(line.split(whereSeparator: \.isWhitespace).dropFirst().first)
+            let lines = status.split(separator: "\n")
+            let line = try #require(lines.first { $0.hasPrefix("RssAnon:") })
+            let words = line.split(whereSeparator: \.isWhitespace)
+            let kilobytes = try #require(words.dropFirst().first)
             return try #require(Int(kilobytes)) * 1024
         }
     }

@@ -161,21 +161,38 @@ struct SkewMeter: Sendable {
             b.withUnsafeBufferPointer { b in
                 var energyA = 0.0
                 for i in start..<(start + count) { energyA += a[i] * a[i] }
-                return lags.map { lag in
-                    let from = max(start, -lag)
-                    let to = min(start + count, b.count - lag)
-                    var sum = 0.0
-                    var energyB = 0.0
-                    var i = from
-                    while i < to {
-                        let y = b[i + lag]
-                        sum += a[i] * y
-                        energyB += y * y
-                        i += 1
-                    }
+                func normalised(_ sum: Double, _ energyB: Double) -> Double {
                     let energy = energyA * energyB
-                    return (lag, energy > 0 ? sum / sqrt(energy) : 0)
+                    return energy > 0 ? sum / sqrt(energy) : 0
                 }
+                var result: [(lag: Int, value: Double)] = []
+                var lag = lags.lowerBound
+                while lag <= lags.upperBound {
+                    let last = lag + Block.scalarCount - 1
+                    if last <= lags.upperBound, start + lag >= 0, start + count + last <= b.count {
+                        var sums = Block.zero
+                        var energies = Block.zero
+                        for i in start..<(start + count) {
+                            let values = Block(at: b.baseAddress! + i + lag)
+                            sums += a[i] * values
+                            energies += values * values
+                        }
+                        result += (lag...last).map {
+                            ($0, normalised(sums[$0 - lag], energies[$0 - lag]))
+                        }
+                        lag = last + 1
+                    } else {
+                        var sum = 0.0
+                        var energyB = 0.0
+                        for i in start..<(start + count) where b.indices.contains(i + lag) {
+                            sum += a[i] * b[i + lag]
+                            energyB += b[i + lag] * b[i + lag]
+                        }
+                        result.append((lag, normalised(sum, energyB)))
+                        lag += 1
+                    }
+                }
+                return result
             }
         }
     }
@@ -245,20 +262,40 @@ struct SkewMeter: Sendable {
         var result = [Double](repeating: 0, count: count)
         b.flat.withUnsafeBufferPointer { b in
             weights.withUnsafeBufferPointer { weights in
-                result.withUnsafeMutableBufferPointer { result in
-                    for i in 0..<count {
-                        var tap = max(0, -(begin + i))
-                        let end = min(Interpolation.taps, b.count - begin - i)
-                        var sum = 0.0
-                        while tap < end {
-                            sum += weights[tap] * b[begin + i + tap]
-                            tap += 1
+                // Where all taps lie within the signal, values are computed in blocks: sums beside
+                // each other need not wait for each other.
+                let inside = max(0, -begin)...max(0, b.count - begin - Interpolation.taps)
+                var i = 0
+                while i < count {
+                    let last = i + Block.scalarCount - 1
+                    if last < count, inside.contains(i), inside.contains(last) {
+                        let first = b.baseAddress! + begin + i
+                        var sums = Block.zero
+                        for tap in 0..<Interpolation.taps {
+                            sums += weights[tap] * Block(at: first + tap)
                         }
-                        result[i] = sum
+                        for lane in 0..<Block.scalarCount { result[i + lane] = sums[lane] }
+                        i = last + 1
+                    } else {
+                        for tap in 0..<Interpolation.taps {
+                            let index = begin + i + tap
+                            if b.indices.contains(index) { result[i] += weights[tap] * b[index] }
+                        }
+                        i += 1
                     }
                 }
             }
         }
         return result
+    }
+}
+
+private typealias Block = SIMD8<Double>
+
+extension SIMD8<Double> {
+    /// Eight values in a row.
+    @inline(__always)
+    fileprivate init(at first: UnsafePointer<Double>) {
+        self = UnsafeRawPointer(first).loadUnaligned(as: Self.self)
     }
 }

@@ -59,6 +59,7 @@ struct DemoRun {
         await end(avahi)
         showLogs(folder)
         screen.close()
+        screen.note("measuring what left the cards …")
         return try analyse(folder, reference: reference, mode: mode, path: path)
     }
 
