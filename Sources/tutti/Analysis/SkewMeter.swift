@@ -168,25 +168,33 @@ struct SkewMeter: Sendable {
                 var result: [(lag: Int, value: Double)] = []
                 var lag = lags.lowerBound
                 while lag <= lags.upperBound {
-                    let last = lag + Block.scalarCount - 1
-                    if last <= lags.upperBound, start + lag >= 0, start + count + last <= b.count {
-                        var sums = Block.zero
-                        var energies = Block.zero
-                        for i in start..<(start + count) {
-                            let values = Block(at: b.baseAddress! + i + lag)
-                            sums += a[i] * values
-                            energies += values * values
+                    if lag + 1 <= lags.upperBound, start + lag >= 0, start + count + lag < b.count {
+                        // Two lags at once: sums beside each other need not wait for each other,
+                        // and a plain loop is quick without optimisation, too.
+                        var (sum0, sum1) = (0.0, 0.0)
+                        var (energy0, energy1) = (0.0, 0.0)
+                        var i = start
+                        while i < start + count {
+                            let x = a[i]
+                            let y0 = b[i + lag]
+                            let y1 = b[i + lag + 1]
+                            sum0 += x * y0
+                            sum1 += x * y1
+                            energy0 += y0 * y0
+                            energy1 += y1 * y1
+                            i += 1
                         }
-                        result += (lag...last).map {
-                            ($0, normalised(sums[$0 - lag], energies[$0 - lag]))
-                        }
-                        lag = last + 1
+                        result.append((lag, normalised(sum0, energy0)))
+                        result.append((lag + 1, normalised(sum1, energy1)))
+                        lag += 2
                     } else {
                         var sum = 0.0
                         var energyB = 0.0
-                        for i in start..<(start + count) where b.indices.contains(i + lag) {
+                        var i = max(start, -lag)
+                        while i < min(start + count, b.count - lag) {
                             sum += a[i] * b[i + lag]
                             energyB += b[i + lag] * b[i + lag]
+                            i += 1
                         }
                         result.append((lag, normalised(sum, energyB)))
                         lag += 1
@@ -262,24 +270,33 @@ struct SkewMeter: Sendable {
         var result = [Double](repeating: 0, count: count)
         b.flat.withUnsafeBufferPointer { b in
             weights.withUnsafeBufferPointer { weights in
-                // Where all taps lie within the signal, values are computed in blocks: sums beside
-                // each other need not wait for each other.
+                // Where all taps lie within the signal, four values at once: sums beside each other
+                // need not wait for each other.
                 let inside = max(0, -begin)...max(0, b.count - begin - Interpolation.taps)
                 var i = 0
                 while i < count {
-                    let last = i + Block.scalarCount - 1
-                    if last < count, inside.contains(i), inside.contains(last) {
-                        let first = b.baseAddress! + begin + i
-                        var sums = Block.zero
-                        for tap in 0..<Interpolation.taps {
-                            sums += weights[tap] * Block(at: first + tap)
+                    let place = begin + i
+                    if i + 3 < count, inside.contains(i), inside.contains(i + 3) {
+                        var (sum0, sum1, sum2, sum3) = (0.0, 0.0, 0.0, 0.0)
+                        var tap = 0
+                        while tap < Interpolation.taps {
+                            let weight = weights[tap]
+                            sum0 += weight * b[place + tap]
+                            sum1 += weight * b[place + tap + 1]
+                            sum2 += weight * b[place + tap + 2]
+                            sum3 += weight * b[place + tap + 3]
+                            tap += 1
                         }
-                        for lane in 0..<Block.scalarCount { result[i + lane] = sums[lane] }
-                        i = last + 1
+                        result[i] = sum0
+                        result[i + 1] = sum1
+                        result[i + 2] = sum2
+                        result[i + 3] = sum3
+                        i += 4
                     } else {
-                        for tap in 0..<Interpolation.taps {
-                            let index = begin + i + tap
-                            if b.indices.contains(index) { result[i] += weights[tap] * b[index] }
+                        var tap = max(0, -place)
+                        while tap < min(Interpolation.taps, b.count - place) {
+                            result[i] += weights[tap] * b[place + tap]
+                            tap += 1
                         }
                         i += 1
                     }
@@ -287,15 +304,5 @@ struct SkewMeter: Sendable {
             }
         }
         return result
-    }
-}
-
-private typealias Block = SIMD8<Double>
-
-extension SIMD8<Double> {
-    /// Eight values in a row.
-    @inline(__always)
-    fileprivate init(at first: UnsafePointer<Double>) {
-        self = UnsafeRawPointer(first).loadUnaligned(as: Self.self)
     }
 }
