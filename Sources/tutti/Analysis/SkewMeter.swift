@@ -272,7 +272,7 @@ struct SkewMeter: Sendable {
             weights.withUnsafeBufferPointer { weights in
                 // Where all taps lie within the signal, four values at once: sums beside each other
                 // need not wait for each other.
-                let inside = max(0, -begin)...max(0, b.count - begin - Interpolation.taps)
+                let inside = max(0, -begin)...max(0, -begin, b.count - begin - Interpolation.taps)
                 var i = 0
                 while i < count {
                     let place = begin + i
