@@ -24,7 +24,7 @@ struct LinePatience: Equatable, Sendable {
     /// can still become better in that span is waited for.
     private static let joiningGrowth = 5.0
     /// Later, so many times as much for each second. On simulated busy air (`em-busy`) half of the
-    /// rooms play after 0.7 s that way instead of 2.3.
+    /// rooms play after 0.9 s that way instead of 2.3.
     private static let lateGrowth = 8.0
     /// Nobody joins with a larger expected error, seconds, who has not waited as long as for a
     /// common start.

@@ -6,7 +6,7 @@ public struct TimeRequest: Equatable, Sendable {
     /// When it was sent, by the follower's own clock as the program read it. The leader returns it
     /// untouched; a reply that does not know it is not an answer to this request.
     public var t1: LocalInstant
-    /// What the follower's socket delivers, for the leader's status.
+    /// What the follower's socket delivers: both sides of an exchange know both classes.
     public var stamps: StampClass
     /// How long the path will be silent until the next request, the time that request and answer
     /// travel not counted; zero: unknown. Half of it passes before the answer, half after.
@@ -35,7 +35,7 @@ public struct TimeRequest: Equatable, Sendable {
 public struct TimeReply: Equatable, Sendable {
     public var sequence: UInt32
     /// Changes whenever the leader's line is not the continuation of what it was: another leader,
-    /// a restart, a suspend.
+    /// or a restart.
     public var epoch: UInt64
     /// As in the request.
     public var t1: LocalInstant
