@@ -11,15 +11,9 @@ import Timing
 /// feed-forward term holds the rate, so a proportional term suffices: no integrator and no wind-up.
 /// No dead band.
 struct Timeline: BitwiseCopyable {
-    /// Up to here an error is slewed away, within two seconds; beyond it a voice jumps: a
-    /// cross-fade, or a dip. A clock that begins a new line does so from here on.
+    /// Up to here an error is slewed away; beyond it a voice jumps: a cross-fade, or a dip.
     static var slewLimit: Double {
-        @_noLocks @_noAllocation get { 200e-6 }
-    }
-    /// Beyond this the target is no longer the one that was followed (a latency offset was set, the
-    /// clock began a new line): the timeline is young again until it is there.
-    private static var strayLimit: Double {
-        @_noLocks @_noAllocation get { 100e-6 }
+        @_noLocks @_noAllocation get { 5e-3 }
     }
     /// Up to here a jump is a cross-fade: beyond it is another place in the music, and the two do
     /// not belong together.
@@ -71,20 +65,19 @@ struct Timeline: BitwiseCopyable {
     @_noLocks @_noAllocation
     mutating func shift(bySeconds seconds: Double) { advance(byNanoseconds: seconds * 1e9) }
 
-    /// The rate for the coming period; makes a timeline that is far off young again.
+    /// The rate for the coming period.
     ///
     /// - Parameters:
     ///   - error: target − timeline in seconds.
     ///   - known: feed-forward, the rate of the target minus one.
     ///   - duration: of the period, seconds.
     @_noLocks @_noAllocation
-    mutating func servoed(error: Double, known: Double, duration: Double) -> Double {
-        let magnitude = error < 0 ? -error : error
-        let isAstray = magnitude >= Self.strayLimit
-        if isAstray { age = 0 }
+    func servoed(error: Double, known: Double, duration: Double) -> Double {
         let tau = Self.youngTime + (Self.calmTime - Self.youngTime) * min(1, age / Self.calmAge)
         let youth = max(0, 1 - age / Self.youngAge)
-        let limit = isAstray ? 500e-6 : 20e-6 + 80e-6 * youth
+        let magnitude = error < 0 ? -error : error
+        let limit =
+            magnitude < 100e-6 ? 20e-6 + 80e-6 * youth : magnitude < 1e-3 ? 100e-6 : 500e-6
         let correction = max(-limit, min(limit, error / tau))
         // 10 ppm/s in steady state; in proportion to the gain while young, and for large errors.
         let slew = limit * (4 / tau) * duration

@@ -26,7 +26,7 @@ public final class Voice: Sendable {
     ///
     /// With the instant ahead: silence up to the exact fraction of a device frame. With the instant
     /// past: joins where the line is now, with a 5 ms fade. A running voice changes to a line ahead
-    /// at its instant; 200 µs are slewed, up to a second is a cross-fade of 15
+    /// at its instant; up to 5 ms of difference are slewed, up to a second is a cross-fade of 15
     /// ms, more (or a place that the ring does not hold) a dip of 10 ms.
     ///
     /// - Parameters:

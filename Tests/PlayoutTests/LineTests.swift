@@ -232,47 +232,24 @@ private let sample = 1.0 / 48_000
     private static let crossing: Float = 1.4143 * 4.2e-3 + 2 * 4e-4 + 1e-4
 
     @Test func `a small correction of the line is slewed, a large one is a cross-fade`() {
-        for (difference, isSlewed) in [
-            (.microseconds(180), true), (.milliseconds(2), false), (.milliseconds(50), false),
-        ] as [(Nanoseconds, Bool)] {
+        for milliseconds in [2, 50] as [Int64] {
             let rig = Rig()
             let voice = rig.voice(Self.tone)
             rig.run(.milliseconds(200))
             var line = Line(itemFrame: 0, instant: rig.groupNow + .milliseconds(30))
             voice.start(line, clock: rig.clock, fadeIn: true)
             rig.run(.milliseconds(200))
-            line.instant += difference
+            line.instant += .milliseconds(milliseconds)
             voice.start(line, clock: rig.clock)
             rig.run(.milliseconds(200))
-            #expect(roughness(rig.channel()) < Self.crossing, "\(difference)")
+            #expect(roughness(rig.channel()) < Self.crossing, "\(milliseconds) ms")
             let late = rig.lateness(of: voice, on: line)!
-            if isSlewed {
-                #expect(late < -0.08e-3 && late > -0.18e-3, "\(late)")
-                #expect(voice.report.ratioPartsPerMillion < 0)
-            } else {
+            if milliseconds > 5 {
                 #expect(late.magnitude < 0.01 * sample)
+            } else {
+                #expect(late < -1.5e-3 && late > -2.0e-3, "\(late)")
+                #expect(voice.report.ratioPartsPerMillion < 0)
             }
-        }
-    }
-
-    /// Also a voice that has played for long, and is calm.
-    @Test(arguments: [1_500, 500, 199, 150, 101, -199, -1_500] as [Int64])
-    func `a latency offset of 100 µs or more is there within two seconds, and stays`(
-        microseconds: Int64
-    ) {
-        let rig = Rig(fidelity: .positionsOnly)
-        let voice = rig.voice()
-        rig.run(.milliseconds(200))
-        let line = Line(itemFrame: 0, instant: rig.groupNow + .milliseconds(100))
-        voice.start(line, clock: rig.clock, fadeIn: true)
-        rig.run(.seconds(25))
-        let offset = Nanoseconds.microseconds(microseconds)
-        rig.engine.port.setLatencyOffset(offset)
-        rig.run(.seconds(2))
-        for _ in 0..<20 {
-            let late = rig.lateness(of: voice, on: line)! + offset.seconds
-            #expect(late.magnitude < 5e-6, "\(late)")
-            rig.run(.milliseconds(100))
         }
     }
 
