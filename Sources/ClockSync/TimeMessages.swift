@@ -6,7 +6,7 @@ public struct TimeRequest: Equatable, Sendable {
     /// When it was sent, by the follower's own clock as the program read it. The leader returns it
     /// untouched; a reply that does not know it is not an answer to this request.
     public var t1: LocalInstant
-    /// What the follower's socket delivers: both sides of an exchange know both classes.
+    /// What the follower's socket delivers, told to the leader.
     public var stamps: StampClass
     /// How long the path will be silent until the next request, the time that request and answer
     /// travel not counted; zero: unknown. Half of it passes before the answer, half after.
