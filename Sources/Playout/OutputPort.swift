@@ -69,7 +69,7 @@ public import Timing
     public func setRole(_ role: ChannelRole) { change { $0.role = role } }
 
     /// Positive: sound leaves the loudspeaker this much after the card says (amplifier, DSP), so
-    /// play earlier. Limited to ±5 s. While playing, up to 5 ms are slewed, more is a short fade.
+    /// play earlier. Limited to ±5 s. While playing, up to 200 µs are slewed, more is a short fade.
     public func setLatencyOffset(_ offset: Nanoseconds) {
         let limit = Nanoseconds.seconds(5)
         change { $0.latencyOffset = max(-limit, min(limit, offset)) }

@@ -10,6 +10,7 @@ struct PeriodTimes: BitwiseCopyable {
     var heard: LocalInstant
     /// When the frame behind the period's last is heard.
     var heardEnd: LocalInstant
+    var latencyOffset: Nanoseconds
     /// Local seconds per nominal card second.
     var cardStretch: Double
     /// Whether frames can be placed in time; without it voices stay silent.
@@ -21,6 +22,7 @@ struct PeriodTimes: BitwiseCopyable {
         self.count = count
         self.sampleRate = Double(sampleRate)
         duration = Double(count) / Double(sampleRate)
+        self.latencyOffset = latencyOffset
         heard = card.instant(ofFrame: Double(first)) + latencyOffset
         heardEnd = card.instant(ofFrame: Double(first) + Double(count)) + latencyOffset
         cardStretch = 1 / (1 + card.skew)

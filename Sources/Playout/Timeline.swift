@@ -15,6 +15,11 @@ struct Timeline: BitwiseCopyable {
     static var slewLimit: Double {
         @_noLocks @_noAllocation get { 5e-3 }
     }
+    /// The same when the target was moved at once: by another latency offset, or by a clock that begins
+    /// a new line. Other errors of this size may be a position of a young card, and pass.
+    static var moveLimit: Double {
+        @_noLocks @_noAllocation get { 200e-6 }
+    }
     /// Up to here a jump is a cross-fade: beyond it is another place in the music, and the two do
     /// not belong together.
     static var crossLimit: Double {

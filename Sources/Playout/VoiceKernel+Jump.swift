@@ -21,8 +21,8 @@ struct Ghost: BitwiseCopyable {
     func step(at k: Int, of count: Int) -> Int { max(0, min(count, done + k - from)) }
 }
 
-/// The ladder of a voice that is not where its line is: up to 5 ms are slewed (``Timeline``). Up to
-/// a second, one cross-fade of 15 ms leads from the old place to the new: both are in the ring as a
+/// The ladder of a voice that is not where its line is: up to 5 ms are slewed, or 200 µs where the
+/// line was moved at once (``Timeline``). Up to a second, one cross-fade of 15 ms leads from the old place to the new: both are in the ring as a
 /// rule, and 15 ms of two copies of the same music are a passing colour where a gap would be a
 /// hole. Beyond, or when the new place is not in the ring, the voice falls silent for 5 ms, goes
 /// there and comes back.

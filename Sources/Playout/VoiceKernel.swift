@@ -39,6 +39,11 @@ import Timing
     var zeroBefore: Int64 = 0
     var error = 0.0
     var known = 0.0
+    /// What the target came from, and whether that is another than in the period before.
+    var clockEpoch: UInt64 = 0
+    /// Nanoseconds.
+    var latencyOffset: Int64 = 0
+    var isMoved = false
     var starvedFrames: Int64 = 0
     /// Of all voices this slot has served.
     var starvedFramesEver: Int64 = 0
@@ -163,6 +168,7 @@ import Timing
     mutating func follow(_ period: PeriodTimes, sibling: Timeline?) {
         canPlay = false
         error = 0
+        isMoved = false
         guard let source, isActive else { return }
         // Nothing to steer by: a running voice keeps its rate.
         known = timeline.skew
@@ -175,6 +181,9 @@ import Timing
             unsafe clock._withUnsafeGuaranteedRef { latest = $0.load() }
             guard let shared = latest, shared.quality.rawValue > 0 else { return }
             if needsAnchor, Self.isTooVague(shared) { return }
+            isMoved = shared.epoch != clockEpoch || period.latencyOffset.count != latencyOffset
+            clockEpoch = shared.epoch
+            latencyOffset = period.latencyOffset.count
             target = shared.map(period.heard).nanoseconds
             next = (1 + shared.map.skew) * period.cardStretch - 1
         }
@@ -220,7 +229,8 @@ import Timing
             }
             return false
         }
-        if error > Timeline.slewLimit || error < -Timeline.slewLimit, !needsAnchor {
+        let limit = isMoved ? Timeline.moveLimit : Timeline.slewLimit
+        if error > limit || error < -limit, !needsAnchor {
             resync(period, buffers, source)
         }
         let next = timeline.servoed(error: error, known: known, duration: period.duration)

@@ -253,6 +253,38 @@ private let sample = 1.0 / 48_000
         }
     }
 
+    @Test(arguments: [1_500, 300, -1_500] as [Int64])
+    func `another latency offset and another line of the clock are followed at once`(
+        microseconds: Int64
+    ) {
+        let rig = Rig(partsPerMillion: 40)
+        let voice = rig.voice(Self.tone)
+        rig.run(.milliseconds(200))
+        let line = Line(itemFrame: 0, instant: rig.groupNow + .milliseconds(100))
+        voice.start(line, clock: rig.clock, fadeIn: true)
+        rig.run(.seconds(5))
+        let move = Nanoseconds.microseconds(microseconds)
+        func expectMoved(by seconds: Double) {
+            rig.run(.milliseconds(150))
+            for _ in 0..<10 {
+                let late = rig.lateness(of: voice, on: line)! + seconds
+                #expect(late.magnitude < 5e-6, "\(late)")
+                rig.run(.milliseconds(100))
+            }
+        }
+        expectMoved(by: 0)
+        rig.engine.port.setLatencyOffset(move)
+        expectMoved(by: move.seconds)
+        // The clock is found to be ahead by as much, so the room is to be later again.
+        let map = rig.truth
+        rig.clock.store(
+            SharedClock(
+                map: ClockMap(from: rig.now, to: map(rig.now) - move, skew: map.skew),
+                uncertainty: .zero, estimatedAt: rig.now, epoch: 2, quality: .locked))
+        expectMoved(by: 0)
+        #expect(roughness(rig.channel()) < Self.crossing)
+    }
+
     @Test func `a latency offset makes an output play earlier, without a click`() {
         let rig = Rig()
         let voice = rig.voice(Self.tone)
