@@ -8,15 +8,10 @@ public enum GroupCommand: Equatable, Sendable {
     case volume(room: RoomID?, percent: Int)
     /// All rooms when `room` is `nil`.
     case mute(room: RoomID?, muted: Bool)
-    /// How much later the sound leaves what hangs on this room's card, microseconds; the room plays
-    /// earlier by as much, and remembers it.
-    case latencyOffset(room: RoomID, microseconds: Int)
+    /// The room plays earlier by as much, and remembers it.
+    case latencyOffset(room: RoomID, LatencyOffset)
     case next
     case stop
-
-    /// What ``latencyOffset(room:microseconds:)`` may be: amplifiers, converters and wireless
-    /// loudspeakers are all within half a second.
-    public static let latencyOffsets = -500_000...500_000
 }
 
 /// The answer to a command.

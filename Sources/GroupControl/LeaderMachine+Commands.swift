@@ -13,7 +13,7 @@ extension LeaderMachine {
         case .stop: stop()
         case .volume(let room, let percent): setVolume(percent, of: room)
         case .mute(let room, let muted): setMuted(muted, of: room)
-        case .latencyOffset(let room, let microseconds): setOffset(microseconds, of: room)
+        case .latencyOffset(let room, let offset): setOffset(offset, of: room)
         }
     }
 
@@ -215,13 +215,9 @@ extension LeaderMachine {
 
     /// The room keeps its offset itself, since it belongs to what hangs on its output: one that is
     /// not here cannot be told.
-    private mutating func setOffset(_ microseconds: Int, of room: RoomID) -> CommandOutcome {
-        let range = GroupCommand.latencyOffsets
-        guard range.contains(microseconds) else {
-            return .refused(
-                reason: "the offset is \(range.lowerBound) to \(range.upperBound) µs, "
-                    + "not \(microseconds)")
-        }
+    private mutating func setOffset(
+        _ offset: LatencyOffset, of room: RoomID
+    ) -> CommandOutcome {
         guard let member = members.first(where: { $0.hello.room == room }) else {
             return noRoom(room, among: Set(members.map(\.hello.room)))
         }
@@ -235,7 +231,7 @@ extension LeaderMachine {
                 reason: "the settings of \"\(room)\" give its offset (latency-offset-us); "
                     + "change it there, or remove it to set it from here")
         }
-        send(.latencyOffset(.microseconds(Int64(microseconds))), to: member.link)
+        send(.latencyOffset(offset), to: member.link)
         return .accepted
     }
 

@@ -168,7 +168,7 @@ public enum LeaderToRoom: Equatable, Sendable {
     /// The session goes on like this, with the queue as it was.
     case progress(SessionProgress)
     /// The latency offset of this room's output, from now on.
-    case latencyOffset(Nanoseconds)
+    case latencyOffset(LatencyOffset)
     /// Silence now; forget every preparation.
     case stop
     /// Nothing but a sign of life, once a second.

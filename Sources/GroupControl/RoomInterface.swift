@@ -87,7 +87,7 @@ public enum RoomEffect: Equatable, Sendable {
     case stop
     case settings(RoomSettings)
     /// Let what hangs on the output be this late, and remember it.
-    case latencyOffset(Nanoseconds)
+    case latencyOffset(LatencyOffset)
     /// The session as the leader has it, for display.
     case state(SessionState)
 }

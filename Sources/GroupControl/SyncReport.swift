@@ -8,15 +8,17 @@ import func Glibc.sqrt
 /// group's line that contains the sound that leaves this room's card, however the delay of the
 /// network divides between its two directions. It is the sum of what may be wrong:
 ///
-///     bound = |error| + clock + path + card
+///     bound = |error| + clock + path + card + calibration
 ///
 /// with the error that is known and being corrected, the estimate of the group clock (noise,
 /// wander, age), half of the smallest round trip, and the position of the card. Any two rooms are
 /// within the sum of their bounds. The *expectation* is a guess of the same distance without the
 /// worst case of the path, usually many times smaller, and no promise.
 ///
-/// What hangs behind the card (converter, amplifier, air) is in neither: nobody measures it here.
-/// ``latencyOffset`` is what the owner says of it.
+/// What hangs behind the card (converter, amplifier, air) nobody can measure from here.
+/// ``latencyOffset`` is what the owner says of it. Where that was measured, its uncertainty is the
+/// last part, and the promise is about what leaves the loudspeaker; otherwise what hangs there is in
+/// neither.
 public struct SyncReport: Equatable, Sendable {
     /// Of the estimate of the group clock; `none` before there is one.
     public var quality: SharedClock.Quality
@@ -53,8 +55,8 @@ public struct SyncReport: Equatable, Sendable {
     public var clockRestarts: Int
     /// Since the latest good exchange.
     public var clockAge: Nanoseconds
-    /// In force; positive: the sound leaves what hangs on the card this much later.
-    public var latencyOffset: Nanoseconds
+    /// In force.
+    public var latencyOffset: LatencyOffset
     /// The room's settings give the offset, so that no command changes it.
     public var isLatencyOffsetFixed: Bool
     public var broadcasts: BroadcastReport
@@ -66,7 +68,7 @@ public struct SyncReport: Equatable, Sendable {
         skewPartsPerMillion: Double = 0, skewDeviationPartsPerMillion: Double = 0,
         ownStamps: String = "", leaderStamps: String = "", cardClass: String = "",
         packetsSent: Int = 0, packetsAnswered: Int = 0, packetsRejected: Int = 0,
-        clockRestarts: Int = 0, clockAge: Nanoseconds = .zero, latencyOffset: Nanoseconds = .zero,
+        clockRestarts: Int = 0, clockAge: Nanoseconds = .zero, latencyOffset: LatencyOffset = .zero,
         isLatencyOffsetFixed: Bool = false, broadcasts: BroadcastReport = BroadcastReport()
     ) {
         self.quality = quality
@@ -99,6 +101,7 @@ extension RoomReport {
     public var bound: Nanoseconds? {
         guard sync.quality > .none, let card = sync.card else { return nil }
         return error.magnitude + max(clockBound, .zero) + max(card, .zero)
+            + (sync.latencyOffset.uncertainty ?? .zero)
     }
 
     /// The part of the clock's bound that more exchanges would make smaller.
@@ -112,7 +115,9 @@ extension RoomReport {
     public var expectedError: Nanoseconds? {
         guard bound != nil else { return nil }
         let parts = [error, clockDeviation, sync.expectedClock, sync.expectedCard]
-        let squares = parts.reduce(0) { $0 + $1.seconds * $1.seconds }
+        // Of the calibration's interval no part is more likely than another.
+        let calibration = (sync.latencyOffset.uncertainty ?? .zero).seconds
+        let squares = parts.reduce(calibration * calibration / 3) { $0 + $1.seconds * $1.seconds }
         return Nanoseconds(seconds: sqrt(squares))
     }
 }

@@ -42,7 +42,8 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         public var pathMicroseconds = 0.0
         /// `nil` while the position of the card is not known.
         public var cardMicroseconds: Double?
-        /// Of what hangs behind the card; `nil`: nobody has measured it, and the bound is without.
+        /// How surely the delay of what hangs behind the card is known (``LatencyOffset``); `nil`: it
+        /// was not measured, and the bound is without.
         public var calibrationMicroseconds: Double?
 
         public init() {}
@@ -91,6 +92,7 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         parts.clockMicroseconds = report.clockPart.microseconds
         parts.pathMicroseconds = report.pathPart.microseconds
         parts.cardMicroseconds = sync.card.map { max($0, .zero).microseconds }
+        parts.calibrationMicroseconds = sync.latencyOffset.uncertainty?.microseconds
         expectedMicroseconds = report.expectedError?.microseconds
         targetMicroseconds = sync.target.microseconds
         alarm = sync.isAlarming
@@ -105,7 +107,7 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         clockRestarts = sync.clockRestarts
         clockAgeSeconds = sync.clockAge.seconds
         reportAgeSeconds = age.seconds
-        latencyOffsetMicroseconds = sync.latencyOffset.microseconds
+        latencyOffsetMicroseconds = sync.latencyOffset.delay.microseconds
         latencyOffsetFixed = sync.isLatencyOffsetFixed
         broadcasts = BroadcastStatus(sync.broadcasts)
         self.history = history

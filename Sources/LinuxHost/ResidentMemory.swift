@@ -56,7 +56,9 @@ public enum ResidentMemory {
     }
 
     /// The kernel's account of this process; it may be read again and again.
-    private static func openAccount() -> Int32 { open("/proc/self/statm", O_RDONLY | O_CLOEXEC) }
+    private static func openAccount() -> Int32 {
+        unsafe open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+    }
 
     private static func resident(by account: Int32) -> Int {
         var line = [CChar](repeating: 0, count: 128)

@@ -59,7 +59,7 @@ actor Member {
     /// What the owner wants of a room, and what it remembers.
     struct Options: Sendable {
         /// Given in the settings; `nil`: as remembered, and to be changed by command.
-        var latencyOffset: Nanoseconds?
+        var latencyOffset: LatencyOffset?
         /// The output as its owner writes it.
         var outputName = ""
         var target = SyncAlarm.standardTarget
@@ -84,7 +84,7 @@ actor Member {
     var files: [ContentHash: AssetFile] = [:]
     var dropouts = 0
     var starvedFrames: Int64 = 0
-    var latencyOffset: Nanoseconds
+    var latencyOffset: LatencyOffset
     var syncAlarm: SyncAlarm
     private var isClockIdle = false
     private var rememberAt = HostClock.now() + Member.rememberingInterval
@@ -106,7 +106,7 @@ actor Member {
         latencyOffset =
             options.latencyOffset ?? options.store?.offset(of: options.outputName) ?? .zero
         syncAlarm = SyncAlarm(target: options.target)
-        output?.port.setLatencyOffset(latencyOffset)
+        output?.port.setLatencyOffset(latencyOffset.delay)
         stage = output.map { Stage(port: $0.port, logger: logger) }
         machine = RoomMachine(
             RoomConfiguration(
@@ -288,15 +288,15 @@ actor Member {
             "plays along", metadata: ["msSinceFound": "\((heardAt - foundAt).count / 1_000_000)"])
     }
 
-    private func setLatencyOffset(_ offset: Nanoseconds) {
+    private func setLatencyOffset(_ offset: LatencyOffset) {
         guard options.latencyOffset == nil else {
             logger.warning("the latency offset stays as the settings give it")
             return
         }
         latencyOffset = offset
-        output?.port.setLatencyOffset(offset)
+        output?.port.setLatencyOffset(offset.delay)
         options.store?.setOffset(offset, of: options.outputName)
-        logger.notice("latency offset", metadata: ["us": "\(offset.count / 1_000)"])
+        logger.notice("latency offset", metadata: ["us": "\(offset)"])
     }
 
     private func start(_ job: @escaping @Sendable () async -> Void) {

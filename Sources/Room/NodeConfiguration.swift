@@ -1,4 +1,5 @@
 public import DeviceOutput
+public import GroupControl
 public import Logging
 public import Playout
 public import Timing
@@ -17,7 +18,7 @@ public struct NodeConfiguration: Sendable {
     public var cacheLimitBytes: Int64
     /// Positive: what hangs on the output (amplifier, DSP) delays the sound by this much; `nil`: as
     /// was said by command and remembered, or not at all.
-    public var latencyOffset: Nanoseconds?
+    public var latencyOffset: LatencyOffset?
     /// Folder of what outlives the process: the node's number, offsets, rates of leaders; `nil`
     /// remembers nothing.
     public var stateFolder: String?
@@ -39,7 +40,7 @@ public struct NodeConfiguration: Sendable {
         name: String, output: OutputSpecification, role: ChannelRole = .stereo,
         port: Int = HostPort.defaultPort, cacheFolder: String,
         cacheLimitBytes: Int64 = 2_000_000_000,
-        latencyOffset: Nanoseconds? = nil, stateFolder: String? = nil,
+        latencyOffset: LatencyOffset? = nil, stateFolder: String? = nil,
         syncTarget: Nanoseconds = .milliseconds(1), usesAvahi: Bool = true,
         usesBroadcasts: Bool = true,
         realTimePriority: Int = 50,

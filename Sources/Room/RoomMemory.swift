@@ -8,10 +8,10 @@ import Timing
 /// One text file a room:
 ///
 ///     tutti room 1
-///     offset -1500 alsa:hw:1,0
+///     offset -1500±50 alsa:hw:1,0
 ///     skew 9f3c… 41d0… 77ab… 35.118 0.5 1795270000 kitchen
 ///
-/// An offset is in microseconds and belongs to an output as its owner writes it. A skew belongs to
+/// An offset is a ``LatencyOffset`` and belongs to an output as its owner writes it. A skew belongs to
 /// the leader's node and boot, our own boot and the leader's name; then come the leader's rate
 /// against ours and its standard deviation, in ppm, and when that was (seconds since 1970).
 struct RoomMemory: Equatable, Sendable {
@@ -45,7 +45,7 @@ struct RoomMemory: Equatable, Sendable {
     static let settledDeviation = 1e-6
 
     /// Newest last.
-    private(set) var offsets: [(output: String, offset: Nanoseconds)] = []
+    private(set) var offsets: [(output: String, offset: LatencyOffset)] = []
     /// Newest last.
     private(set) var skews: [Skew] = []
 
@@ -55,11 +55,11 @@ struct RoomMemory: Equatable, Sendable {
 
     // MARK: Offsets
 
-    func offset(of output: String) -> Nanoseconds? {
+    func offset(of output: String) -> LatencyOffset? {
         offsets.last { $0.output == Self.line(output) }?.offset
     }
 
-    mutating func setOffset(_ offset: Nanoseconds, of output: String) {
+    mutating func setOffset(_ offset: LatencyOffset, of output: String) {
         offsets.removeAll { $0.output == Self.line(output) }
         offsets.append((Self.line(output), offset))
         offsets.removeFirst(max(0, offsets.count - Self.mostOffsets))
@@ -141,10 +141,10 @@ struct RoomMemory: Equatable, Sendable {
 
     private mutating func take(offset line: Substring) -> Bool {
         let words = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-        guard words.count == 3, let count = Int64(words[1]), !words[2].isEmpty,
-            count.magnitude <= 5_000_000, offsets.count < Self.mostOffsets
+        guard words.count == 3, let offset = try? LatencyOffset(parsing: String(words[1])),
+            !words[2].isEmpty, offsets.count < Self.mostOffsets
         else { return false }
-        offsets.append((String(words[2]), .microseconds(count)))
+        offsets.append((String(words[2]), offset))
         return true
     }
 
@@ -165,7 +165,7 @@ struct RoomMemory: Equatable, Sendable {
 
     var text: String {
         var lines = [Self.heading]
-        for (output, offset) in offsets { lines.append("offset \(offset.count / 1_000) \(output)") }
+        for (output, offset) in offsets { lines.append("offset \(offset) \(output)") }
         for skew in skews {
             lines.append(
                 "skew \(hexText(skew.crystal.node)) \(hexText(skew.crystal.boot)) "

@@ -52,11 +52,11 @@ final class RoomStore: Sendable {
         return "room-\(String(plain))-\(hexText(fingerprint(room.name)).prefix(8))"
     }
 
-    func offset(of output: String) -> Nanoseconds? {
+    func offset(of output: String) -> LatencyOffset? {
         state.withLock { $0.memory.offset(of: output) }
     }
 
-    func setOffset(_ offset: Nanoseconds, of output: String) {
+    func setOffset(_ offset: LatencyOffset, of output: String) {
         state.withLock { $0.memory.setOffset(offset, of: output) }
         save()
     }

@@ -95,7 +95,7 @@ extension World {
         case .stop: room.stage.withdrawAll()
         case .settings(let settings):
             room.output.engine.port.setGain(settings.muted ? 0 : Float(settings.volume) / 100)
-        case .latencyOffset(let offset): room.output.engine.port.setLatencyOffset(offset)
+        case .latencyOffset(let offset): room.output.engine.port.setLatencyOffset(offset.delay)
         }
     }
 

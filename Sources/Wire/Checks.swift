@@ -35,6 +35,17 @@ func span(_ value: Int64, _ subject: String) throws(WireError) -> Nanoseconds {
     return span
 }
 
+/// A latency offset, and how surely it is known; nanoseconds, rounded down to microseconds.
+func latency(
+    _ offset: Int64, _ uncertainty: Int64?, _ subject: String
+) throws(WireError) -> LatencyOffset {
+    try valid(subject) { () throws(InvalidValue) in
+        try LatencyOffset(
+            microseconds: Int(offset / 1_000),
+            uncertaintyMicroseconds: uncertainty.map { Int($0 / 1_000) })
+    }
+}
+
 func port(_ value: UInt32, _ subject: String) throws(WireError) -> UInt16 {
     guard let port = UInt16(exactly: value) else {
         throw WireError(.outOfRange, subject, "\(value) is no port")

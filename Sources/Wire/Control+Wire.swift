@@ -1,4 +1,5 @@
 import GroupControl
+import Timing
 
 // Messages between a control client and a leader.
 
@@ -39,10 +40,13 @@ extension PBCommand {
             raw.room = room?.name ?? ""
             raw.muted = muted
             mute = raw
-        case .latencyOffset(let room, let microseconds):
+        case .latencyOffset(let room, let offset):
             var raw = PBRoomOffset()
             raw.room = room.name
-            raw.microseconds = Int64(microseconds)
+            raw.microseconds = offset.delay.count / 1_000
+            if let uncertainty = offset.uncertainty {
+                raw.uncertaintyMicroseconds = uncertainty.count / 1_000
+            }
             latencyOffset = raw
         case .next: next = PBNothing()
         case .stop: stop = PBNothing()
@@ -60,11 +64,16 @@ extension PBCommand {
         case .mute(let mute):
             .mute(room: try named(mute.room, "mute.room"), muted: mute.muted)
         case .latencyOffset(let offset):
-            // Out of its range is the leader's to refuse, in words.
             .latencyOffset(
                 room: try valid("offset.room") { () throws(InvalidValue) in
                     try RoomID(offset.room)
-                }, microseconds: Int(clamping: offset.microseconds))
+                },
+                try valid("offset") { () throws(InvalidValue) in
+                    try LatencyOffset(
+                        microseconds: Int(clamping: offset.microseconds),
+                        uncertaintyMicroseconds: offset.hasUncertaintyMicroseconds
+                            ? Int(clamping: offset.uncertaintyMicroseconds) : nil)
+                })
         case .next: .next
         case .stop: .stop
         case nil: throw WireError(.missing, "command", "the message is empty")

@@ -73,7 +73,8 @@ extension PBLeaderToRoom {
         case .progress(let progress): self.progress = PBSessionProgress(progress)
         case .latencyOffset(let offset):
             var raw = PBLatencyOffset()
-            raw.offset = offset.count
+            raw.offset = offset.delay.count
+            if let uncertainty = offset.uncertainty { raw.uncertainty = uncertainty.count }
             latencyOffset = raw
         case .stop: stop = PBNothing()
         case .alive: alive = PBNothing()
@@ -93,7 +94,10 @@ extension PBLeaderToRoom {
         case .state(let state): .state(try state.checked("state"))
         case .progress(let progress): .progress(try progress.checked("progress"))
         case .latencyOffset(let offset):
-            .latencyOffset(try span(offset.offset, "latency offset"))
+            .latencyOffset(
+                try latency(
+                    offset.offset, offset.hasUncertainty ? offset.uncertainty : nil,
+                    "latency offset"))
         case .stop: .stop
         case .alive: .alive
         case .goodbye: .goodbye

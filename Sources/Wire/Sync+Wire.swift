@@ -45,7 +45,10 @@ extension PBSyncReport {
         packetsRejected = Int64(report.packetsRejected)
         clockRestarts = Int64(report.clockRestarts)
         clockAge = report.clockAge.count
-        latencyOffset = report.latencyOffset.count
+        latencyOffset = report.latencyOffset.delay.count
+        if let uncertainty = report.latencyOffset.uncertainty {
+            latencyOffsetUncertainty = uncertainty.count
+        }
         isLatencyOffsetFixed = report.isLatencyOffsetFixed
         broadcasts = PBBroadcastReport(report.broadcasts)
     }
@@ -67,7 +70,9 @@ extension PBSyncReport {
             packetsRejected: try count(packetsRejected, "\(subject).rejected"),
             clockRestarts: try count(clockRestarts, "\(subject).clock restarts"),
             clockAge: Nanoseconds(clockAge),
-            latencyOffset: try span(latencyOffset, "\(subject).latency offset"),
+            latencyOffset: try latency(
+                latencyOffset, hasLatencyOffsetUncertainty ? latencyOffsetUncertainty : nil,
+                "\(subject).latency offset"),
             isLatencyOffsetFixed: isLatencyOffsetFixed,
             broadcasts: try broadcasts.checked("\(subject).broadcasts"))
     }

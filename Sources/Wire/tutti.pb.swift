@@ -582,6 +582,16 @@ nonisolated struct PBSyncReport: @unchecked Sendable {
   /// Clears the value of `broadcasts`. Subsequent reads from it will return its default value.
   mutating func clearBroadcasts() {_uniqueStorage()._broadcasts = nil}
 
+  /// absent where the offset was not measured
+  var latencyOffsetUncertainty: Int64 {
+    get {_storage._latencyOffsetUncertainty ?? 0}
+    set {_uniqueStorage()._latencyOffsetUncertainty = newValue}
+  }
+  /// Returns true if `latencyOffsetUncertainty` has been explicitly set.
+  var hasLatencyOffsetUncertainty: Bool {_storage._latencyOffsetUncertainty != nil}
+  /// Clears the value of `latencyOffsetUncertainty`. Subsequent reads from it will return its default value.
+  mutating func clearLatencyOffsetUncertainty() {_uniqueStorage()._latencyOffsetUncertainty = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -891,17 +901,29 @@ nonisolated struct PBWithdraw: Sendable {
   init() {}
 }
 
+/// Nanoseconds, whole microseconds of them.
 nonisolated struct PBLatencyOffset: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// nanoseconds
   var offset: Int64 = 0
+
+  /// absent where the offset was not measured
+  var uncertainty: Int64 {
+    get {_uncertainty ?? 0}
+    set {_uncertainty = newValue}
+  }
+  /// Returns true if `uncertainty` has been explicitly set.
+  var hasUncertainty: Bool {self._uncertainty != nil}
+  /// Clears the value of `uncertainty`. Subsequent reads from it will return its default value.
+  mutating func clearUncertainty() {self._uncertainty = nil}
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _uncertainty: Int64? = nil
 }
 
 nonisolated struct PBLeaderToRoom: Sendable {
@@ -1067,9 +1089,21 @@ nonisolated struct PBRoomOffset: Sendable {
 
   var microseconds: Int64 = 0
 
+  /// absent where the offset was not measured
+  var uncertaintyMicroseconds: Int64 {
+    get {_uncertaintyMicroseconds ?? 0}
+    set {_uncertaintyMicroseconds = newValue}
+  }
+  /// Returns true if `uncertaintyMicroseconds` has been explicitly set.
+  var hasUncertaintyMicroseconds: Bool {self._uncertaintyMicroseconds != nil}
+  /// Clears the value of `uncertaintyMicroseconds`. Subsequent reads from it will return its default value.
+  mutating func clearUncertaintyMicroseconds() {self._uncertaintyMicroseconds = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _uncertaintyMicroseconds: Int64? = nil
 }
 
 nonisolated struct PBCommand: Sendable {
@@ -2092,7 +2126,7 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
 
 nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SyncReport"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}quality\0\u{1}path\0\u{1}card\0\u{3}expected_clock\0\u{3}expected_card\0\u{1}target\0\u{3}is_alarming\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age\0\u{3}latency_offset\0\u{3}is_latency_offset_fixed\0\u{1}broadcasts\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}quality\0\u{1}path\0\u{1}card\0\u{3}expected_clock\0\u{3}expected_card\0\u{1}target\0\u{3}is_alarming\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age\0\u{3}latency_offset\0\u{3}is_latency_offset_fixed\0\u{1}broadcasts\0\u{3}latency_offset_uncertainty\0")
 
   fileprivate class _StorageClass {
     var _quality: PBQuality = .unspecified
@@ -2115,6 +2149,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _latencyOffset: Int64 = 0
     var _isLatencyOffsetFixed: Bool = false
     var _broadcasts: PBBroadcastReport? = nil
+    var _latencyOffsetUncertainty: Int64? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2145,6 +2180,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _latencyOffset = source._latencyOffset
       _isLatencyOffsetFixed = source._isLatencyOffsetFixed
       _broadcasts = source._broadcasts
+      _latencyOffsetUncertainty = source._latencyOffsetUncertainty
     }
   }
 
@@ -2183,6 +2219,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 18: try { try decoder.decodeSingularSInt64Field(value: &_storage._latencyOffset) }()
         case 19: try { try decoder.decodeSingularBoolField(value: &_storage._isLatencyOffsetFixed) }()
         case 20: try { try decoder.decodeSingularMessageField(value: &_storage._broadcasts) }()
+        case 21: try { try decoder.decodeSingularInt64Field(value: &_storage._latencyOffsetUncertainty) }()
         default: break
         }
       }
@@ -2255,6 +2292,9 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       try { if let v = _storage._broadcasts {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
       } }()
+      try { if let v = _storage._latencyOffsetUncertainty {
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 21)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2284,6 +2324,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._latencyOffset != rhs_storage._latencyOffset {return false}
         if _storage._isLatencyOffsetFixed != rhs_storage._isLatencyOffsetFixed {return false}
         if _storage._broadcasts != rhs_storage._broadcasts {return false}
+        if _storage._latencyOffsetUncertainty != rhs_storage._latencyOffsetUncertainty {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -2889,7 +2930,7 @@ nonisolated extension PBWithdraw: SwiftProtobuf.Message, SwiftProtobuf._MessageI
 
 nonisolated extension PBLatencyOffset: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LatencyOffset"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}offset\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}offset\0\u{1}uncertainty\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2898,20 +2939,29 @@ nonisolated extension PBLatencyOffset: SwiftProtobuf.Message, SwiftProtobuf._Mes
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularSInt64Field(value: &self.offset) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self._uncertainty) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.offset != 0 {
       try visitor.visitSingularSInt64Field(value: self.offset, fieldNumber: 1)
     }
+    try { if let v = self._uncertainty {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 2)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: PBLatencyOffset, rhs: PBLatencyOffset) -> Bool {
     if lhs.offset != rhs.offset {return false}
+    if lhs._uncertainty != rhs._uncertainty {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3226,7 +3276,7 @@ nonisolated extension PBMute: SwiftProtobuf.Message, SwiftProtobuf._MessageImple
 
 nonisolated extension PBRoomOffset: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".RoomOffset"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}room\0\u{1}microseconds\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}room\0\u{1}microseconds\0\u{3}uncertainty_microseconds\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3236,24 +3286,33 @@ nonisolated extension PBRoomOffset: SwiftProtobuf.Message, SwiftProtobuf._Messag
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.room) }()
       case 2: try { try decoder.decodeSingularSInt64Field(value: &self.microseconds) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self._uncertaintyMicroseconds) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.room.isEmpty {
       try visitor.visitSingularStringField(value: self.room, fieldNumber: 1)
     }
     if self.microseconds != 0 {
       try visitor.visitSingularSInt64Field(value: self.microseconds, fieldNumber: 2)
     }
+    try { if let v = self._uncertaintyMicroseconds {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 3)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: PBRoomOffset, rhs: PBRoomOffset) -> Bool {
     if lhs.room != rhs.room {return false}
     if lhs.microseconds != rhs.microseconds {return false}
+    if lhs._uncertaintyMicroseconds != rhs._uncertaintyMicroseconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1,5 +1,7 @@
 import Foundation
+import GroupControl
 import Testing
+import Timing
 
 @testable import tutti
 
@@ -74,8 +76,10 @@ import Testing
     }
 
     @Test func `an offset that is not given is not zero`() async throws {
-        #expect(try await Self.load().latencyOffsetMicroseconds == nil)
-        #expect(try await Self.load(file: "latency-offset-us: 0\n").latencyOffsetMicroseconds == 0)
+        #expect(try await Self.load().latencyOffset == nil)
+        #expect(try await Self.load(file: "latency-offset-us: 0\n").latencyOffset == .zero)
+        let measured = try await Self.load(file: "latency-offset-us: -1500±20\n").latencyOffset
+        #expect(measured?.uncertainty == .microseconds(20))
         let error = try await Self.complaint(flags: [.syncTarget: "0"])
         #expect(error.description.contains("--sync-target-us"))
     }
@@ -138,7 +142,7 @@ import Testing
         let settings = try await Self.load(file: lines.joined(separator: "\n"))
         #expect(settings.leader.map { "\($0)" } == "192.168.1.20:7430")
         #expect(settings.name == "kitchen")
-        #expect(settings.latencyOffsetMicroseconds == 1_500)
+        #expect(settings.latencyOffset?.delay == .microseconds(1_500))
         #expect(settings.syncTargetMicroseconds == 1_000)
         let keys = lines.map { line in
             (line.hasPrefix(" ") ? "cache." : "")

@@ -82,20 +82,55 @@ import Timing
 }
 
 @Suite struct `The latency offset of a room` {
-    func offsets(_ stage: Stage, _ link: LinkID) -> [Nanoseconds] {
+    func offsets(_ stage: Stage, _ link: LinkID) -> [LatencyOffset] {
         stage.sent.compactMap {
             if case .latencyOffset(let value) = $0.message, $0.link == link { value } else { nil }
         }
     }
 
-    @Test(arguments: [-500_000, -1, 0, 1_500, 500_000])
-    func `it goes to the room that is meant and to no other`(microseconds: Int) {
+    @Test func `it goes to the room that is meant and to no other`() throws {
+        let offset = try LatencyOffset(microseconds: -1_500, uncertaintyMicroseconds: 20)
         var stage = Stage.playing(links: [1, 2])
-        let outcome = stage.command(
-            .latencyOffset(room: room("room 2"), microseconds: microseconds))
-        #expect(outcome == .accepted)
-        #expect(offsets(stage, 2) == [.microseconds(Int64(microseconds))])
+        #expect(stage.command(.latencyOffset(room: room("room 2"), offset)) == .accepted)
+        #expect(offsets(stage, 2) == [offset])
         #expect(offsets(stage, 1).isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("1500", 1_500, nil), ("-300", -300, nil), ("−300", -300, nil), ("+7", 7, nil),
+            ("1500±50", 1_500, 50), ("-500000±0", -500_000, 0), ("0+-500000", 0, 500_000),
+        ] as [(String, Int, Int?)])
+    func `it is written with how well it is known`(text: String, delay: Int, uncertainty: Int?)
+        throws
+    {
+        let offset = try LatencyOffset(parsing: text)
+        #expect(offset.delay == .microseconds(Int64(delay)))
+        #expect(offset.uncertainty == uncertainty.map { .microseconds(Int64($0)) })
+        #expect(try LatencyOffset(parsing: "\(offset)") == offset)
+    }
+
+    @Test(arguments: [
+        "", "x", "1.5", "1500±", "±50", "1500±-50", "1500±+50", "1±2±3", "500001", "-500001",
+        "0±500001", "99999999999999999999", " 1", "1500 ±50",
+    ])
+    func `what is no offset, or beyond half a second, is one error`(text: String) {
+        let error = #expect(throws: InvalidValue.self) { try LatencyOffset(parsing: text) }
+        #expect(error?.description.contains("latency offset") == true)
+    }
+
+    @Test func `where it was measured, the promise is about the loudspeaker`() throws {
+        var report = RoomReport(
+            clockBound: .microseconds(40), error: .microseconds(-2),
+            sync: SyncReport(
+                quality: .locked, card: .microseconds(11),
+                latencyOffset: try LatencyOffset(microseconds: 1_500)))
+        let (bound, guess) = (report.bound, report.expectedError)
+        #expect(bound == .microseconds(53))
+        report.sync.latencyOffset = try LatencyOffset(
+            microseconds: 1_500, uncertaintyMicroseconds: 30)
+        #expect(report.bound == .microseconds(83))
+        #expect(try #require(report.expectedError) > #require(guess))
     }
 
     @Test func `what cannot be done is refused with the reason`() {
@@ -105,16 +140,13 @@ import Timing
         fixed.sync.isLatencyOffsetFixed = true
         stage.hello(3, "fixed")
         stage.receive(.report(fixed), from: 3)
-        for (name, microseconds, reason) in [
-            ("room 1", 500_001, "500001"), ("room 1", Int.min, "-500000"),
-            ("nowhere", 1, "\"room 1\""), ("phone", 1, "no output"),
-            ("fixed", 1, "latency-offset-us"),
+        for (name, reason) in [
+            ("nowhere", "\"room 1\""), ("phone", "no output"), ("fixed", "latency-offset-us"),
         ] {
             guard
-                case .refused(let said) = stage.command(
-                    .latencyOffset(room: room(name), microseconds: microseconds))
+                case .refused(let said) = stage.command(.latencyOffset(room: room(name), .zero))
             else {
-                Issue.record("\(name) \(microseconds) was accepted")
+                Issue.record("\(name) was accepted")
                 continue
             }
             #expect(said.contains(reason), "\(said)")
@@ -122,13 +154,14 @@ import Timing
         for link in 1...3 { #expect(offsets(stage, link).isEmpty) }
     }
 
-    @Test func `a room obeys it once it has joined, and not before`() {
+    @Test func `a room obeys it once it has joined, and not before`() throws {
+        let offset = try LatencyOffset(microseconds: 7)
         let start = LocalInstant(nanoseconds: 0)
         var room = RoomMachine(
             RoomConfiguration(
                 room: GroupControlTests.room("a"), instance: 1, outputLatency: .zero,
                 hasOutput: true), at: start)
-        let order = RoomInput.received(.latencyOffset(.microseconds(7)))
+        let order = RoomInput.received(.latencyOffset(offset))
         _ = room.advance(to: start)
         _ = room.receive(.connected, at: start)
         #expect(room.receive(order, at: start).isEmpty)
@@ -138,6 +171,6 @@ import Timing
                     Welcome(
                         leaderName: "a", timePort: 1, mediaPort: 2, term: 1, groupClockEpoch: 1))),
             at: start)
-        #expect(room.receive(order, at: start) == [.latencyOffset(.microseconds(7))])
+        #expect(room.receive(order, at: start) == [.latencyOffset(offset)])
     }
 }

@@ -31,31 +31,34 @@ import Timing
     }
 
     @Test func `everything comes back as it was written`() throws {
+        let measured = try LatencyOffset(microseconds: -1_500, uncertaintyMicroseconds: 40)
         var memory = RoomMemory()
-        memory.setOffset(.microseconds(-1_500), of: "alsa:hw:1,0")
-        memory.setOffset(.microseconds(3), of: "file:/tmp/a b.wav")
+        memory.setOffset(measured, of: "alsa:hw:1,0")
+        memory.setOffset(try LatencyOffset(microseconds: 3), of: "file:/tmp/a b.wav")
         memory.remember(Self.skew(35.125), before: nil)
         memory.remember(
             Self.skew(-80, crystal: CrystalID(node: .max, boot: 0), leader: "the attic, left"),
             before: nil)
         #expect(try RoomMemory(parsing: memory.text).text == memory.text)
-        #expect(memory.offset(of: "alsa:hw:1,0") == .microseconds(-1_500))
+        #expect(try RoomMemory(parsing: memory.text).offset(of: "alsa:hw:1,0") == measured)
         #expect(memory.offset(of: "alsa:hw:2,0") == nil)
     }
 
     @Test func `names with line ends of a hostile leader stay on their line`() throws {
         var memory = RoomMemory()
         memory.remember(Self.skew(1, leader: "x\noffset 5 alsa:default"), before: nil)
-        memory.setOffset(.microseconds(2), of: "file:/a\nb")
+        let offset = try LatencyOffset(microseconds: 2)
+        memory.setOffset(offset, of: "file:/a\nb")
         let back = try RoomMemory(parsing: memory.text)
         #expect(back.offset(of: "alsa:default") == nil)
-        #expect(back.offset(of: "file:/a\nb") == .microseconds(2))
+        #expect(back.offset(of: "file:/a\nb") == offset)
         #expect(back.skews.count == 1)
     }
 
     @Test(arguments: [
         "", "tutti room 2\n", "\u{0}", "tutti room 1\nvolume 3\n", "tutti room 1\noffset x a\n",
         "tutti room 1\noffset 5\n", "tutti room 1\noffset 99999999 a\n",
+        "tutti room 1\noffset 5± a\n", "tutti room 1\noffset 5±-1 a\n",
         "tutti room 1\nskew 0 1 1 5 1 0 a\n", "tutti room 1\nskew 1 1 1 nan 1 0 a\n",
         "tutti room 1\nskew 1 1 1 5 0 0 a\n", "tutti room 1\nskew 1 1 1 5 1 -1 a\n",
         "tutti room 1\nskew 1 1 1 5000 1 0 a\n", "tutti room 1\nskew 1 1 1 5 1\n",
@@ -81,14 +84,15 @@ import Timing
     }
 
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
-    func `damaged files are refused or read, never fatal`(seed: UInt64) {
+    func `damaged files are refused or read, never fatal`(seed: UInt64) throws {
         var state = seed
         func next(_ bound: Int) -> Int {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             return Int(state >> 33) % bound
         }
         var memory = RoomMemory()
-        memory.setOffset(.microseconds(-1_500), of: "alsa:hw:1,0")
+        memory.setOffset(
+            try LatencyOffset(microseconds: -1_500, uncertaintyMicroseconds: 9), of: "alsa:hw:1,0")
         memory.remember(Self.skew(35.125), before: nil)
         let whole = Array(memory.text.utf8)
         for _ in 0..<2_000 {
@@ -226,10 +230,11 @@ import Timing
             let store = RoomStore(folder: folder, room: room, ownBoot: 1, logger: logger)
             #expect(store.offset(of: "virtual") == nil)
             #expect(try folder.read(name + ".bad") == "garbage")
-            store.setOffset(.microseconds(-7), of: "virtual")
+            let offset = try LatencyOffset(microseconds: -7)
+            store.setOffset(offset, of: "virtual")
             store.close()
             let again = RoomStore(folder: folder, room: room, ownBoot: 1, logger: logger)
-            #expect(again.offset(of: "virtual") == .microseconds(-7))
+            #expect(again.offset(of: "virtual") == offset)
         }
     }
 

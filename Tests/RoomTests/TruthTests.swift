@@ -73,22 +73,29 @@ extension IntegrationTests {
                 let asset = try group.folder.writeNoise(seconds: 60, seed: 23, as: "a.wav")
                 try await group.lead([asset], output: .none)
                 let bath = group.follow("bath")
-                group.follow("fixed") { $0.latencyOffset = .microseconds(250) }
+                let fixed = try LatencyOffset(microseconds: 250)
+                let measured = try LatencyOffset(
+                    microseconds: -1_500, uncertaintyMicroseconds: 20)
+                group.follow("fixed") { $0.latencyOffset = fixed }
                 try await group.untilPlaying(["bath", "fixed"])
-                try await group.perform(.latencyOffset(room: RoomID("bath"), microseconds: -1_500))
+                try await group.perform(.latencyOffset(room: RoomID("bath"), measured))
                 let status = try await group.untilStatus("the offset is in force") {
                     $0.rooms.first?.sync?.latencyOffsetMicroseconds == -1_500
                 }
                 #expect(status.rooms.last?.sync?.latencyOffsetMicroseconds == 250)
+                let parts = status.rooms.map { $0.sync?.parts.calibrationMicroseconds }
+                #expect(parts == [20, nil])
                 let error = await #expect(throws: RoomError.self) {
-                    try await group.perform(.latencyOffset(room: RoomID("fixed"), microseconds: 1))
+                    try await group.perform(.latencyOffset(room: RoomID("fixed"), .zero))
                 }
                 #expect(error?.description.contains("latency-offset-us") == true)
 
                 _ = await bath.stop()
                 group.follow("bath")
                 try await group.untilStatus("bath is back with its offset") {
-                    $0.rooms.first { $0.name == "bath" }?.sync?.latencyOffsetMicroseconds == -1_500
+                    let sync = $0.rooms.first { $0.name == "bath" }?.sync
+                    return sync?.latencyOffsetMicroseconds == -1_500
+                        && sync?.parts.calibrationMicroseconds == 20
                 }
             }
         }

@@ -101,6 +101,9 @@ import Timing
         expect("sent") { $0.packetsSent = -1 }
         expect("rejected") { $0.packetsRejected = .min }
         expect("latency offset") { $0.latencyOffset = .max }
+        expect("latency offset") { $0.latencyOffset = -500_001_000 }
+        expect("latency offset") { $0.latencyOffsetUncertainty = -1_000 }
+        expect("latency offset") { $0.latencyOffsetUncertainty = 500_001_000 }
     }
 
     @Test func `a history that is too long or not of numbers is refused`() {

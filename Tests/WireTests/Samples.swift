@@ -60,6 +60,15 @@ extension SampleRandom {
         Nanoseconds(Int64.random(in: -3_600_000_000_000...3_600_000_000_000, using: &self))
     }
 
+    mutating func latencyOffset() -> LatencyOffset {
+        let uncertainty =
+            Bool.random(using: &self) ? Int.random(in: 0...500_000, using: &self) : nil
+        let delay = Int.random(in: -500_000...500_000, using: &self)
+        return
+            (try? LatencyOffset(
+                microseconds: delay, uncertaintyMicroseconds: uncertainty)) ?? .zero
+    }
+
     mutating func any() -> Nanoseconds {
         Nanoseconds(Int64.random(in: .min ... .max, using: &self))
     }
@@ -87,7 +96,7 @@ extension SampleRandom {
             packetsAnswered: Int.random(in: 0 ... .max, using: &self),
             packetsRejected: Int.random(in: 0 ... .max, using: &self),
             clockRestarts: Int.random(in: 0 ... .max, using: &self), clockAge: any(),
-            latencyOffset: span(), isLatencyOffsetFixed: Bool.random(using: &self),
+            latencyOffset: latencyOffset(), isLatencyOffsetFixed: Bool.random(using: &self),
             broadcasts: BroadcastReport(
                 state: text(), rooms: Int.random(in: 0...255, using: &self), spread: any(),
                 correction: any(), noise: any()))
@@ -163,7 +172,7 @@ extension SampleRandom {
         case 7: .stop
         case 8: .alive
         case 9: .progress(state().progress)
-        case 10: .latencyOffset(span())
+        case 10: .latencyOffset(latencyOffset())
         default: .goodbye
         }
     }
@@ -199,8 +208,7 @@ extension SampleRandom {
                 room: Bool.random(using: &self) ? room() : nil, muted: Bool.random(using: &self))
         case 5: .next
         case 6:
-            .latencyOffset(
-                room: room(), microseconds: Int.random(in: -9_999_999...9_999_999, using: &self))
+            .latencyOffset(room: room(), latencyOffset())
         default: .stop
         }
     }

@@ -83,7 +83,7 @@ struct RoomOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "How much later the sound leaves what hangs on this output, in µs.",
+            "How much later the sound leaves what hangs on this output, in µs; 1500±50 if measured.",
             discussion: """
                 Amplifiers and DSPs delay; the room plays earlier by this much. Without it the room \
                 takes what tutti offset said last, or 0.

@@ -189,11 +189,14 @@ struct Offset: AsyncParsableCommand {
         discussion: """
             An amplifier, a DSP or a wireless loudspeaker delays; the room plays earlier by this \
             much, from now on and without a click, and remembers it for this output. Positive: \
-            the room is heard too late. Microseconds, at most half a second. A room whose \
-            settings give latency-offset-us keeps to that. tutti status --sync shows it.
+            the room is heard too late. Microseconds, at most half a second. Who has measured it \
+            says how well (1500±50, or 1500+-50): then what tutti status --sync promises is about \
+            the loudspeaker, and includes that. A room whose settings give latency-offset-us \
+            keeps to them.
 
             Examples:
               tutti offset bedroom 1500
+              tutti offset bedroom 1500±50
               tutti offset bedroom -300
               tutti offset bedroom 0
             """)
@@ -201,31 +204,28 @@ struct Offset: AsyncParsableCommand {
     // A negative number looks like a flag.
     @Argument(
         parsing: .allUnrecognized,
-        help: ArgumentHelp("The room, and ±µs.", valueName: "room> <±µs"))
+        help: ArgumentHelp("The room, and µs, or µs±µs.", valueName: "room> <µs"))
     var words: [String] = []
 
     @OptionGroup var options: ControlOptions
 
     func validate() throws { _ = try parsed() }
 
-    func parsed() throws -> (room: RoomID, microseconds: Int) {
-        let range = GroupCommand.latencyOffsets
-        guard words.count == 2, !words[0].hasPrefix("-"),
-            let number = Int(words[1].replacing("−", with: "-"))
-        else {
+    func parsed() throws -> (room: RoomID, offset: LatencyOffset) {
+        guard words.count == 2, !words[0].hasPrefix("-") else {
             throw ValidationError(
                 "\"\(words.joined(separator: " "))\" is no offset: write tutti offset ROOM ±µs")
         }
-        guard range.contains(number) else {
-            throw ValidationError(
-                "An offset is \(range.lowerBound) to \(range.upperBound) µs, not \(number)")
+        do {
+            return (try roomID(words[0]), try LatencyOffset(parsing: words[1]))
+        } catch let error as InvalidValue {
+            throw ValidationError("\(error)")
         }
-        return (try roomID(words[0]), number)
     }
 
     func run() async throws {
-        let (room, microseconds) = try parsed()
-        try await options.perform(.latencyOffset(room: room, microseconds: microseconds))
+        let (room, offset) = try parsed()
+        try await options.perform(.latencyOffset(room: room, offset))
     }
 }
 

@@ -50,7 +50,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .avahi, .broadcasts: "true or false"
         case .cacheFolder: "the path of a folder"
         case .cacheLimit: "a whole number of megabytes from 1 to 10000000"
-        case .latencyOffset: "a whole number of microseconds from -2000000 to 2000000"
+        case .latencyOffset: "microseconds from -500000 to 500000; 1500±50 if measured to 50"
         case .syncTarget: "a whole number of microseconds from 1 to 1000000"
         case .stateFolder: "the path of a folder"
         case .buffer: "a whole number of milliseconds from 5 to 1000"

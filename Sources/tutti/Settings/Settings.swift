@@ -1,4 +1,5 @@
 import DeviceOutput
+import GroupControl
 import Logging
 import Playout
 import Room
@@ -18,7 +19,7 @@ struct Settings: Equatable, Sendable {
     var cacheFolder: String
     var cacheLimitMegabytes = 2_000
     /// `nil`: as said by command and remembered.
-    var latencyOffsetMicroseconds: Int?
+    var latencyOffset: LatencyOffset?
     var syncTargetMicroseconds = 1_000
     var stateFolder: String
     var bufferMilliseconds = OutputThread.standardBufferMilliseconds
@@ -60,7 +61,7 @@ struct Settings: Equatable, Sendable {
         try set(&broadcasts, .broadcasts, Self.truth)
         try set(&self.cacheFolder, .cacheFolder) { $0.isEmpty ? nil : $0 }
         try set(&cacheLimitMegabytes, .cacheLimit, number(1...10_000_000))
-        try set(&latencyOffsetMicroseconds, .latencyOffset, number(-2_000_000...2_000_000))
+        try set(&latencyOffset, .latencyOffset) { try? LatencyOffset(parsing: $0) }
         try set(&syncTargetMicroseconds, .syncTarget, number(1...1_000_000))
         try set(&self.stateFolder, .stateFolder) { $0.isEmpty ? nil : $0 }
         try set(&bufferMilliseconds, .buffer, number(5...1_000))
@@ -85,8 +86,8 @@ struct Settings: Equatable, Sendable {
         NodeConfiguration(
             name: name, output: output, role: channel, port: port, cacheFolder: cacheFolder,
             cacheLimitBytes: Int64(cacheLimitMegabytes) * 1_000_000,
-            latencyOffset: latencyOffsetMicroseconds.map { .microseconds(Int64($0)) },
-            stateFolder: stateFolder, syncTarget: .microseconds(Int64(syncTargetMicroseconds)),
+            latencyOffset: latencyOffset, stateFolder: stateFolder,
+            syncTarget: .microseconds(Int64(syncTargetMicroseconds)),
             usesAvahi: avahi, usesBroadcasts: broadcasts,
             realTimePriority: realTimePriority, bufferMilliseconds: bufferMilliseconds,
             sampleRate: sampleRate, logger: logger)

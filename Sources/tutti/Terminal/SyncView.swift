@@ -92,8 +92,8 @@ struct SyncView {
         return "error \(parts.errorMicroseconds.text(1)) + clock \(parts.clockMicroseconds.text(1))"
             + " + path \(parts.pathMicroseconds.text(1))"
             + " + card \(parts.cardMicroseconds?.text(1) ?? "–")"
-            + " µs; behind the card: "
-            + (parts.calibrationMicroseconds.map { "± \($0.text(1)) µs" } ?? "not measured")
+            + (parts.calibrationMicroseconds.map { " + calibration \($0.text(1)) µs" }
+                ?? " µs; behind the card: not measured")
     }
 
     private func rates(_ room: RoomStatus, _ sync: SyncStatus) -> String {
