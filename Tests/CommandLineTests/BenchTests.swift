@@ -21,6 +21,7 @@ import Testing
     /// Debug builds are slow: the cheap ones only, as short as it goes.
     @Test(arguments: [
         "wire/decode-reply", "resampler/48-48", "render/1-voices", "clock/solve-wired",
+        "simulation/join",
     ])
     func `a benchmark does its work, and the same work each time`(name: String) throws {
         let benchmark = try #require(Benchmark.chosen(by: [name]).first)

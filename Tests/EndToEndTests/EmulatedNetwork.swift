@@ -14,8 +14,11 @@ import Timing
 /// Each host hangs on a tap. A thread carries the frames from one to another, as late as the path's
 /// model says, and loses what the model loses; frames from one host to another keep their order,
 /// as in a queue. The first host is the leader's: one direction of the path leads to it, the other
-/// from it, and from room to room both.
+/// from it, and from room to room both. What it sends to all who joined a group is one frame that all
+/// of them hear at once, as on the air, or, as access points make it, a packet for each.
 final class EmulatedNetwork {
+    enum Multicast: Sendable { case together, apart }
+
     /// Why there can be no house with one here, in one sentence; `nil` where there can.
     static let obstacle: String? =
         House.obstacle
@@ -44,7 +47,9 @@ final class EmulatedNetwork {
     private let shared = Shared()
 
     /// - Parameter hosts: processes in the network namespaces; each of these gets an `eth0`.
-    init(_ path: ClockPath, hosts: [pid_t], seed: UInt64 = 1) throws {
+    init(
+        _ path: ClockPath, hosts: [pid_t], multicast: Multicast = .together, seed: UInt64 = 1
+    ) throws {
         var ends: [Int32] = [-1, -1]
         // A child of another house that held our end would keep the thread alive.
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -64,7 +69,7 @@ final class EmulatedNetwork {
         }
         let ending = ends[0]
         Thread { [taps, shared] in
-            var carrier = FrameCarrier(path, taps: taps, seed: seed)
+            var carrier = FrameCarrier(path, taps: taps, multicast: multicast, seed: seed)
             carrier.run(until: ending) { shared.episode.withLock(\.self) }
             for descriptor in taps + [ending] { close(descriptor) }
         }.start()
@@ -80,7 +85,10 @@ final class EmulatedNetwork {
 private struct FrameCarrier {
     private let taps: [Int32]
     private let start = HostClock.now()
-    /// By sender and receiver.
+    private let multicast: EmulatedNetwork.Multicast
+    /// What a frame of the leader's for a group meets; once, whoever hears it.
+    private var air: NetworkPath
+    /// By sender and receiver, and apart from those the leader's frames for groups.
     private var lanes: [[Int]: Lane] = [:]
     /// Where an address was last seen.
     private var hosts: [[UInt8]: Int] = [:]
@@ -94,6 +102,10 @@ private struct FrameCarrier {
         mutating func take(_ frame: [UInt8], at now: TrueInstant, queue: Nanoseconds) {
             var arrivals = [now + queue]
             for hop in hops.indices { arrivals = arrivals.flatMap { hops[hop].arrivals(of: $0) } }
+            take(frame, arrivingAt: arrivals)
+        }
+
+        mutating func take(_ frame: [UInt8], arrivingAt arrivals: [TrueInstant]) {
             for arrival in arrivals {
                 latest = max(latest, arrival)
                 frames.append((latest, frame))
@@ -101,9 +113,13 @@ private struct FrameCarrier {
         }
     }
 
-    init(_ path: ClockPath, taps: [Int32], seed: UInt64) {
+    init(
+        _ path: ClockPath, taps: [Int32], multicast: EmulatedNetwork.Multicast, seed: UInt64
+    ) {
         self.taps = taps
+        self.multicast = multicast
         let network = path.network(seed: seed)
+        air = NetworkPath(network.toRoom, random: SplitMix64(seed: seed, "air"))
         for sender in taps.indices {
             for receiver in taps.indices where receiver != sender {
                 var shapes: [PathShape] = []
@@ -116,7 +132,12 @@ private struct FrameCarrier {
                 lanes[[sender, receiver]] = Lane(hops: hops)
             }
         }
+        for receiver in taps.indices.dropFirst() {
+            lanes[Self.groupLane(to: receiver)] = Lane(hops: [])
+        }
     }
+
+    private static func groupLane(to receiver: Int) -> [Int] { [0, receiver, 1] }
 
     private static let longestWait = Nanoseconds.milliseconds(100)
 
@@ -147,6 +168,13 @@ private struct FrameCarrier {
         // An address that nobody has been heard from, and a group's, are everywhere.
         let known = hosts[Array(frame[0..<6])]
         let instant = now
+        if sender == 0, multicast == .together, isForGroup(frame), case .none = episode {
+            let arrivals = air.arrivals(of: instant)
+            for receiver in taps.indices.dropFirst() {
+                lanes[Self.groupLane(to: receiver)]?.take(frame, arrivingAt: arrivals)
+            }
+            return
+        }
         for receiver in taps.indices where receiver != sender && receiver == known ?? receiver {
             switch episode {
             case .none: lanes[[sender, receiver]]?.take(frame, at: instant, queue: .zero)
@@ -161,6 +189,9 @@ private struct FrameCarrier {
             }
         }
     }
+
+    /// Of IPv4, by its address (RFC 1112).
+    private func isForGroup(_ frame: [UInt8]) -> Bool { frame[0..<3] == [0x01, 0x00, 0x5E] }
 
     /// Of the address resolution protocol, by its Ethernet type.
     private func isQuestion(_ frame: [UInt8]) -> Bool { frame[12..<14] == [0x08, 0x06] }

@@ -315,6 +315,70 @@ import Timing
         }
     }
 
+    /// One frame that all hear tells rooms where they are to each other; a packet for each tells
+    /// nothing, and must be found out: no access point says which it does.
+    @Test(
+        .enabled(if: canEmulate, noNetwork),
+        arguments: [
+            (EmulatedNetwork.Multicast.together, ["in use"]),
+            (.apart, ["scattered", "standing offset"]),
+        ])
+    func `rooms on the air use reference broadcasts where all hear one frame, and only there`(
+        multicast: EmulatedNetwork.Multicast, verdicts: [String]
+    ) async throws {
+        let path = try #require(ClockPath.named("em-wifi"))
+        let recordings = try await onOwnThread {
+            try Self.record(
+                NoiseAsset(seconds: 60), hosts: 3, path: path, multicast: multicast
+            ) { house, file in
+                let leader = "\(house.hosts[0].address):7430"
+                try house.start(["lead", file, "--wait-for", "3"] + Self.room(0), on: 0)
+                for number in 1...2 {
+                    try house.start(
+                        ["follow", "--leader", leader] + Self.room(number), on: number)
+                }
+                try Self.playing(house, leader, rooms: 3)
+                try until("a verdict of both rooms", seconds: 40) {
+                    let states = try Self.broadcasts(house, leader)
+                    guard multicast == .together || !states.contains("in use") else {
+                        throw CommandError("a packet for each is taken for one frame: \(states)")
+                    }
+                    return states.count == 2 && states.allSatisfy(verdicts.contains)
+                }
+                sleep(4)
+                try Self.playing(house, leader, rooms: 3)
+                try house.end()
+            }
+        }
+        #expect(recordings.map(\.underruns) == [0, 0, 0])
+        let hearing = try #require(Hearing(recordings, names: Self.names), "a room never sounded")
+        #expect(hearing.gaps.map(\.count) == [0, 0, 0], "\(hearing.gaps)")
+        let end = (hearing.audible.map(\.upperBound).min() ?? 0) - Self.settled
+        let skews = stride(from: end - 4e9, to: end, by: 0.4e9).map {
+            hearing.skew(1, 2, at: $0).map(abs) ?? .infinity
+        }
+        #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
+    }
+
+    /// What the followers make of broadcasts.
+    private static func broadcasts(_ house: House, _ leader: String) throws -> [String] {
+        struct Status: Decodable {
+            struct Room: Decodable {
+                struct Sync: Decodable {
+                    struct Broadcasts: Decodable { var state: String }
+                    var broadcasts: Broadcasts
+                }
+                var sync: Sync?
+            }
+            var rooms: [Room]
+        }
+        let words = ["status", "--sync", "--json", "--leader", leader]
+        let result = try house.tutti(words, on: 0)
+        guard result.status == 0 else { throw CommandError("status: \(result.output)") }
+        return try JSONDecoder().decode(Status.self, from: Data(result.output.utf8)).rooms
+            .compactMap(\.sync?.broadcasts.state).filter { !$0.isEmpty }
+    }
+
     /// What two rooms say at an instant, in µs.
     struct Promise: Sendable {
         var instant: LocalInstant
@@ -358,9 +422,11 @@ import Timing
     /// Plays in a house and gives back what left the cards, of all hosts or of some.
     private static func record(
         _ asset: NoiseAsset, hosts: Int, rooms: ClosedRange<Int>? = nil, path: ClockPath? = nil,
+        multicast: EmulatedNetwork.Multicast = .together,
         _ perform: (House, String) throws -> Void
     ) throws -> [CardRecording] {
-        let house = try House(hosts: hosts, path: path, cards: cards([80, -120, 20]))
+        let house = try House(
+            hosts: hosts, path: path, multicast: multicast, cards: cards([80, -120, 20]))
         let file = "\(house.folder.path)/noise.wav"
         try asset.write(to: file)
         do {

@@ -50,8 +50,12 @@ final class House {
     /// - Parameters:
     ///   - count: hosts; host k has the address …`.1k`.
     ///   - path: what lies between the first and each of the others; `nil`: a bridge.
+    ///   - multicast: what becomes of frames for all on that path.
     ///   - cards: ALSA's configuration for all of them.
-    init(hosts count: Int, path: ClockPath? = nil, cards: (_ folder: String) -> String) throws {
+    init(
+        hosts count: Int, path: ClockPath? = nil,
+        multicast: EmulatedNetwork.Multicast = .together, cards: (_ folder: String) -> String
+    ) throws {
         folder = try TemporaryFolder()
         let files = folder.path
         try writeFile(Array(cards(files).utf8), to: "\(files)/asound.conf")
@@ -62,7 +66,8 @@ final class House {
                 holder: try Self.namespace(log: "\(files)/host-\($0).log"))
         }
         if let path {
-            middle = try EmulatedNetwork(path, hosts: hosts.map(\.holder.pid))
+            middle = try EmulatedNetwork(
+                path, hosts: hosts.map(\.holder.pid), multicast: multicast)
         } else {
             let bridge = try Self.namespace(log: "\(files)/hub.log")
             middle = bridge

@@ -8,8 +8,8 @@ struct Demo: AsyncParsableCommand {
             Starts a leader and followers as processes of their own, each with a virtual sound \
             card whose crystal is off by some ppm, and shows them at work. Afterwards compares \
             what left the cards, against true time: nothing that a room says about itself is \
-            used. Exit status 1 when the rooms were not in lockstep: p99 of the skew above \
-            100 µs, or any dropout.
+            used. Exit status 1 when the rooms were not in lockstep: p99 of the skew above a \
+            quarter of a sample (5.2 µs), or any dropout.
 
             Skew of a pair A → B is positive where B plays the same content later.
 
