@@ -44,6 +44,8 @@ struct Meter {
         fileprivate var missing = 0
         fileprivate var isAlive = false
         fileprivate var clockError: Double?
+        /// Of the look before, and its group time.
+        fileprivate var last: (key: LineKey, error: Double, at: GroupInstant)?
     }
 
     struct Line {
@@ -61,6 +63,8 @@ struct Meter {
     private(set) var skews: [Double] = []
     private(set) var skewsAfterStart: [Double] = []
     private(set) var skewsSettled: [Double] = []
+    /// Rate at which a settled room's error changes from look to look, ppm.
+    private(set) var slewsSettled: [Double] = []
     /// Looks at which rooms sounded on different lines.
     private(set) var apart = 0
     var refusals: [String] = []
@@ -147,6 +151,7 @@ struct Meter {
                 let error = error(of: reading)
                 rooms[reading.room].errors.append(error)
                 trace(error)
+                noteSlew(of: reading, error: error)
                 earliest = min(earliest, error)
                 latest = max(latest, error)
                 haveSettled = haveSettled && hasSettled(reading.room)
@@ -161,6 +166,15 @@ struct Meter {
         }
         if keys.count > 1, !keys.contains(where: { isAtEdge($0) }) { apart += 1 }
         noteAbsences(keys)
+    }
+
+    private mutating func noteSlew(of reading: MeterReading, error: Double) {
+        let last = rooms[reading.room].last
+        rooms[reading.room].last = (reading.key, error, group)
+        guard let last, last.key == reading.key, hasSettled(reading.room),
+            group - last.at < World.grid * 2
+        else { return }
+        slewsSettled.append((error - last.error) / (group - last.at).seconds)
     }
 
     private mutating func noteAbsences(_ keys: [LineKey]) {

@@ -9,7 +9,7 @@ extension SimulationReport: CustomStringConvertible {
             [heads]
                 + [
                     ("skew of rooms, µs", skew), ("within 0.5 s of starts", skewAfterStart),
-                    ("after 20 s", skewSettled),
+                    ("after 20 s", skewSettled), ("slew after 20 s, ppm", slewSettled),
                 ].map { [$0.0] + Self.cells($0.1) })
         text += "\n"
         text += Self.table(

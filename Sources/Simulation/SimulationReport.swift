@@ -85,6 +85,8 @@ public struct SimulationReport: Equatable, Sendable {
     public var skewAfterStart: Spread
     /// The same from 20 s after each room's first sound on.
     public var skewSettled: Spread
+    /// Rate of what rooms play against the group's, less one, from then on; ppm, every 10 ms.
+    public var slewSettled: Spread
     public var lines: [Line]
     /// Time in which rooms sounded on different lines; ms.
     public var apartMilliseconds: Double
@@ -110,6 +112,7 @@ extension SimulationReport {
         skew = Spread(meter.skews)
         skewAfterStart = Spread(meter.skewsAfterStart)
         skewSettled = Spread(meter.skewsSettled)
+        slewSettled = Spread(meter.slewsSettled)
         let first = meter.lines.first?.key.change.instant
         lines = meter.lines.map { line in
             let change = line.key.change

@@ -102,7 +102,9 @@ import func Glibc.pow
                 guard let clock = world.sharedClock() else { continue }
                 let misses = watch.misses.count
                 watch.look(clock, at: world.local, truth: world.clocks.group(world.now))
-                if unseen?.contains(world.now.seconds) ?? false { hidden += watch.misses.count - misses }
+                if unseen?.contains(world.now.seconds) ?? false {
+                    hidden += watch.misses.count - misses
+                }
             }
             #expect(watch.complaints.isEmpty, "\(name): \(watch.complaints.prefix(3))")
             #expect(watch.steps.isEmpty, "\(name): \(watch.steps.prefix(3))")

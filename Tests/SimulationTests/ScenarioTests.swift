@@ -47,6 +47,15 @@ import Testing
         #expect(report.skewSettled.p99 < Self.frame / 4, "\(report)")
     }
 
+    /// What the clock leans and what the servo adds, together: 100 ppm are 0.2 cent.
+    @Test(arguments: ["join", "wifi", "crystals"])
+    func `once settled, no room plays faster or slower than can be heard`(scenario: String) throws {
+        for report in try runs(scenario, seconds: 40) {
+            #expect(report.slewSettled.count > 2_000)
+            #expect(report.slewSettled.max <= 100, "\(report)")
+        }
+    }
+
     @Test func `wifi keeps the rooms within an echo nobody hears`() throws {
         let reports = try runs("wifi")
         for report in reports { expectUnbroken(report) }
