@@ -33,10 +33,12 @@ extension ReferenceBroadcastJudge {
         let loose = here.filter { receivers[$0].cluster == 0 }
         for (turn, place) in loose.enumerated() where receivers[place].cluster == 0 {
             receivers[place].spread = .infinity
-            let others = (1..<max(1, loose.count)).prefix(Self.attempts).map {
-                loose[(turn + $0 * (1 + passes % 7)) % loose.count]
+            // All others in their turn, as many in each pass.
+            let rivals = loose.count - 1
+            let others = (0..<min(rivals, Self.attempts)).map {
+                loose[(turn + 1 + ($0 + passes * Self.attempts) % rivals) % loose.count]
             }
-            for other in heads.prefix(Self.attempts) + others where other != place {
+            for other in heads.prefix(Self.attempts) + others {
                 let pair = compare(place, other, beacons)
                 guard pair.count >= BeaconComparison.fewest else { continue }
                 receivers[place].spread = min(receivers[place].spread, pair.spread)

@@ -1,5 +1,6 @@
 import ClockSync
 import DeviceOutput
+import GroupControl
 import LinuxHost
 import Testing
 import Timing
@@ -265,6 +266,43 @@ import Timing
         #expect(leader { $0.roundTripLate = $0.roundTripFloor + .milliseconds(6) } == .warning)
         #expect(leader { $0.peerStamps = .program } == .note)
         #expect(leader { $0.stamps = .kernelReceive } == .note)
+    }
+
+    @Test func `what rooms hear of broadcasts says whether multicast is converted`() throws {
+        func group(_ states: [String]) -> GroupStatus {
+            var rooms = states.enumerated().map { place, state in
+                var room = SyncViewTests.room("room \(place)")
+                room.sync?.broadcasts.state = state
+                room.sync?.broadcasts.spreadMicroseconds = 21
+                return room
+            }
+            rooms.append(SyncViewTests.room("leader's"))
+            rooms[states.count].sync?.broadcasts.state = ""
+            return SyncViewTests.status(rooms)
+        }
+        let heard = Judgement.conversion(group(["in use", "in use"]))
+        #expect(heard.map(\.level) == [.ok])
+        #expect(heard[0].found.contains("room 0, room 1") && heard[0].found.contains("21.0 µs"))
+        #expect(!heard[0].found.contains("leader's"))
+        let levels: [String: Finding.Level] = [
+            "not needed": .ok, "scattered": .warning, "standing offset": .note,
+            "not heard": .warning, "off": .note, "no multicast": .warning, "alone": .note,
+            "gathering": .note, "something new": .note,
+        ]
+        for (state, level) in levels {
+            let findings = Judgement.conversion(group([state]))
+            #expect(findings.map(\.level) == [level], "\(state)")
+            #expect(level == .ok || findings[0].advice != nil, "\(state)")
+        }
+        #expect(
+            Judgement.conversion(group(["scattered", "in use"])).map(\.level) == [.ok, .warning])
+        #expect(Judgement.conversion(group([])).map(\.level) == [.note])
+        // Every state that there is has words of its own, or is on its way to one that has.
+        for state in ReferenceState.allCases {
+            let isOpen = [.alone, .gathering].contains(state)
+            let found = try #require(Judgement.conversion(group(["\(state)"])).first).found
+            #expect(found.contains("not known yet") == isOpen, "\(state)")
+        }
     }
 
     @Test func `multicast that nobody confirmed is not called good`() {

@@ -345,6 +345,9 @@ import Timing
                     }
                     return states.count == 2 && states.allSatisfy(verdicts.contains)
                 }
+                let found = try Self.conversion(house, leader)
+                guard found.contains(multicast == .together ? "one frame" : "packet for each")
+                else { throw CommandError("doctor: \(found)") }
                 sleep(4)
                 try Self.playing(house, leader, rooms: 3)
                 try house.end()
@@ -358,6 +361,15 @@ import Timing
             hearing.skew(1, 2, at: $0).map(abs) ?? .infinity
         }
         #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
+    }
+
+    /// What `tutti doctor` finds of that.
+    private static func conversion(_ house: House, _ leader: String) throws -> String {
+        let words = ["doctor", "--json", "--output", "none", "--leader", leader]
+        let result = try house.tutti(words, on: 1)
+        let report = try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
+        return report.findings.filter { $0.area == "multicast conversion" }.map(\.found)
+            .joined(separator: "; ")
     }
 
     /// What the followers make of broadcasts.

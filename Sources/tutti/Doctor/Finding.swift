@@ -1,4 +1,5 @@
 import DeviceOutput
+import GroupControl
 import LinuxHost
 
 /// One thing that was tested: how it stands, what was found, and what to do about it.
@@ -73,6 +74,7 @@ struct DoctorFacts: Sendable {
     var interfaces = DoctorFacts.Answer<[InterfaceFacts]>.skipped
     var loopback = DoctorFacts.Answer<ExchangeFacts>.skipped
     var leader = DoctorFacts.Answer<ExchangeFacts>.skipped
+    var group = DoctorFacts.Answer<GroupStatus>.skipped
     var multicast = DoctorFacts.Answer<[MulticastFacts]>.skipped
     var ports = DoctorFacts.Answer<PortFacts>.skipped
     var avahi = DoctorFacts.Answer<AvahiFacts>.skipped

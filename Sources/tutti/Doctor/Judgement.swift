@@ -14,6 +14,7 @@ enum Judgement {
         all += about(facts.loopback, "kernel stamps", loopback)
         all += about(facts.leader, "leader", leader)
         all += about(facts.multicast, "multicast", multicast)
+        all += about(facts.group, "multicast conversion", conversion)
         all += about(facts.ports, "ports", ports)
         all += about(facts.avahi, "Avahi") { avahi($0, wishes) }
         all += about(facts.cache, "cache folder") { cache($0, wishes) }

@@ -2,6 +2,7 @@ import AvahiDiscovery
 import DeviceOutput
 import FFmpegMedia
 import Glibc
+import GroupControl
 import LinuxHost
 import Room
 import Synchronization
@@ -33,9 +34,12 @@ enum Probing {
         async let multicast = multicast(facts.interfaces)
         async let avahi = limited(.seconds(4)) { AvahiFacts.probe() }
         async let leader = leader(settings.leader)
+        async let group = group(settings.leader)
         facts.multicast = await multicast
         facts.avahi = await avahi
         facts.leader = await leader
+        // A leader that does not answer at all is a finding already.
+        if case .found = facts.leader { facts.group = await group }
         return facts
     }
 
@@ -73,6 +77,15 @@ enum Probing {
         guard let leader else { return .skipped }
         return await limited(.seconds(6)) {
             try ExchangeFacts.measure(host: leader.host, port: leader.port)
+        }
+    }
+
+    private static func group(_ leader: HostPort?) async -> DoctorFacts.Answer<GroupStatus> {
+        guard let leader else { return .skipped }
+        do {
+            return .found(try await GroupClient.connect(to: leader).status())
+        } catch {
+            return .failed("\(error)")
         }
     }
 
