@@ -108,7 +108,10 @@ struct ReferenceListener: Sendable {
         else { return }
         let about = told[place]
         told.removeSubrange(...place)
-        if !isNeeded, verdict.state == .inUse { (verdict.state, verdict.share) = (.unneeded, 0) }
+        // A wire hears a frame before the air does: among rooms of both kinds it is scattered.
+        if !isNeeded, [.inUse, .scattered, .standingOffset].contains(verdict.state) {
+            (verdict.state, verdict.share) = (.unneeded, 0)
+        }
         self.verdict = verdict
         switch verdict.state {
         case .inUse, .standingOffset, .unneeded: judgedAt = now

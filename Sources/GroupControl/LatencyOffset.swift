@@ -3,12 +3,13 @@ public import Timing
 /// How much later the sound leaves what hangs behind a room's card: an amplifier, a converter, a
 /// wireless loudspeaker. The owner of the room says so; nobody can measure it from here.
 public struct LatencyOffset: Equatable, Sendable {
-    /// Nobody has said anything.
+    /// Nothing is known to delay.
     public static let zero = LatencyOffset()
     /// Amplifiers, converters and wireless loudspeakers are all within half a second.
     public static let limit = Nanoseconds.milliseconds(500)
 
-    /// Whole microseconds within ±``limit``; positive: the sound is late, so the room plays earlier.
+    /// Whole microseconds within ±``limit``; positive: the sound is late, so the room plays
+    /// earlier.
     public let delay: Nanoseconds
     /// How sure that is: half the width of an interval around it that contains the truth, up to
     /// ``limit``. `nil`: it was not measured, and no promise includes it.

@@ -5,20 +5,20 @@ import func Glibc.sqrt
 /// What a room promises, and what it expects, of its own lockstep; part of every report.
 ///
 /// Two different things are told, and never mixed up. The *promise* is an interval around the
-/// group's line that contains the sound that leaves this room's card, however the delay of the
-/// network divides between its two directions. It is the sum of what may be wrong:
+/// group's line that contains the sound of this room, however the delay of the network divides
+/// between its two directions. It is the sum of what may be wrong:
 ///
 ///     bound = |error| + clock + path + card + calibration
 ///
 /// with the error that is known and being corrected, the estimate of the group clock (noise,
-/// wander, age), half of the smallest round trip, and the position of the card. Any two rooms are
-/// within the sum of their bounds. The *expectation* is a guess of the same distance without the
+/// wander, age), half of the smallest round trip, and the position of the card. Any two rooms that
+/// promise for the same place are within the sum of their bounds. The *expectation* is a guess of the same distance without the
 /// worst case of the path, usually many times smaller, and no promise.
 ///
 /// What hangs behind the card (converter, amplifier, air) nobody can measure from here.
 /// ``latencyOffset`` is what the owner says of it. Where that was measured, its uncertainty is the
-/// last part, and the promise is about what leaves the loudspeaker; otherwise what hangs there is in
-/// neither.
+/// last part, and the promise is about what leaves the loudspeaker. Otherwise it is about what
+/// leaves the card.
 public struct SyncReport: Equatable, Sendable {
     /// Of the estimate of the group clock; `none` before there is one.
     public var quality: SharedClock.Quality
@@ -55,7 +55,7 @@ public struct SyncReport: Equatable, Sendable {
     public var clockRestarts: Int
     /// Since the latest good exchange.
     public var clockAge: Nanoseconds
-    /// In force.
+    /// Of what hangs behind the card; in force.
     public var latencyOffset: LatencyOffset
     /// The room's settings give the offset, so that no command changes it.
     public var isLatencyOffsetFixed: Bool

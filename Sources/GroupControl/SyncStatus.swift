@@ -42,8 +42,8 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         public var pathMicroseconds = 0.0
         /// `nil` while the position of the card is not known.
         public var cardMicroseconds: Double?
-        /// How surely the delay of what hangs behind the card is known (``LatencyOffset``); `nil`: it
-        /// was not measured, and the bound is without.
+        /// How surely the delay of what hangs behind the card is known (``LatencyOffset``); `nil`:
+        /// it was not measured, and the bound is without.
         public var calibrationMicroseconds: Double?
 
         public init() {}

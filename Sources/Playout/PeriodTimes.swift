@@ -10,6 +10,7 @@ struct PeriodTimes: BitwiseCopyable {
     var heard: LocalInstant
     /// When the frame behind the period's last is heard.
     var heardEnd: LocalInstant
+    /// The owner's, part of the two above.
     var latencyOffset: Nanoseconds
     /// Local seconds per nominal card second.
     var cardStretch: Double

@@ -15,8 +15,9 @@ struct Timeline: BitwiseCopyable {
     static var slewLimit: Double {
         @_noLocks @_noAllocation get { 5e-3 }
     }
-    /// The same when the target was moved at once: by another latency offset, or by a clock that begins
-    /// a new line. Other errors of this size may be a position of a young card, and pass.
+    /// The same, in seconds, when the target was moved at once: by another latency offset, or by a
+    /// clock that begins a new line. What is less is slewed in some seconds, unheard; other errors
+    /// of this size may be a position of a young card, and pass.
     static var moveLimit: Double {
         @_noLocks @_noAllocation get { 200e-6 }
     }

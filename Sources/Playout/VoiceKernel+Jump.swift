@@ -22,9 +22,9 @@ struct Ghost: BitwiseCopyable {
 }
 
 /// The ladder of a voice that is not where its line is: up to 5 ms are slewed, or 200 µs where the
-/// line was moved at once (``Timeline``). Up to a second, one cross-fade of 15 ms leads from the old place to the new: both are in the ring as a
-/// rule, and 15 ms of two copies of the same music are a passing colour where a gap would be a
-/// hole. Beyond, or when the new place is not in the ring, the voice falls silent for 5 ms, goes
+/// line was moved at once (``Timeline``). Up to a second, one cross-fade of 15 ms leads from the old
+/// place to the new: both are in the ring as a rule, and 15 ms of two copies of the same music are a
+/// passing colour where a gap would be a hole. Beyond, or when the new place is not in the ring, the voice falls silent for 5 ms, goes
 /// there and comes back.
 extension VoiceKernel {
     /// The timeline is off by more than can be slewed.

@@ -39,10 +39,11 @@ import Timing
     var zeroBefore: Int64 = 0
     var error = 0.0
     var known = 0.0
-    /// What the target came from, and whether that is another than in the period before.
+    /// Of the clock that the target came from.
     var clockEpoch: UInt64 = 0
-    /// Nanoseconds.
+    /// That the target came from; nanoseconds.
     var latencyOffset: Int64 = 0
+    /// One of the two is another than in the period before.
     var isMoved = false
     var starvedFrames: Int64 = 0
     /// Of all voices this slot has served.

@@ -11,8 +11,8 @@ import Timing
 ///     offset -1500±50 alsa:hw:1,0
 ///     skew 9f3c… 41d0… 77ab… 35.118 0.5 1795270000 kitchen
 ///
-/// An offset is a ``LatencyOffset`` and belongs to an output as its owner writes it. A skew belongs to
-/// the leader's node and boot, our own boot and the leader's name; then come the leader's rate
+/// An offset is a ``LatencyOffset`` and belongs to an output as its owner writes it. A skew belongs
+/// to the leader's node and boot, our own boot and the leader's name; then come the leader's rate
 /// against ours and its standard deviation, in ppm, and when that was (seconds since 1970).
 struct RoomMemory: Equatable, Sendable {
     struct Skew: Equatable, Sendable {

@@ -63,7 +63,7 @@ struct Meter {
     private(set) var skews: [Double] = []
     private(set) var skewsAfterStart: [Double] = []
     private(set) var skewsSettled: [Double] = []
-    /// Rate at which a settled room's error changes from look to look, ppm.
+    /// Rate at which a settled room's error changes from look to look, ppm; positive: it is slow.
     private(set) var slewsSettled: [Double] = []
     /// Looks at which rooms sounded on different lines.
     private(set) var apart = 0

@@ -4,7 +4,7 @@ import Timing
 
 /// What came of a simulated run.
 public struct SimulationReport: Equatable, Sendable {
-    /// Magnitudes of a figure; µs.
+    /// Magnitudes of a figure; µs where nothing else is said.
     public struct Spread: Equatable, Sendable {
         public var count: Int
         public var p50: Double

@@ -35,11 +35,14 @@ func span(_ value: Int64, _ subject: String) throws(WireError) -> Nanoseconds {
     return span
 }
 
-/// A latency offset, and how surely it is known; nanoseconds, rounded down to microseconds.
+/// A latency offset, and how surely it is known; nanoseconds, whole microseconds of them.
 func latency(
     _ offset: Int64, _ uncertainty: Int64?, _ subject: String
 ) throws(WireError) -> LatencyOffset {
-    try valid(subject) { () throws(InvalidValue) in
+    for part in [offset, uncertainty ?? 0] where part % 1_000 != 0 {
+        throw WireError(.outOfRange, subject, "\(part) ns are no whole microseconds")
+    }
+    return try valid(subject) { () throws(InvalidValue) in
         try LatencyOffset(
             microseconds: Int(offset / 1_000),
             uncertaintyMicroseconds: uncertainty.map { Int($0 / 1_000) })

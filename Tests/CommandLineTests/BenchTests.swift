@@ -18,7 +18,7 @@ import Testing
         #expect(Set(names).count == names.count)
     }
 
-    /// Debug builds are slow: the cheap ones only, as short as it goes.
+    /// Debug builds are slow: one of each kind, as short as it goes.
     @Test(arguments: [
         "wire/decode-reply", "resampler/48-48", "render/1-voices", "clock/solve-wired",
         "simulation/join",

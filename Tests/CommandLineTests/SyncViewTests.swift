@@ -50,6 +50,12 @@ import Timing
             #expect(text.contains(part), "\(part) is missing in:\n\(text)")
         }
         #expect(!text.contains("not measured"))
+        // A promise for a loudspeaker and one for a card are not about the same sound.
+        func group(_ rooms: [RoomStatus]) -> String {
+            SyncView(status: Self.status(rooms), width: 200).lines.joined(separator: "\n")
+        }
+        #expect(group([room, room]).contains("within 156.0 µs (promised)"))
+        #expect(group([room, Self.room("bath")]).contains("no promise about all rooms together"))
     }
 
     @Test func `everything the room says of its lockstep is shown`() {
@@ -143,6 +149,7 @@ import Timing
     @Test(arguments: [
         (["bedroom", "1500"], 1_500), (["bedroom", "-300"], -300), (["bedroom", "+7"], 7),
         (["bedroom", "−8"], -8), (["bedroom", "-500000"], -500_000),
+        (["bedroom", "-1500±20"], -1_500), (["bedroom", "-1500+-20"], -1_500),
     ])
     func `an offset is a room and signed microseconds`(words: [String], microseconds: Int) throws {
         let command = try Offset.parse(words + ["--leader", "10.0.0.1"])

@@ -14,8 +14,8 @@ import Timing
 /// Each host hangs on a tap. A thread carries the frames from one to another, as late as the path's
 /// model says, and loses what the model loses; frames from one host to another keep their order,
 /// as in a queue. The first host is the leader's: one direction of the path leads to it, the other
-/// from it, and from room to room both. What it sends to all who joined a group is one frame that all
-/// of them hear at once, as on the air, or, as access points make it, a packet for each.
+/// from it, and from room to room both. What it sends to all who joined a group is one frame that
+/// all of them hear at once, as on the air, or, as access points make it, a packet for each.
 final class EmulatedNetwork {
     enum Multicast: Sendable { case together, apart }
 

@@ -101,9 +101,29 @@ import Timing
         expect("sent") { $0.packetsSent = -1 }
         expect("rejected") { $0.packetsRejected = .min }
         expect("latency offset") { $0.latencyOffset = .max }
+        expect("latency offset") { $0.latencyOffset = .min }
+        expect("latency offset") { $0.latencyOffset = 1_500 }
         expect("latency offset") { $0.latencyOffset = -500_001_000 }
+        expect("latency offset") { $0.latencyOffsetUncertainty = .min }
         expect("latency offset") { $0.latencyOffsetUncertainty = -1_000 }
         expect("latency offset") { $0.latencyOffsetUncertainty = 500_001_000 }
+    }
+
+    @Test func `an offset beyond what can be is refused by its name`() {
+        for (microseconds, uncertainty) in [
+            (Int64.min, nil), (.max, nil), (500_001, nil), (0, -1), (0, .min), (0, .max),
+        ] as [(Int64, Int64?)] {
+            var order = PBCommand()
+            order.latencyOffset.room = "bath"
+            order.latencyOffset.microseconds = microseconds
+            if let uncertainty { order.latencyOffset.uncertaintyMicroseconds = uncertainty }
+            let error = #expect(throws: WireError.self) { try order.checked() }
+            #expect(error?.description.contains("latency offset") == true)
+            var message = PBLeaderToRoom()
+            message.latencyOffset.offset = microseconds
+            if let uncertainty { message.latencyOffset.uncertainty = uncertainty }
+            #expect(throws: WireError.self) { try message.checked() }
+        }
     }
 
     @Test func `a history that is too long or not of numbers is refused`() {

@@ -38,8 +38,8 @@ struct Lockstep: Sendable {
 
     var maximum: Double { percentile(1) }
 
-    /// Rooms are in lockstep up to a quarter of a sample at 48 kHz, µs. On one machine, with two busy
-    /// loops for each of its processors, they were within a hundredth of that.
+    /// Rooms are in lockstep up to a quarter of a sample at 48 kHz, µs. In the demo, on one machine
+    /// with two busy loops for each of its processors, they were within a twentieth of that.
     static let skewLimit = 1e6 / 48_000 / 4
 
     /// Why the rooms were not in lockstep, as a sentence; `nil` when they were.
@@ -54,7 +54,7 @@ struct Lockstep: Sendable {
         }
         if !(percentile(0.99) <= Self.skewLimit) {
             return
-                "not in lockstep: p99 of the skew is \(percentile(0.99).text(1)) µs, the limit is \(Self.skewLimit.text(1)) µs"
+                "not in lockstep: p99 of the skew is \(percentile(0.99).text(2)) µs, the limit is \(Self.skewLimit.text(2)) µs"
         }
         if unmatchedCount > 0 {
             return

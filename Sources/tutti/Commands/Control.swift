@@ -204,7 +204,7 @@ struct Offset: AsyncParsableCommand {
     // A negative number looks like a flag.
     @Argument(
         parsing: .allUnrecognized,
-        help: ArgumentHelp("The room, and µs, or µs±µs.", valueName: "room> <µs"))
+        help: ArgumentHelp("The room, and µs, or µs±µs.", valueName: "room> <µs[±µs]"))
     var words: [String] = []
 
     @OptionGroup var options: ControlOptions
@@ -214,7 +214,8 @@ struct Offset: AsyncParsableCommand {
     func parsed() throws -> (room: RoomID, offset: LatencyOffset) {
         guard words.count == 2, !words[0].hasPrefix("-") else {
             throw ValidationError(
-                "\"\(words.joined(separator: " "))\" is no offset: write tutti offset ROOM ±µs")
+                "\"\(words.joined(separator: " "))\" is no offset: write tutti offset ROOM 1500 (µs), or 1500±50"
+            )
         }
         do {
             return (try roomID(words[0]), try LatencyOffset(parsing: words[1]))

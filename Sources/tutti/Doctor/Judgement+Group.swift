@@ -1,9 +1,10 @@
+import ClockSync
 import GroupControl
 
 extension Judgement {
-    /// Whether multicast reaches rooms as one frame, which all hear at once, or as a packet for each.
-    /// No access point says so, and one machine cannot see it; rooms that play together compare when
-    /// they hear the leader's reference broadcasts, and tell the leader.
+    /// Whether multicast reaches rooms as one frame, which all hear at once, or as a packet for
+    /// each. No access point says so, and one machine cannot see it; rooms that play together
+    /// compare when they hear the leader's reference broadcasts, and tell the leader.
     static func conversion(_ group: GroupStatus) -> [Finding] {
         let rooms = group.rooms.compactMap { room in
             room.sync.map { (name: room.name.printable, heard: $0.broadcasts) }
@@ -28,50 +29,52 @@ extension Judgement {
         }
     }
 
-    private static let conversionArea = "multicast conversion"
+    static let conversionArea = "multicast conversion"
 
-    private static func conversion(_ state: String, _ names: String, _ spread: String) -> Finding {
+    private static func conversion(_ word: String, _ names: String, _ spread: String) -> Finding {
         let area = conversionArea
+        let later = "play in two rooms on the air for a minute, and run this again"
         let settings =
             "in the access point's settings, switch off what makes unicast of multicast "
             + "(\"multicast to unicast\", \"multicast enhancement\"; hostapd: "
             + "multicast_to_unicast=0; a Linux bridge: bridge link set dev PORT mcast_to_unicast "
             + "off), and let all rooms use one access point"
-        switch state {
-        case "in use":
+        switch ReferenceState.allCases.first(where: { "\($0)" == word }) {
+        case .inUse:
             return .ok(area, "none: one frame reaches \(names) at one moment (\(spread))")
-        case "not needed":
+        case .unneeded:
             return .ok(area, "\(names): exchanges with the leader are sure enough, as on wires")
-        case "scattered":
+        case .scattered:
             return .warning(
                 area,
-                "\(names) hear the same broadcast at different moments: it is made a packet "
-                    + "for each, or they hang on different access points; rooms keep together by "
+                "\(names) hear the same broadcast at different moments: it is made a packet for "
+                    + "each, or they hang on different access points; rooms keep together by "
                     + "exchanges with their leader alone", advice: settings)
-        case "standing offset":
+        case .standingOffset:
             return .note(
                 area,
-                "\(names) hear the same broadcast at moments that differ by what stays; it may "
-                    + "be made a packet for each, so it is not relied on", advice: settings)
-        case "not heard":
+                "\(names) hear the same broadcast at moments that differ by what stays, or has not "
+                    + "been compared for long: it may be made a packet for each",
+                advice: "\(later); if it stays so: \(settings)")
+        case .notHeard:
             return .warning(
                 area, "\(names) asked for broadcasts and hear none: multicast does not arrive",
-                advice: "look for \"IGMP snooping\" or \"multicast\" in the settings of switch and "
-                    + "access point, and let UDP 7431 through the rooms' firewalls")
-        case "off":
+                advice: "\(later); if it stays so, look for \"IGMP snooping\" or \"multicast\" in "
+                    + "the settings of switch and access point, and let UDP 7431 through the "
+                    + "rooms' firewalls")
+        case .off:
             return .note(
-                area, "\(names): reference broadcasts are switched off there",
+                area, "\(names): reference broadcasts are switched off there or at the leader",
                 advice: "remove --no-broadcasts, or set broadcasts: true")
-        case "no multicast":
+        case .noMulticast:
             return .warning(
                 area, "\(names): the interface to the leader takes no multicast",
                 advice: "run tutti doctor there")
-        default:
+        case .alone, .gathering, nil:
             return .note(
                 area,
-                "\(names): not known yet (\(state.printable)); it takes two rooms on the air "
-                    + "besides the leader's, and some seconds",
-                advice: "play in two such rooms for a minute, and run this again")
+                "\(names): not known yet (\(word.printable)); it takes two rooms on the air "
+                    + "besides the leader's, and some seconds", advice: later)
         }
     }
 }

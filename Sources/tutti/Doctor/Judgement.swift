@@ -14,7 +14,7 @@ enum Judgement {
         all += about(facts.loopback, "kernel stamps", loopback)
         all += about(facts.leader, "leader", leader)
         all += about(facts.multicast, "multicast", multicast)
-        all += about(facts.group, "multicast conversion", conversion)
+        all += about(facts.group, conversionArea, conversion)
         all += about(facts.ports, "ports", ports)
         all += about(facts.avahi, "Avahi") { avahi($0, wishes) }
         all += about(facts.cache, "cache folder") { cache($0, wishes) }
@@ -50,7 +50,7 @@ enum Judgement {
         case "output":
             "choose an output that works: tutti doctor --output alsa:PCM (aplay -L lists them), "
                 + "virtual, or file:PATH"
-        case "leader":
+        case "leader", conversionArea:
             "start it there (tutti lead FILE), check its address, and let UDP and TCP of its port "
                 + "through any firewall"
         case "Avahi": "systemctl restart dbus avahi-daemon"

@@ -9,7 +9,7 @@ import Synchronization
 import Timing
 
 /// Asks the machine, each question on a thread of its own and with a limit: a hung driver, bus or
-/// name server is a finding, not a hang.
+/// name server is a finding, not a hang. What a leader says comes as any client's answer does.
 enum Probing {
     /// Beyond its limit a probe is left behind; the process ends without waiting for it.
     static func facts(_ settings: Settings) async -> DoctorFacts {
@@ -38,8 +38,10 @@ enum Probing {
         facts.multicast = await multicast
         facts.avahi = await avahi
         facts.leader = await leader
-        // A leader that does not answer at all is a finding already.
-        if case .found = facts.leader { facts.group = await group }
+        // One that does not answer at all is a finding already.
+        if case .found(let exchange) = facts.leader, exchange.answered > 0 {
+            facts.group = await group
+        }
         return facts
     }
 

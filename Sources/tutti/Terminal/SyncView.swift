@@ -25,8 +25,13 @@ struct SyncView {
         }
         let bounds = reports.compactMap(\.boundMicroseconds).sorted()
         let guesses = reports.compactMap(\.expectedMicroseconds).sorted()
+        let measured = reports.count { $0.parts.calibrationMicroseconds != nil }
         guard bounds.count > 1, bounds.count == status.rooms.count(where: { $0.state != .noOutput })
         else { return "no promise about all rooms together" }
+        guard measured == 0 || measured == bounds.count else {
+            return "no promise about all rooms together: what hangs behind some cards was not "
+                + "measured"
+        }
         let promised = bounds.suffix(2).reduce(0, +)
         let expected = guesses.suffix(2).reduce(0) { $0 + $1 * $1 }.squareRoot()
         return "any two rooms within \(promised.text(1)) µs (promised), "
