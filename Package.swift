@@ -155,7 +155,8 @@ let package = Package(
         .testTarget(
             name: "RoomTests",
             dependencies: [
-                "Timing", "ClockSync", "GroupControl", "Wire", "DeviceOutput", "Room",
+                "Timing", "ClockSync", "GroupControl", "Wire", "LinuxHost", "DeviceOutput",
+                "Room",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

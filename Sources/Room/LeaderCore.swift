@@ -5,8 +5,7 @@ import Timing
 
 /// Runs the leader's machine: serialises what links and commands bring, and does its effects.
 ///
-/// The leader's group clock is its own local clock, number for number; a room maps its own local
-/// clock to it.
+/// The group's time is the leader's (``LeaderClock``); a room maps its own local clock to it.
 actor LeaderCore {
     /// Sends a notice to this port of the room at the other end of a link.
     typealias Notifier = @Sendable (CommitNotice, _ port: UInt16) -> Void
@@ -17,21 +16,19 @@ actor LeaderCore {
     private var nextLink: LinkID = 1
     private var hasLeft = false
     private let alarm = Alarm()
+    private let clock: LeaderClock
     private let logger: Logger
     /// Called when the queue has been played to its end.
     private let ended: @Sendable () -> Void
 
     init(
-        _ configuration: LeaderConfiguration, logger: Logger, ended: @escaping @Sendable () -> Void
+        _ configuration: LeaderConfiguration, clock: LeaderClock, logger: Logger,
+        ended: @escaping @Sendable () -> Void
     ) {
         machine = LeaderMachine(configuration)
+        self.clock = clock
         self.logger = logger
         self.ended = ended
-    }
-
-    /// The group clock of this leader.
-    static func groupNow() -> GroupInstant {
-        GroupInstant(nanoseconds: HostClock.now().nanoseconds)
     }
 
     /// Advances the machine at its deadlines until cancelled.
@@ -86,11 +83,11 @@ actor LeaderCore {
     }
 
     func status(hasPoints: Bool) -> GroupStatus {
-        machine.status(at: Self.groupNow(), hasPoints: hasPoints)
+        machine.status(at: clock.groupNow(), hasPoints: hasPoints)
     }
 
     private func step(_ turn: (inout LeaderMachine, GroupInstant) -> [LeaderEffect]) {
-        for effect in turn(&machine, Self.groupNow()) {
+        for effect in turn(&machine, clock.groupNow()) {
             switch effect {
             case .send(let message, let link):
                 logger.trace("to room", metadata: ["link": "\(link)", "message": "\(message)"])
@@ -100,6 +97,6 @@ actor LeaderCore {
             case .ended: ended()
             }
         }
-        alarm.set(machine.nextDeadline.map { LocalInstant(nanoseconds: $0.nanoseconds) })
+        alarm.set(machine.nextDeadline.map(clock.local))
     }
 }

@@ -66,7 +66,8 @@ public final class LeaderNode: Sendable {
         defer { media.close() }
         for (asset, file) in library.assets { media.share(hash: asset.hash.hex, path: file.path) }
         let epoch = UInt64.random(in: 1 ... .max)
-        let timeService = try openTimeService(port: port, epoch: epoch)
+        let clock = LeaderClock(epoch: epoch)
+        let timeService = try openTimeService(port: port, clock: clock)
         defer { timeService.stop() }
 
         let output = try configuration.openOutput()
@@ -77,7 +78,7 @@ public final class LeaderNode: Sendable {
                 loops: loops, term: UInt64(max(1, time(nil))), groupClockEpoch: epoch,
                 timePort: UInt16(timeService.port), mediaPort: UInt16(media.port),
                 crystal: configuration.crystal()),
-            logger: logger, ended: { endedContinuation.yield() })
+            clock: clock, logger: logger, ended: { endedContinuation.yield() })
         listening.withLock { $0 = HostPort(host: "127.0.0.1", port: port) }
 
         let session = announce(name: name, port: port)
@@ -103,7 +104,7 @@ public final class LeaderNode: Sendable {
                         }
                         group.addTask { try await self.serve(control, core, notices) }
                         if let output {
-                            let member = self.localMember(name, output, core, library, epoch: epoch)
+                            let member = self.localMember(name, output, core, library, clock)
                             group.addTask { await member.run() }
                         }
                         group.addTask {
@@ -128,12 +129,11 @@ public final class LeaderNode: Sendable {
 
     /// On the number of the control service, where rooms ask before they are welcome; on another
     /// one where any will do and this one is taken.
-    private func openTimeService(port: Int, epoch: UInt64) throws -> TimeService {
-        let clock = SharedClock.own(at: LocalInstant(nanoseconds: 0), epoch: epoch)
+    private func openTimeService(port: Int, clock: LeaderClock) throws -> TimeService {
         func start(port: Int) throws(HostError) -> TimeService {
             try TimeService.start(
                 port: port, priority: configuration.realTimePriority,
-                broadcasts: configuration.usesBroadcasts, clock: { clock })
+                broadcasts: configuration.usesBroadcasts, clock: clock.current)
         }
         do {
             if configuration.port == 0, let service = try? start(port: port) { return service }
@@ -261,10 +261,10 @@ public final class LeaderNode: Sendable {
 
     private func localMember(
         _ name: RoomID, _ output: OutputThread, _ core: LeaderCore, _ library: AssetLibrary,
-        epoch: UInt64
+        _ clock: LeaderClock
     ) -> Member {
         Member(
-            name: name, output: output, clock: OwnClock(epoch: epoch),
+            name: name, output: output, clock: OwnClock(clock),
             logger: configuration.logger, options: configuration.memberOptions(name),
             fetch: { asset, _ in try library.file(of: asset) },
             uplink: { member, attempt in
@@ -295,9 +295,9 @@ final class OwnClock: Member.ClockSource {
     let changes: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
-    init(epoch: UInt64) {
+    init(_ clock: LeaderClock) {
         (changes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        cell = ClockCell(.own(at: LocalInstant(nanoseconds: 0), epoch: epoch))
+        cell = clock.cell
     }
 
     func follow(_ welcome: Welcome) { continuation.yield() }
