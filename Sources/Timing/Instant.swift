@@ -3,8 +3,9 @@ public enum LocalClock {}
 
 /// The line of time that all rooms of a group share.
 ///
-/// It is the leader's local clock, number for number; another leader has another one, told apart by
-/// the epoch of ``SharedClock``. Nothing ever steps it.
+/// It is the leader's local clock, number for number, and goes on while that stands still because
+/// the machine sleeps; another leader has another one, told apart by the epoch of ``SharedClock``.
+/// Nothing ever steps it.
 public enum GroupClock {}
 
 /// A point in time on one named clock, in nanoseconds since that clock's own epoch.
