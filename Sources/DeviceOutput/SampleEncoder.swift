@@ -166,15 +166,21 @@ struct SampleEncoder {
         return step &<< shift
     }
 
-    /// `x × scale + noise` as the nearest whole number in `low…high`; NaN is 0.
+    /// `x × scale + noise` as the nearest whole number in `low…high`, of two as near the even one; NaN
+    /// is 0.
     @_noLocks @_noAllocation @inline(__always)
     private static func nearest(
         _ x: Float, scale: Double, low: Double, high: Double, noise: Double
     ) -> Int64 {
         let wanted = x != x ? 0 : Double(x) * scale + noise
         let clipped = wanted > high ? high : (wanted < low ? low : wanted)
-        // Shifted to be positive, where dropping the fraction is rounding down.
-        return Int64(clipped - low + 0.5) &+ Int64(low)
+        // Beside 1.5 · 2⁵² a double keeps whole numbers only: the sum's last bits are the nearest one,
+        // found without the traps of `Int64(_:)`, so several at once.
+        return Int64(bitPattern: (clipped + Self.wholeBits).bitPattern &- Self.wholeBits.bitPattern)
+    }
+
+    private static var wholeBits: Double {
+        @_noLocks @_noAllocation @inline(__always) get { 6_755_399_441_055_744 }
     }
 
     /// The difference of two uniform numbers: −1…1, density 1 − |x|, variance 1/6.

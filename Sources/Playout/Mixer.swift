@@ -44,24 +44,46 @@ struct Mixer: BitwiseCopyable {
         left sumLeft: UnsafePointer<Float>, right sumRight: UnsafePointer<Float>, count: Int,
         into output: UnsafeMutablePointer<Float>, channels: Int
     ) {
-        var matrix = current
-        var o = 0
-        for i in 0..<count {
-            if left > 0 {
-                left -= 1
-                matrix = left == 0 ? target : matrix + step
+        let ramp = min(left, count)
+        for i in 0..<ramp {
+            left -= 1
+            current = left == 0 ? target : current + step
+            unsafe put(i..<i + 1, sumLeft, sumRight, output, channels)
+        }
+        unsafe put(ramp..<count, sumLeft, sumRight, output, channels)
+    }
+
+    /// Frames under one matrix.
+    @_noLocks @_noAllocation @inline(__always)
+    private func put(
+        _ frames: Range<Int>, _ sumLeft: UnsafePointer<Float>, _ sumRight: UnsafePointer<Float>,
+        _ output: UnsafeMutablePointer<Float>, _ channels: Int
+    ) {
+        let (a, b, c, d) = (current[0], current[1], current[2], current[3])
+        var i = frames.lowerBound
+        if channels == 2 {
+            // Most cards. Plain enough for several frames at once.
+            while i < frames.upperBound {
+                let l = unsafe sumLeft[i]
+                let r = unsafe sumRight[i]
+                unsafe output[2 &* i] = l * a + r * b
+                unsafe output[2 &* i &+ 1] = l * c + r * d
+                i &+= 1
             }
+            return
+        }
+        while i < frames.upperBound {
             let l = unsafe sumLeft[i]
             let r = unsafe sumRight[i]
-            unsafe output[o] = l * matrix[0] + r * matrix[1]
-            if channels > 1 { unsafe output[o + 1] = l * matrix[2] + r * matrix[3] }
-            var c = 2
-            while c < channels {
-                unsafe output[o + c] = 0
-                c += 1
+            let frame = unsafe output + i &* channels
+            unsafe frame[0] = l * a + r * b
+            if channels > 1 { unsafe frame[1] = l * c + r * d }
+            var channel = 2
+            while channel < channels {
+                unsafe frame[channel] = 0
+                channel &+= 1
             }
-            o += channels
+            i &+= 1
         }
-        current = matrix
     }
 }
