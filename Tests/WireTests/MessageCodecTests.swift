@@ -110,20 +110,31 @@ import Timing
     }
 
     @Test func `an offset beyond what can be is refused by its name`() {
-        for (microseconds, uncertainty) in [
-            (Int64.min, nil), (.max, nil), (500_001, nil), (0, -1), (0, .min), (0, .max),
-        ] as [(Int64, Int64?)] {
+        let impossible: [(Int64, Int64?)] = [
+            (.min, nil), (.max, nil), (500_001, nil), (0, -1), (0, .min), (0, .max), (0, 500_001),
+        ]
+        for (microseconds, uncertainty) in impossible {
             var order = PBCommand()
             order.latencyOffset.room = "bath"
             order.latencyOffset.microseconds = microseconds
             if let uncertainty { order.latencyOffset.uncertaintyMicroseconds = uncertainty }
             let error = #expect(throws: WireError.self) { try order.checked() }
             #expect(error?.description.contains("latency offset") == true)
+            // Whole microseconds, or it would be refused for not being that.
             var message = PBLeaderToRoom()
-            message.latencyOffset.offset = microseconds
-            if let uncertainty { message.latencyOffset.uncertainty = uncertainty }
-            #expect(throws: WireError.self) { try message.checked() }
+            message.latencyOffset.offset = Self.thousandfold(microseconds)
+            if let uncertainty {
+                message.latencyOffset.uncertainty = Self.thousandfold(uncertainty)
+            }
+            let refusal = #expect(throws: WireError.self) { try message.checked() }
+            #expect(refusal?.description.contains("500000") == true, "\(refusal as Any)")
         }
+    }
+
+    /// As far as there are such numbers.
+    private static func thousandfold(_ number: Int64) -> Int64 {
+        let limit = Int64.max / 1_000
+        return max(-limit, min(limit, number)) * 1_000
     }
 
     @Test func `a history that is too long or not of numbers is refused`() {
