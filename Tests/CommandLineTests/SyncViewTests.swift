@@ -78,7 +78,10 @@ import Timing
     @Test(arguments: [
         ("off", "off"), ("not heard", "not heard"), ("alone", "no other room"),
         ("gathering", "too few"), ("standing offset", "an offset that stays"),
-        ("scattered", "converted to unicast, or rooms hang on different access points"),
+        (
+            "scattered",
+            "converted to unicast, rooms hang on different access points, or the others are on wires"
+        ),
         ("no multicast", "no multicast"),
     ])
     func `why reference broadcasts are not in use is said`(state: String, words: String) throws {

@@ -18,8 +18,7 @@ extension Judgement {
                     conversionArea,
                     "no room follows \(group.leader.printable) yet, and only rooms "
                         + "can hear whether multicast is converted",
-                    advice:
-                        "play in two rooms besides the leader's for a minute, and run this again")
+                    advice: conversionLater)
             ]
         }
         return states.sorted { $0.key < $1.key }.map { state, rooms in
@@ -30,10 +29,12 @@ extension Judgement {
     }
 
     static let conversionArea = "multicast conversion"
+    private static let conversionLater =
+        "play in two rooms on the air besides the leader's for a minute, and run this again"
 
     private static func conversion(_ word: String, _ names: String, _ spread: String) -> Finding {
         let area = conversionArea
-        let later = "play in two rooms on the air for a minute, and run this again"
+        let later = conversionLater
         let settings =
             "in the access point's settings, switch off what makes unicast of multicast "
             + "(\"multicast to unicast\", \"multicast enhancement\"; hostapd: "
@@ -48,8 +49,9 @@ extension Judgement {
             return .warning(
                 area,
                 "\(names) hear the same broadcast at different moments: it is made a packet for "
-                    + "each, or they hang on different access points; rooms keep together by "
-                    + "exchanges with their leader alone", advice: settings)
+                    + "each, they hang on different access points, or the others are on wires; "
+                    + "rooms keep together by exchanges with their leader alone",
+                advice: settings)
         case .standingOffset:
             return .note(
                 area,

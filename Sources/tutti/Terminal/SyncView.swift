@@ -128,8 +128,8 @@ struct SyncView {
                 + "\(status.correctionMicroseconds.text(1, sign: true)) µs, noise "
                 + "\(status.noiseMicroseconds.text(1)) µs"
         case "scattered":
-            return "not used: \(spread) is too wide; multicast is converted to unicast, or rooms "
-                + "hang on different access points"
+            return "not used: \(spread) is too wide; multicast is converted to unicast, rooms hang "
+                + "on different access points, or the others are on wires"
         case "standing offset":
             return "not used: \(spread), but an offset that stays; multicast may be converted to "
                 + "unicast"
