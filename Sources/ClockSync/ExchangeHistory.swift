@@ -10,7 +10,8 @@ import Timing
 /// says is unbiased. The offset is the mean of them all, each by the inverse square of its error,
 /// all but the envelope's taken ``modesty`` times as large. One that is far surer than the rest
 /// decides; where all doubt, as on air whose floors move, they err in different ways, and their
-/// mean errs less than the best.
+/// mean errs less than the best. On a wire most agree, and one that is far off is wrong
+/// (``Opinion``).
 ///
 /// Times and values are relative to the estimator's base, in seconds.
 struct ExchangeHistory: Sendable {
@@ -138,19 +139,16 @@ struct ExchangeHistory: Sendable {
         let isYoung = envelope.span < youngSpan
         let least = others.reduce(envelope.error) { min($0, $1.error) }
         let limit = isNew ? relevance * least : .infinity
-        var (weights, sum) = (0.0, 0.0)
+        // Relative to the envelope's: offsets may be large.
+        var opinions = others.filter { $0.error <= limit }.map {
+            Opinion(value: $0.offset - envelope.offset, error: $0.error, modesty: modesty)
+        }
         if envelope.error <= limit {
             let caution = isYoung && isWire ? youngCaution * envelope.noise * envelope.noise : 0
-            weights = 1 / (envelope.error * envelope.error - caution)
+            opinions.append(
+                Opinion(value: 0, error: sqrt(envelope.error * envelope.error - caution)))
         }
-        // Relative to the envelope's: offsets may be large.
-        for other in others where other.error <= limit {
-            let error = modesty * other.error
-            let weight = 1 / (error * error)
-            weights += weight
-            sum += weight * (other.offset - envelope.offset)
-        }
-        return envelope.offset + sum / weights
+        return envelope.offset + (isWire ? opinions.consensus : opinions.mean)
     }
 
     /// A long window that a curved clock bends makes a delay too small: by twice its wander where

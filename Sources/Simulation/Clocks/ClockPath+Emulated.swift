@@ -10,6 +10,9 @@ extension ClockPath {
             name: "two-hops", summary: "two hops of 100 ± 20 µs, normal: no mass at a floor",
             network: both("two hops", pipes(wire)), stamps: .virtual),
         ClockPath(
+            name: "em-wired", summary: "a hop of 100 ± 20 µs, hosts that wake late",
+            network: both("emulated wire", wireAndHosts), stamps: .virtual),
+        ClockPath(
             name: "em-wifi", summary: "a hop of 2 ± 3 ms, Pareto-normal, 0.3 ms at least",
             network: both("emulated wifi", air), stamps: .virtual, goodError: 150e-6),
         ClockPath(
@@ -33,6 +36,9 @@ extension ClockPath {
     ]
 
     private static let wire = pipe(mean: 100, deviation: 20, least: 40)
+
+    /// One such hop with the hosts on either side, as recorded between namespaces.
+    private static let wireAndHosts = pipe(mean: 170, deviation: 31, least: 60)
 
     /// 130 bytes on the wire at 60 Mbit/s.
     private static let air: PathShape = {

@@ -1,0 +1,48 @@
+import Testing
+
+@testable import ClockSync
+
+struct OpinionTests {
+    private func opinions(_ values: [Double], errors: [Double]) -> [Opinion] {
+        zip(values, errors).map { Opinion(value: $0, error: $1) }
+    }
+
+    @Test func `the mean counts each by the square of its error`() {
+        let mean = opinions([0, 10], errors: [1, 3]).mean
+        #expect((mean - 1).magnitude < 1e-12)
+    }
+
+    @Test func `those that agree outvote one that claims as much and is far off`() {
+        let four = opinions([-0.5, 0.5, 0, 30], errors: [5, 5, 5, 5])
+        #expect(four.mean > 7)
+        #expect(four.consensus.magnitude < 1)
+    }
+
+    @Test func `the surest decides, also against many that doubt`() {
+        let all = opinions([0, 40, 41, 39, 42], errors: [1, 30, 30, 30, 30])
+        #expect(all.consensus.magnitude < 1)
+    }
+
+    @Test func `where all agree it is the mean`() {
+        let all = opinions([1.01, 0.99, 1.02, 0.98], errors: [1, 1, 2, 2])
+        #expect((all.consensus - all.mean).magnitude < 1e-3)
+    }
+
+    @Test(arguments: 1...100 as ClosedRange<UInt64>)
+    func `it lies among the opinions, moves with them, and their order is nothing`(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        func uniform(_ range: ClosedRange<Double>) -> Double {
+            let share = Double(random.next() >> 11) * 0x1p-53
+            return range.lowerBound + share * (range.upperBound - range.lowerBound)
+        }
+        let count = 1 + Int(random.next() % 12)
+        let values = (0..<count).map { _ in uniform(-50...50) }
+        let errors = (0..<count).map { _ in uniform(0.5...40) }
+        let consensus = opinions(values, errors: errors).consensus
+        #expect(values.min() ?? 0 <= consensus + 1e-9 && consensus - 1e-9 <= values.max() ?? 0)
+        let moved = opinions(values.map { $0 + 1000 }, errors: errors).consensus
+        #expect((moved - 1000 - consensus).magnitude < 1e-6)
+        let turned = opinions(values.reversed(), errors: errors.reversed()).consensus
+        #expect((turned - consensus).magnitude < 1e-9)
+    }
+}
