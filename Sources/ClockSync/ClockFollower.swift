@@ -183,9 +183,10 @@ public struct ClockFollower: Sendable {
     }
 
     /// Whether answers may lie where the kernel keeps and stamps them for `pause`, until
-    /// ``nextDeadline``: a thread that wakes for each costs half as much again. On wires it must
-    /// wake: where answers lay there, the median skew of rooms was 3.8 µs, and 1.7 to 2.4 where
-    /// they did not.
+    /// ``nextDeadline``: on air a thread that wakes for each costs half as much again. On wires it
+    /// must wake: where answers lay there, requests took 9 to 13 µs longer than replies (means of two
+    /// runs of three rooms) instead of 1 to 4, which puts all rooms behind the leader by half of it,
+    /// and nothing was saved that could be measured.
     ///
     /// - Parameter pause: until the thread wakes anyway.
     public func mayAnswersWait(_ pause: Nanoseconds) -> Bool {
