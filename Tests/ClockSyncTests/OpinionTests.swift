@@ -30,14 +30,10 @@ struct OpinionTests {
 
     @Test(arguments: 1...100 as ClosedRange<UInt64>)
     func `it lies among the opinions, moves with them, and their order is nothing`(seed: UInt64) {
-        var random = SplitMix64(seed: seed)
-        func uniform(_ range: ClosedRange<Double>) -> Double {
-            let share = Double(random.next() >> 11) * 0x1p-53
-            return range.lowerBound + share * (range.upperBound - range.lowerBound)
-        }
-        let count = 1 + Int(random.next() % 12)
-        let values = (0..<count).map { _ in uniform(-50...50) }
-        let errors = (0..<count).map { _ in uniform(0.5...40) }
+        var random = Randomness(seed: seed)
+        let count = Int.random(in: 1...13, using: &random)
+        let values = (0..<count).map { _ in Double.random(in: -50...50, using: &random) }
+        let errors = (0..<count).map { _ in Double.random(in: 0.5...40, using: &random) }
         let consensus = opinions(values, errors: errors).consensus
         #expect(values.min() ?? 0 <= consensus + 1e-9 && consensus - 1e-9 <= values.max() ?? 0)
         let moved = opinions(values.map { $0 + 1000 }, errors: errors).consensus
