@@ -1,15 +1,16 @@
-/// One of several values for the same thing, and the error that it claims.
+/// One of several values for the same thing, and the error that it claims; in one unit, all.
 struct Opinion {
     var value: Double
     var error: Double
-    /// What its error counts for beside another's: so many times as much.
+    /// Its error counts for so many times as much as another's.
     var modesty = 1.0
 }
 
 extension [Opinion] {
+    /// Of reweighing. Two, four and eight left the same errors on simulated wires.
     private static var rounds: Int { 4 }
 
-    /// By the inverse squares of the errors; the best unless an error is larger than claimed.
+    /// By the inverse squares of the errors; the best while none is larger than claimed. Not empty.
     var mean: Double { mean(around: nil) }
 
     /// The mean of those that agree.
