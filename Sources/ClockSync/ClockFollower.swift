@@ -92,7 +92,8 @@ public struct ClockFollower: Sendable {
         kernelReceives = isKernelStamp
         // Negative when the leader's clock jumped between its stamps.
         schedule.answered(
-            roundTrip: max(.zero, (t4 - reply.t1) - (reply.t3 - reply.t2)), at: now)
+            roundTrip: max(.zero, (t4 - reply.t1) - (reply.t3 - reply.t2)),
+            isNewest: reply.sequence &+ 1 == nextSequence, at: now)
         reference.take(
             reply.reference, sequence: reply.sequence, isNeeded: !schedule.isPathShort, at: now)
         if reply.epoch != leaderEpoch {
@@ -245,13 +246,10 @@ public struct ClockFollower: Sendable {
         exchanges.append(Exchange(sequence: sequence, sentAt: now, isWaking: slot.isWaking))
         counts.sent += 1
         unstamped = min(unstamped + 1, Self.unstampedLimit)
-        // Cold caches are a part of such a path's delay worth removing. On a longer one a herald
-        // would only be one more packet to queue behind.
-        let isShort = estimator.roundTripFloor.map { $0 <= RequestSchedule.wirePath } ?? false
         return TimeRequest(
             sequence: sequence, t1: now,
             stamps: StampClass(receive: kernelReceives, transmit: kernelTransmits),
-            pause: silence(until: slot.pause), hasHerald: isShort,
+            pause: silence(until: slot.pause), isPrompt: slot.isPrompt,
             reference: reference.report(
                 at: now, sequence: sequence, estimator.sharedClock(at: now),
                 skew: estimator.storedSkew.skew, error: estimator.expectedError))

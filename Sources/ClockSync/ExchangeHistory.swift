@@ -8,19 +8,22 @@ import Timing
 /// (``DelayBlocks``), and the most frequent delay (``ModalBlocks``). The one with the smallest
 /// error says what is known of the skew and how sure it is, the envelope by preference: what it
 /// says is unbiased. The offset is the mean of them all, each by the inverse square of its error,
-/// all but the envelope's taken ``modesty`` times as large. One that is far surer than the rest
-/// decides; where all doubt, as on air whose floors move, they err in different ways, and their
-/// mean errs less than the best. On a wire most agree, and one that is far off is wrong
-/// (``Opinion``).
+/// taken larger by its modesty. One that is far surer than the rest decides; where all doubt, as on
+/// air whose floors move, they err in different ways, and their mean errs less than the best. On a
+/// wire most agree, and one that is far off is wrong (``Opinion``).
 ///
 /// Times and values are relative to the estimator's base, in seconds.
 struct ExchangeHistory: Sendable {
     /// Another reading must be better by this than the envelope.
     static let preference = 0.8
-    /// What errors of other readings count for beside the envelope's: those of one kind repeat each
-    /// other, and where only one direction queues they are wrong by more than they say. Of 1 to 4 on
-    /// steady paths, twice to two and a half times left the least errors.
+    /// How many times as large errors of other readings count beside the envelope's: those of one
+    /// kind repeat each other, and where only one direction queues they are wrong by more than they
+    /// say. Of 1 to 4 on steady paths, twice to two and a half times left the least errors.
     static let modesty = 2.0
+    /// The same for tracks, which repeat each other less since there is one a scale. On wires, where
+    /// jitter is like noise, they say what they know.
+    static let trackModesty = 1.4
+    static let wireTrackModesty = 1.0
     /// A round trip that is longer than the shortest known may be so in one direction; half of it
     /// then is error. Where in between is drawn at random.
     static let lopsided = 0.6
@@ -110,12 +113,12 @@ struct ExchangeHistory: Sendable {
         let change = pathChange(extremes, at: time)
         var modal = modes.fits(at: time, prior: filter.prior, delay: floor)
         for index in modal.indices { modal[index].doubt(change) }
-        let others =
-            (tracks(at: time, floor: floor, change: change, filter) + edges + modal)
+        let tracks = tracks(at: time, floor: floor, change: change, filter)
             .filter(envelope.admits)
+        let others = (edges + modal).filter(envelope.admits)
         // The first sample is where time is counted from.
-        let offset = Self.mean(envelope, others, isNew: time < Self.youngSpan)
-        guard var best = others.min(by: { $0.error < $1.error }),
+        let offset = Self.mean(envelope, tracks, others, isNew: time < Self.youngSpan)
+        guard var best = (tracks + others).min(by: { $0.error < $1.error }),
             best.error < Self.preference * envelope.error
         else {
             filter.update(with: envelope, after: elapsed)
@@ -133,16 +136,20 @@ struct ExchangeHistory: Sendable {
     /// After 0.3 s on emulated air averages were off by 500 µs (rms, 18 recorded rooms), envelopes
     /// by 9, crests, where there were any, by 2.4, a mean of all by 16.
     private static func mean(
-        _ envelope: EnvelopeFit, _ others: [EnvelopeFit], isNew: Bool
+        _ envelope: EnvelopeFit, _ tracks: [EnvelopeFit], _ others: [EnvelopeFit], isNew: Bool
     ) -> Double {
         let isWire = envelope.delay <= RequestSchedule.wirePath.seconds
         let isYoung = envelope.span < youngSpan
-        let least = others.reduce(envelope.error) { min($0, $1.error) }
+        let least = (tracks + others).reduce(envelope.error) { min($0, $1.error) }
         let limit = isNew ? relevance * least : .infinity
         // Relative to the envelope's: offsets may be large.
-        var opinions = others.filter { $0.error <= limit }.map {
-            Opinion(value: $0.offset - envelope.offset, error: $0.error, modesty: modesty)
+        func opinions(_ fits: [EnvelopeFit], _ modesty: Double) -> [Opinion] {
+            fits.filter { $0.error <= limit }.map {
+                Opinion(value: $0.offset - envelope.offset, error: $0.error, modesty: modesty)
+            }
         }
+        var opinions =
+            opinions(tracks, isWire ? wireTrackModesty : trackModesty) + opinions(others, modesty)
         if envelope.error <= limit {
             let caution = isYoung && isWire ? youngCaution * envelope.noise * envelope.noise : 0
             opinions.append(

@@ -65,8 +65,9 @@ extension TimeRequest {
     /// What the network may not make us hold: it bounds how long a flood stays with us.
     private static let longestHold = Nanoseconds.milliseconds(100)
 
-    /// How long its answer waits: half of the silence (``pause``), 0.2 to 100 ms.
+    /// How long its answer waits: not at all, or half of the silence (``pause``), 0.2 to 100 ms.
     public var hold: Nanoseconds {
+        if isPrompt { return .zero }
         guard pause > .zero else { return Self.usualHold }
         return min(max(Nanoseconds(pause.count / 2), Self.shortestHold), Self.longestHold)
     }

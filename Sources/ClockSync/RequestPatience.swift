@@ -2,8 +2,8 @@ public import Timing
 
 /// Whether the leader's thread must wake for each request that arrives.
 ///
-/// Rooms on wires send their requests a millisecond apart, and each is to be answered halfway to
-/// the next (``ReplyHold``). Of those that pause for longer, several may lie, stamped by the
+/// Rooms on wires want their answers at once, or send requests a millisecond apart that are to be
+/// answered halfway to the next (``ReplyHold``). Of those that pause for longer, several may lie, stamped by the
 /// kernel, until an answer is due and wakes the thread anyway.
 public struct RequestPatience: Sendable {
     /// A shorter silence is that of a room on wires.
@@ -23,7 +23,7 @@ public struct RequestPatience: Sendable {
     /// - Parameter isKernelStamp: whether the kernel says so; what it does not stamp must not lie.
     public mutating func take(_ request: TimeRequest, isKernelStamp: Bool, at instant: LocalInstant)
     {
-        guard request.pause < Self.hurry || !isKernelStamp else { return }
+        guard request.isPrompt || request.pause < Self.hurry || !isKernelStamp else { return }
         hurriesUntil = max(hurriesUntil, instant + Self.hurryMemory)
     }
 

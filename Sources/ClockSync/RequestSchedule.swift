@@ -6,19 +6,22 @@ import Timing
 ///   apart at least) until the line is good, at most for 1.5 s, or 3 s where it cannot be played by;
 ///   then 40 a second until 3 s, and on wires 100 until 10.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 6 to 25 a second
-///   on average, up to 100 in the first half minute, at random distances, so that no periodic
-///   disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
+///   on average (50 on wires, 100 in the first half minute), at random distances, so that no
+///   periodic disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
-/// On a path of wires the steady requests come in trains of four to sixteen, a round trip apart,
-/// and from train to train it is two thirds of a second on average at most: the next one finds a
-/// clock that jumped. A line that is far better than it needs to be takes the shortest trains, 6 a
-/// second. Evenly spaced requests find the processors of both rooms, and of what lies between,
+/// On a path of wires they come in trains of up to sixteen, each request with the answer to the one
+/// before, and from train to train it is two thirds of a second on average at most: the next one
+/// finds a clock that jumped. A line that is far better than it needs to be takes trains of four, 6
+/// a second. Evenly spaced requests find the processors of both rooms, and of what lies between,
 /// asleep; how long those take to wake depends on what else they do, so differs by direction, and
 /// two-way exchange turns half of that into an error: through an emulated switch requests took 16
-/// µs longer than replies. The first two requests of a train do the waking. On a path of
-/// milliseconds that does not matter, while requests close behind each other would share one fate
-/// in its queues: there they stay apart.
+/// µs longer than replies. In a train each packet, out or home, leaves on the heels of one that came
+/// the other way, and one wake-up of each side makes one exchange. The first two requests do the
+/// waking. On a path of milliseconds that does not matter, while requests close behind each other
+/// would share one fate in its queues: there they stay apart. In between, on wires with a round trip
+/// of ``wirePath`` or more and on the quickest radios, requests of a train are a round trip apart,
+/// and are answered halfway to the next.
 struct RequestSchedule: Sendable {
     /// What the estimator knows of the path.
     struct Prospect {
@@ -33,6 +36,8 @@ struct RequestSchedule: Sendable {
         var pause: Nanoseconds
         /// The answer says how long waking took, nothing of the clock.
         var isWaking: Bool
+        /// Of a train on a wire: is to be answered at once.
+        var isPrompt = false
     }
 
     static let burstLength = 16
@@ -56,6 +61,8 @@ struct RequestSchedule: Sendable {
     /// While the expected error is far above ``contentment``: on a path that is seldom clean only
     /// more packets help, but slowly. <doc:ClockEstimation> says what 40 a second would bring.
     static let anxiousSpacing = Nanoseconds.milliseconds(40)
+    /// The same up to ``wirePath``, where an exchange costs one wake-up and not two.
+    static let anxiousWireSpacing = Nanoseconds.milliseconds(20)
     /// Less than a tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a
     /// quarter. Below ``wirePath`` a seventeenth.
     static let contentment = Nanoseconds(1_500)
@@ -109,6 +116,8 @@ struct RequestSchedule: Sendable {
     /// So many requests wake the radio for the burst behind them.
     private var wakesLeft = 0
     private var isIdle = false
+    /// The next request leaves with the answer to the last one, if that comes before ``next``.
+    private var isAnswerFollowed = false
 
     /// - Parameter start: local time now; the first request is due at once.
     init(start: LocalInstant, random: SplitMix64) {
@@ -126,7 +135,10 @@ struct RequestSchedule: Sendable {
     private var contentment: Nanoseconds { isWire ? Self.wireContentment : Self.contentment }
 
     /// Somebody answers; the exchange took `roundTrip`.
-    mutating func answered(roundTrip: Nanoseconds, at now: LocalInstant) {
+    ///
+    /// - Parameter isNewest: whether no later request awaits its answer.
+    mutating func answered(roundTrip: Nanoseconds, isNewest: Bool, at now: LocalInstant) {
+        if isAnswerFollowed, isNewest { next = min(next, now) }
         if joinedAt == nil {
             joinedAt = now
             next = min(next, now + Self.closestSpacing)
@@ -139,11 +151,13 @@ struct RequestSchedule: Sendable {
         usualRoundTrip = roundTrip > before ? before + step : before - step * 3
     }
 
-    /// 16 requests 10 ms apart from now on; closer while joining.
+    /// 16 requests 10 ms apart from now on; closer while joining; a train on wires.
     mutating func burst(at now: LocalInstant) {
         burstLeft = Self.burstLength
         trainLeft = 0
-        if let lastSent, now - lastSent > Self.drowsiness { wakesLeft = Self.wakeLength }
+        if !isWire, let lastSent, now - lastSent > Self.drowsiness {
+            wakesLeft = Self.wakeLength
+        }
         next = min(next, now)
     }
 
@@ -169,6 +183,7 @@ struct RequestSchedule: Sendable {
         let slot = slot(at: now, prospect)
         lastSent = now
         next = now + slot.pause
+        isAnswerFollowed = slot.isPrompt && trainLeft > 0
         return slot
     }
 
@@ -183,6 +198,11 @@ struct RequestSchedule: Sendable {
         let isGood = prospect.expectedError.map { $0 <= contentment } ?? false
         let isStraight = prospect.skewDeviation <= Self.straightness
         let isYoung = age < Self.denseSpan && !(isGood && isStraight)
+        if burstLeft > 1, isWire {
+            burstLeft = 0
+            beginTrain(of: Self.burstLength, every: Self.closestSpacing)
+        }
+        if trainLeft > 0 { return ofTrain(prospect) }
         if burstLeft > 1 {
             burstLeft -= 1
             let isJoining = joinedAt != nil && isYoung
@@ -193,16 +213,20 @@ struct RequestSchedule: Sendable {
         let quiet = now - (lastAnswer ?? askedSince)
         if quiet > Self.patience { return slot(jittered(Self.deafSpacing)) }
         if quiet > Self.silence { return slot(jittered(Self.silentSpacing)) }
-        // While the line is young every packet brings it forward.
-        if isYoung { return slot(closeSpacing(prospect)) }
-        // And while nobody can play by it.
+        // While the line is young every packet brings it forward, and while nobody can play by it.
         let isPlayable =
             prospect.expectedError.map { $0.seconds <= LinePatience.goodError } ?? false
-        if age < Self.joinSpan, !isPlayable { return slot(closeSpacing(prospect)) }
+        if isYoung || age < Self.joinSpan && !isPlayable {
+            return isWire
+                ? steady(Self.closestSpacing, prospect) : slot(closeSpacing(prospect))
+        }
         if isPathShort, !isIdle, age < Self.wireSpan { return steady(Self.burstSpacing, prospect) }
         if age < Self.joinSpan { return steady(max(Self.joinSpacing, queueSpacing), prospect) }
-        if isIdle { return slot(jittered(Self.idleSpacing)) }
-        let closest = age < Self.earlySpan ? Self.burstSpacing : Self.anxiousSpacing
+        if isIdle {
+            return isWire ? steady(Self.idleSpacing, prospect) : slot(jittered(Self.idleSpacing))
+        }
+        let anxious = isWire ? Self.anxiousWireSpacing : Self.anxiousSpacing
+        let closest = age < Self.earlySpan ? Self.burstSpacing : anxious
         let spacing = steadySpacing(
             prospect, closest: max(closest, queueSpacing),
             widest: isPathShort ? Self.calmSpacing : Self.activeSpacing)
@@ -220,16 +244,25 @@ struct RequestSchedule: Sendable {
         guard isPathShort else {
             return Slot(pause: jittered(spacing), isWaking: false)
         }
-        if trainLeft == 0 {
-            trainSpacing = spacing
-            trainLength = Self.trainLength(at: spacing, isWire: isWire)
-            trainLeft = trainLength
-        }
+        beginTrain(of: Self.trainLength(at: spacing, isWire: isWire), every: spacing)
+        return ofTrain(prospect)
+    }
+
+    /// - Parameter spacing: of the average; the pause behind the train is as long as all of it.
+    private mutating func beginTrain(of length: Int, every spacing: Nanoseconds) {
+        trainSpacing = spacing
+        trainLength = length
+        trainLeft = length
+    }
+
+    /// The next of a train. While its answers come, it does not wait for the pause.
+    private mutating func ofTrain(_ prospect: Prospect) -> Slot {
         let isWaking = trainLeft > trainLength - Self.wakingLength
         trainLeft -= 1
         let whole = Nanoseconds(trainSpacing.count * Int64(trainLength))
         return Slot(
-            pause: trainLeft == 0 ? jittered(whole) : closeSpacing(prospect), isWaking: isWaking)
+            pause: trainLeft == 0 ? jittered(whole) : closeSpacing(prospect), isWaking: isWaking,
+            isPrompt: isWire)
     }
 
     /// As close as leaves them apart on the path.

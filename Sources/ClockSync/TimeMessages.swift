@@ -11,22 +11,21 @@ public struct TimeRequest: Equatable, Sendable {
     /// How long the path will be silent until the next request, the time that request and answer
     /// travel not counted; zero: unknown. Half of it passes before the answer, half after.
     public var pause: Nanoseconds
-    /// A packet that says nothing goes ahead of this one, and shall go ahead of the reply. What
-    /// follows on its heels finds warm caches on the whole way: between network namespaces the
-    /// delay falls from 16 to 3 µs, and with it what the two directions can differ by.
-    public var hasHerald: Bool
+    /// The answer shall leave at once, and the next request follows it as quickly: so each packet
+    /// finds a path that the one before has just woken. Then `pause` counts for nothing.
+    public var isPrompt: Bool
     /// What the room heard of the leader's broadcasts; `nil`: it takes no part in them.
     public var reference: ReferenceReport?
 
     public init(
         sequence: UInt32, t1: LocalInstant, stamps: StampClass, pause: Nanoseconds = .zero,
-        hasHerald: Bool = false, reference: ReferenceReport? = nil
+        isPrompt: Bool = false, reference: ReferenceReport? = nil
     ) {
         self.sequence = sequence
         self.t1 = t1
         self.stamps = stamps
         self.pause = pause
-        self.hasHerald = hasHerald
+        self.isPrompt = isPrompt
         self.reference = reference
     }
 }

@@ -13,7 +13,7 @@ import func Glibc.sqrt
 /// chrony's and the minimum-delay filters of NTP), at three scales.
 ///
 /// State: offset and skew; the skew walks at random, at one of two paces, a quiet room's and a
-/// warming host's. Each solve runs through the stored samples anew, so that late packets count and
+/// warming host's. What was left over, and whether it lags, says which of them it is. Each solve runs through the stored samples anew, so that late packets count and
 /// nothing has a memory of its own. The noise of a sample comes from the differences of neighbours,
 /// which no drift can inflate; the error of the result from what was really left over (the
 /// sandwich), not from what was assumed.
@@ -37,7 +37,7 @@ struct TrackingFit: Sendable {
     /// Memory of the mean left over, in samples: a lag shows there first.
     static let lagMemory = 64.0
 
-    /// One fit per scale and walk.
+    /// One fit per scale, of the walk that left less.
     ///
     /// - Parameters:
     ///   - samples: ascending by time.
@@ -53,7 +53,7 @@ struct TrackingFit: Sendable {
             return []
         }
         let excess = Excess(samples, since: now - colourSpan)
-        return scales.flatMap { scale in
+        return scales.compactMap { scale in
             let digest = Digest(
                 samples, floor: excess.floor, least: min(floor, excess.floor),
                 scale: scale * excess.median, skew: skew, slope: slope, at: now)
@@ -61,7 +61,7 @@ struct TrackingFit: Sendable {
                 fit(
                     digest, span: now - oldest.time, delay: excess.floor, walk: walk,
                     skew: skew - slope, variance: variance)
-            }
+            }.min { $0.squaredRest < $1.squaredRest }
         }
     }
 
@@ -133,4 +133,10 @@ struct TrackingFit: Sendable {
             fit.noise * fit.noise + behind * behind + doubt * doubt + digest.colour * digest.colour)
         return fit
     }
+}
+
+extension EnvelopeFit {
+    /// What the samples left over and the lag, which differ from walk to walk, without the doubts of
+    /// the path, which do not; seconds².
+    fileprivate var squaredRest: Double { noise * noise + wander * wander }
 }

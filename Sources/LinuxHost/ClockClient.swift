@@ -265,12 +265,6 @@ private struct ClockLoop {
 
     private mutating func send(_ request: TimeRequest) {
         guard let socket else { return }
-        if request.hasHerald {
-            // Its stamp is nobody's: no exchange is that far away.
-            let place = Int(socket.packetsSent % UInt32(sequences.count))
-            sequences[place] = request.sequence &+ .max / 2
-            do throws(HostError) { try socket.send(.herald) } catch { report(error) }
-        }
         sequences[Int(socket.packetsSent % UInt32(sequences.count))] = request.sequence
         do throws(HostError) { try socket.send(.request(request)) } catch { report(error) }
     }

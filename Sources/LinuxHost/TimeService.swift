@@ -113,9 +113,6 @@ public final class TimeService: Sendable {
         _ server: inout ClockServer<SocketAddress>, _ clock: SharedClock
     ) {
         let arrival = waiting.arrival
-        if waiting.request.hasHerald {
-            try? socket.send(.herald, to: arrival.from, from: arrival.local)
-        }
         guard
             var reply = server.reply(
                 to: waiting.request, from: arrival.from, arrival: arrival.at,

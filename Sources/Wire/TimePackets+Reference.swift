@@ -5,7 +5,7 @@ import Timing
 
 /// A beacon as 24 bytes of UDP payload: on the air they go at the slowest rate there is.
 ///
-///     0  magic "TuTi"    4  version 2    5  type 4    6  zero
+///     0  magic "TuTi"    4  version 3    5  type 4    6  zero
 ///     8  epoch          16  number      20  zero
 public enum BeaconPacket {
     public static let byteCount = 24

@@ -4,13 +4,13 @@ import Timing
 /// Time requests and replies as 96 bytes of UDP payload, and back.
 ///
 /// Fixed layout, big-endian; both directions have the same length, so that neither takes longer and
-/// a forged sender address amplifies nothing but the herald, another 96 bytes:
+/// a forged sender address amplifies nothing:
 ///
-///         request                reply                      herald
-///      0  magic "TuTi"           the same                   the same
-///      4  version 2              the same                   the same
-///      5  type 1                 type 2                     type 3
-///      6  stamp class            the same                   zero, as all that follows
+///         request                reply
+///      0  magic "TuTi"           the same
+///      4  version 3              the same
+///      5  type 1                 type 2
+///      6  stamp class            the same
 ///      7  flags                  the same
 ///      8  epoch of the beacons   epoch
 ///     16  sequence               sequence of the request
@@ -30,21 +30,19 @@ import Timing
 ///     72  … to 84, then zero     zero
 ///     88  tag, zero while links are not authenticated
 ///
-/// Flag 1 of a reply: there is a previous one; flag 2 of a request: a herald shall go ahead of the
-/// answer; flag 4: there are the fields of reference broadcasts, which are zero without it. Spans
+/// Flag 1 of a reply: there is a previous one; flag 2 of a request: the answer shall leave at once;
+/// flag 4: there are the fields of reference broadcasts, which are zero without it. Spans
 /// are nanoseconds of 32 bits. Not protobuf: the packet is written between two clock reads on a
 /// real-time thread.
 public enum TimePacket: Equatable, Sendable {
     case request(TimeRequest)
     case reply(TimeReply)
-    /// Goes ahead of another packet to wake the path; says nothing.
-    case herald
 
     public static let byteCount = 96
     static let magic: UInt32 = 0x5475_5469
-    static let version: UInt8 = 2
+    static let version: UInt8 = 3
     private static let hasPrevious: UInt8 = 1
-    private static let hasHerald: UInt8 = 2
+    private static let isPrompt: UInt8 = 2
     private static let hasReference: UInt8 = 4
 
     /// The packet in `bytes`; `nil` for anything that is not one: another length, magic, version,
@@ -60,14 +58,13 @@ public enum TimePacket: Equatable, Sendable {
         let t1 = LocalInstant(nanoseconds: bytes.bigEndian(at: 24, as: Int64.self))
         let hasReference = flags & Self.hasReference != 0
         switch (bytes.bigEndian(at: 5, as: UInt8.self), flags & ~Self.hasReference) {
-        case (1, let flags) where flags == 0 || flags == Self.hasHerald:
+        case (1, let flags) where flags == 0 || flags == Self.isPrompt:
             let pause = Int64(bytes.bigEndian(at: 20, as: UInt32.self))
             self = .request(
                 TimeRequest(
                     sequence: sequence, t1: t1, stamps: stamps, pause: .microseconds(pause),
-                    hasHerald: flags != 0,
+                    isPrompt: flags != 0,
                     reference: hasReference ? ReferenceReport(bytes) : nil))
-        case (3, 0) where sequence == 0 && t1.nanoseconds == 0 && !hasReference: self = .herald
         case (2, let flags) where flags == 0 || flags == Self.hasPrevious:
             let previous = TimeReply.Transmission(
                 sequence: bytes.bigEndian(at: 20, as: UInt32.self),
@@ -99,11 +96,10 @@ public enum TimePacket: Equatable, Sendable {
             bytes.store(UInt32(clamping: request.pause.count / 1_000), at: 20)
             bytes.store(request.t1.nanoseconds, at: 24)
             let flags =
-                (request.hasHerald ? Self.hasHerald : 0)
+                (request.isPrompt ? Self.isPrompt : 0)
                 | (request.reference != nil ? Self.hasReference : 0)
             bytes.store(flags, at: 7)
             request.reference?.encode(into: &bytes)
-        case .herald: bytes.store(UInt8(3), at: 5)
         case .reply(let reply):
             bytes.store(UInt8(2), at: 5)
             bytes.store(reply.stamps.rawValue, at: 6)

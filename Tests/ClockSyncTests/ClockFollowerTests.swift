@@ -83,8 +83,8 @@ import Timing
         }
     }
 
-    @Test func `within a train both directions come out of a silence of the same length`() throws {
-        let way = Nanoseconds.microseconds(150)
+    /// Requests of six seconds on a path where each way takes `way`, and when they were sent.
+    private func requests(way: Nanoseconds) -> [(request: TimeRequest, at: LocalInstant)] {
         var now = LocalInstant(nanoseconds: 5_000)
         let end = now + .seconds(6)
         var follower = ClockFollower(start: now, seed: 5)
@@ -102,14 +102,39 @@ import Timing
             }
             now = follower.nextDeadline
         }
-        // When the path became known; each train but its last request, which a long pause follows.
-        let trains = zip(sent, sent.dropFirst())
+        return sent
+    }
+
+    /// Pairs of a train of the second half, when the path was known: each but the last request,
+    /// which a long pause follows.
+    private func trainPairs(
+        _ sent: [(request: TimeRequest, at: LocalInstant)]
+    ) throws -> [(one: (request: TimeRequest, at: LocalInstant), pause: Nanoseconds)] {
+        let end = try #require(sent.last).at
+        let pairs = zip(sent, sent.dropFirst())
             .drop { $0.0.at < end - .seconds(3) }
-            .filter { $1.at - $0.at < .milliseconds(5) }
-        try #require(trains.count > 10)
-        for (one, next) in trains {
+            .map { (one: $0, pause: $1.at - $0.at) }
+            .filter { $0.pause < .milliseconds(5) }
+        try #require(pairs.count > 10)
+        return pairs
+    }
+
+    @Test func `in a train on a wire each packet follows at once the one that came the other way`()
+        throws
+    {
+        let way = Nanoseconds.microseconds(150)
+        for (one, pause) in try trainPairs(requests(way: way)) {
+            #expect(one.request.isPrompt && one.request.hold == .zero)
+            #expect(pause == way * 2)
+        }
+    }
+
+    @Test func `in a train on a longer path both directions come out of the same silence`() throws {
+        let way = Nanoseconds.microseconds(225)
+        for (one, pause) in try trainPairs(requests(way: way)) {
             let before = one.request.hold
-            let after = (next.at - one.at) - way * 2 - before
+            let after = pause - way * 2 - before
+            #expect(!one.request.isPrompt)
             #expect((before - after).magnitude <= .microseconds(1), "\(before) before, \(after)")
         }
     }
@@ -154,7 +179,8 @@ import Timing
         #expect(abs(world.sent - idle - 20) <= 2)
         let before = world.sent
         world.follower.burst(at: world.local(world.now))
-        world.run(until: 15.165)
+        // A train, behind which there is a pause of 13 ms at least.
+        world.run(until: 15.01)
         #expect(world.sent - before == 16)
     }
 

@@ -5,9 +5,10 @@ import Timing
 @Suite struct ReplyHoldTests {
     private let start = LocalInstant(nanoseconds: 1_000_000_000)
 
-    private static func request(pause: Nanoseconds) -> TimeRequest {
+    private static func request(pause: Nanoseconds, isPrompt: Bool = false) -> TimeRequest {
         TimeRequest(
-            sequence: 1, t1: LocalInstant(nanoseconds: 0), stamps: .kernel, pause: pause)
+            sequence: 1, t1: LocalInstant(nanoseconds: 0), stamps: .kernel, pause: pause,
+            isPrompt: isPrompt)
     }
 
     @Test func `an answer leaves halfway to the next request, within limits`() {
@@ -20,6 +21,7 @@ import Timing
         // Whatever a packet claims, it is held neither for ever nor not at all.
         #expect(wait(Nanoseconds(1)) == .microseconds(200))
         #expect(wait(.seconds(4_000)) == .milliseconds(100))
+        #expect(Self.request(pause: .milliseconds(10), isPrompt: true).hold == .zero)
     }
 
     @Test func `what is held comes back in order of time`() {

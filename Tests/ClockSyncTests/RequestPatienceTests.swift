@@ -7,8 +7,9 @@ import Timing
     private let start = LocalInstant(nanoseconds: 5_000)
     private var quiet: LocalInstant { start + RequestPatience.hurryMemory + .milliseconds(1) }
 
-    private func request(pause: Nanoseconds) -> TimeRequest {
-        TimeRequest(sequence: 1, t1: start, stamps: .kernel, pause: pause)
+    private func request(pause: Nanoseconds, isPrompt: Bool = false) -> TimeRequest {
+        TimeRequest(
+            sequence: 1, t1: start, stamps: .kernel, pause: pause, isPrompt: isPrompt)
     }
 
     @Test func `requests on the air may lie until the next answer, and not for long`() {
@@ -24,14 +25,15 @@ import Timing
         #expect(!patience.mayLie(until: start + .milliseconds(5), at: start))
     }
 
-    /// A wire; a room that does not say; a kernel that does not stamp.
-    @Test(arguments: [(1, true), (0, true), (25, false)])
+    /// Wires, in a train and at its end; a room that does not say; a kernel that does not stamp.
+    @Test(arguments: [(1, false, true), (640, true, true), (0, false, true), (25, false, false)])
     func `nothing lies for two seconds after a request in a hurry`(
-        milliseconds: Int64, isKernelStamp: Bool
+        milliseconds: Int64, isPrompt: Bool, isKernelStamp: Bool
     ) {
         var patience = RequestPatience(start: start)
         patience.take(
-            request(pause: .milliseconds(milliseconds)), isKernelStamp: isKernelStamp, at: quiet)
+            request(pause: .milliseconds(milliseconds), isPrompt: isPrompt),
+            isKernelStamp: isKernelStamp, at: quiet)
         #expect(!patience.mayLie(until: quiet + .milliseconds(5), at: quiet))
         let later = quiet + RequestPatience.hurryMemory + .milliseconds(1)
         #expect(patience.mayLie(until: later + .milliseconds(5), at: later))

@@ -8,7 +8,7 @@ import Wire
     static let instants: [Int64] = [.min, -1, 0, 1, 0x0123_4567_89AB_CDEF, .max]
 
     static var packets: [TimePacket] {
-        var all: [TimePacket] = [.herald]
+        var all: [TimePacket] = []
         for (index, value) in instants.enumerated() {
             let stamps = StampClass(rawValue: UInt8(index % 3))!
             let sequence = UInt32(truncatingIfNeeded: value)
@@ -17,7 +17,7 @@ import Wire
                 .request(
                     TimeRequest(
                         sequence: sequence, t1: t1, stamps: stamps,
-                        pause: .microseconds(Int64(index) * 858_993_459), hasHerald: index % 2 == 0,
+                        pause: .microseconds(Int64(index) * 858_993_459), isPrompt: index % 2 == 0,
                         reference: index % 3 == 0 ? nil : report(value))
                 ))
             for previous in [nil, TimeReply.Transmission(sequence: ~sequence, t3: group(value))] {
@@ -71,7 +71,7 @@ import Wire
                 stamps: .kernel,
                 previous: .init(sequence: 0x0506_0708, t3: Self.group(0x5152_5354_5556_5758)))
         ).encoded
-        #expect(bytes[0..<8] == [0x54, 0x75, 0x54, 0x69, 2, 2, 2, 1])
+        #expect(bytes[0..<8] == [0x54, 0x75, 0x54, 0x69, 3, 2, 2, 1])
         for (start, first) in [(8, 0x11), (16, 0x01), (20, 0x05), (24, 0x21), (32, 0x31)] {
             #expect(bytes[start] == UInt8(first), "at \(start)")
         }
@@ -129,7 +129,7 @@ import Wire
     }
 
     @Test func `no other length is a packet`() {
-        let packet = Self.packets[1].encoded
+        let packet = Self.packets[0].encoded
         for length in 0..<300 where length != 96 {
             let bytes = Array((packet + packet + packet + packet).prefix(length))
             #expect(Self.decode(bytes) == nil, "\(length) bytes")
@@ -146,7 +146,7 @@ import Wire
         for round in 0..<4_000 {
             var bytes = (0..<96).map { _ in byte() }
             // Most of them get past the magic, so that the rest is tried too.
-            if round % 8 != 0 { bytes.replaceSubrange(0..<5, with: [0x54, 0x75, 0x54, 0x69, 2]) }
+            if round % 8 != 0 { bytes.replaceSubrange(0..<5, with: [0x54, 0x75, 0x54, 0x69, 3]) }
             if round % 4 != 0 { bytes[5] = byte() % 4 }
             if round % 2 != 0 { (bytes[6], bytes[7]) = (byte() % 4, byte() % 8) }
             guard let packet = Self.decode(bytes) else { continue }
@@ -157,7 +157,7 @@ import Wire
     }
 
     @Test func `one changed byte of the header is refused`() {
-        let packet = Self.packets[1].encoded
+        let packet = Self.packets[0].encoded
         for position in 0..<5 {
             var bytes = packet
             bytes[position] ^= 1
