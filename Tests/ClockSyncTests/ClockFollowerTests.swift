@@ -179,9 +179,10 @@ import Timing
         #expect(abs(world.sent - idle - 20) <= 2)
         let before = world.sent
         world.follower.burst(at: world.local(world.now))
-        // A train, behind which there is a pause of 13 ms at least.
+        // A train, behind which there is a pause of 13 ms at least; the world ends with the first
+        // event that is later.
         world.run(until: 15.01)
-        #expect(world.sent - before == 16)
+        #expect((16...17).contains(world.sent - before))
     }
 
     @Test(arguments: [PathModel.Kind.symmetric, .wired, .wiredLoad, .wifi, .wifiBusy])
