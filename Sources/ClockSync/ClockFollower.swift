@@ -185,9 +185,7 @@ public struct ClockFollower: Sendable {
 
     /// Whether answers may lie where the kernel keeps and stamps them for `pause`, until
     /// ``nextDeadline``: on air a thread that wakes for each costs half as much again. On wires it
-    /// must wake: where answers lay there, requests took 9 to 13 µs longer than replies (means of two
-    /// runs of three rooms) instead of 1 to 4, which puts all rooms behind the leader by half of it,
-    /// and nothing was saved that could be measured.
+    /// must wake, since the next request leaves with the answer.
     ///
     /// - Parameter pause: until the thread wakes anyway.
     public func mayAnswersWait(_ pause: Nanoseconds) -> Bool {
