@@ -37,7 +37,8 @@ public struct ClockEstimator: Sendable {
     /// … and after half a minute half a second adds little to what is known.
     static let calmInterval = Nanoseconds.milliseconds(500)
     static let youngSpan = Nanoseconds.seconds(30)
-    /// In the first second and a half nothing is old enough to wait for.
+    /// In the first second and a half nothing is old enough to wait for: a twentieth of its age, this
+    /// at least.
     static let eagerSpan = Nanoseconds.milliseconds(1_500)
     static let eagerInterval = Nanoseconds.milliseconds(10)
     /// Without an accepted sample for this long, the clock runs on its own.
@@ -318,8 +319,10 @@ public struct ClockEstimator: Sendable {
     private mutating func solveIfDue(at now: LocalInstant) {
         guard isDirty, let startedAt else { return }
         if let solvedAt {
-            let isEager = now - startedAt <= Self.eagerSpan
-            let pause = isEager ? Self.eagerInterval : pause(after: solvedAt)
+            let age = now - startedAt
+            let pause =
+                age <= Self.eagerSpan
+                ? max(Self.eagerInterval, Nanoseconds(age.count / 20)) : pause(after: solvedAt)
             if now - solvedAt < pause { return }
         }
         solve(at: now)

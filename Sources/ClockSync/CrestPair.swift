@@ -21,6 +21,8 @@ struct CrestPair: Sendable {
     static let slopeStep = 0.5
     /// … as far from the prior as so many of its deviations.
     static let reach = 3.0
+    /// Steps to either side that are tried where the slope is known already.
+    static let nearSteps = 3
     /// Steps of weighted least squares; the first ones of twice the width.
     static let steps = 12
     static let wideSteps = 4
@@ -42,17 +44,23 @@ struct CrestPair: Sendable {
     ///   - forward, backward: some seconds of both directions.
     ///   - now: same scale as the points' time; not before them.
     ///   - prior: of the skew.
+    ///   - known: the skew that most of these packets said already; slopes far from it are not tried.
     init?(
         _ forward: [DelayCrest.Point], _ backward: [DelayCrest.Point], at now: Double,
-        prior: (skew: Double, variance: Double)
+        prior: (skew: Double, variance: Double), known: Double? = nil
     ) {
         guard let start = forward.first?.time, now > start else { return nil }
         var sides = (Side(forward, sign: 1, now: now), Side(backward, sign: -1, now: now))
         let step = Self.slopeStep * DelayCrest.width / (now - start)
-        let reach = Self.reach * sqrt(prior.variance)
+        let last = Int(Self.reach * sqrt(prior.variance) / step)
+        var tried = -last...last
+        if let known {
+            let middle = Int(((known - prior.skew) / step).rounded())
+            tried = (middle - Self.nearSteps...middle + Self.nearSteps).clamped(to: tried)
+        }
         var best = -Double.infinity
         skew = prior.skew
-        for index in -Int(reach / step)...Int(reach / step) {
+        for index in tried {
             let slope = prior.skew + Double(index) * step
             let distance = (slope - prior.skew) / sqrt(prior.variance)
             let score =

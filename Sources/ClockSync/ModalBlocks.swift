@@ -90,6 +90,8 @@ struct ModalBlocks: Sendable {
     /// Of the block under way, where it can be read already.
     private var newest: Reading?
     private var pair: (reading: CrestPair?, time: Double)?
+    /// Packets that the last reading had which tried all slopes.
+    private var searched = 0
     private var forward: [DelayCrest.Point] = []
     private var backward: [DelayCrest.Point] = []
 
@@ -97,6 +99,7 @@ struct ModalBlocks: Sendable {
         blocks = []
         newest = nil
         pair = nil
+        searched = 0
         forward = []
         backward = []
     }
@@ -173,10 +176,7 @@ struct ModalBlocks: Sendable {
             now - first.time <= Self.youngSpan
         else { return nil }
         if pair.map({ now - $0.time >= Self.youngInterval }) ?? true {
-            let reading = CrestPair(
-                blocks.flatMap(\.forward) + forward, blocks.flatMap(\.backward) + backward, at: now,
-                prior: prior)
-            pair = (reading, now)
+            pair = (readPair(at: now, prior: prior), now)
         }
         guard let pair, let reading = pair.reading else { return nil }
         let span = now - first.time
@@ -189,6 +189,18 @@ struct ModalBlocks: Sendable {
             skewSpread: sqrt(reading.skewVariance), isPinned: false, wander: 0)
         fit.error = sqrt(fit.noise * fit.noise + reading.lean * reading.lean)
         return fit
+    }
+
+    /// Trying all slopes takes a millisecond for some hundred packets: that is done whenever they have
+    /// doubled, and as long as no slope is known.
+    private mutating func readPair(
+        at now: Double, prior: (skew: Double, variance: Double)
+    ) -> CrestPair? {
+        let out = blocks.flatMap(\.forward) + forward
+        let home = blocks.flatMap(\.backward) + backward
+        let known = out.count < 2 * searched ? pair?.reading?.skew : nil
+        if known == nil { searched = out.count }
+        return CrestPair(out, home, at: now, prior: prior, known: known)
     }
 
     /// By how much the variance of a line is larger than its readings say.

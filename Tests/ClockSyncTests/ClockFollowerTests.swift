@@ -179,9 +179,9 @@ import Timing
         #expect(abs(world.sent - idle - 20) <= 2)
         let before = world.sent
         world.follower.burst(at: world.local(world.now))
-        // A train, behind which there is a pause of 13 ms at least; the world ends with the first
-        // event that is later.
-        world.run(until: 15.01)
+        // A train, behind which there is a pause of 6 ms at least; the world ends with the first event
+        // that is later.
+        world.run(until: 15.005)
         #expect((16...17).contains(world.sent - before))
     }
 

@@ -10,7 +10,7 @@ struct CrestPairTests {
 
     /// - Parameter delay: one way at a time, seconds; the time runs from −1 to 0.
     private func pair(
-        seed: UInt64, skew: Double, count: Int = 500,
+        seed: UInt64, skew: Double, count: Int = 500, known: Double? = nil,
         delay: (inout Randomness, _ time: Double, _ isOutward: Bool) -> Double
     ) -> CrestPair? {
         var random = Randomness(seed: seed)
@@ -21,7 +21,7 @@ struct CrestPairTests {
             forward.append((time, delay(&random, time, true) + difference))
             backward.append((time + 1e-3, delay(&random, time, false) - difference - skew * 1e-3))
         }
-        return CrestPair(forward, backward, at: 2e-3, prior: (0, Self.unknown))
+        return CrestPair(forward, backward, at: 2e-3, prior: (0, Self.unknown), known: known)
     }
 
     /// Emulated air as recorded: one packet in eight meets nobody, and stamps blur that by 25 µs.
@@ -52,6 +52,26 @@ struct CrestPairTests {
         #expect(error < 1.4 * claim && claim < 2 * error, "\(error), \(claim)")
         let (turn, turnClaim) = ((turns / count).squareRoot(), (turnClaims / count).squareRoot())
         #expect(turn < 1.4 * turnClaim && turnClaim < 2 * turn, "\(turn), \(turnClaim)")
+    }
+
+    @Test func `near a slope that is known it finds what it finds among all`()
+        throws
+    {
+        let skew = 60e-6
+        let delay = { (random: inout Randomness, _: Double, _: Bool) in air(&random) }
+        var compared = 0
+        for seed in 1...40 {
+            guard let all = pair(seed: UInt64(seed), skew: skew, delay: delay) else { continue }
+            let near = try #require(
+                pair(seed: UInt64(seed), skew: skew, known: skew + 10e-6, delay: delay))
+            // Both end at a maximum of the same sum; from another start after the last bit of it.
+            #expect((near.offset - all.offset).magnitude < 0.2e-6)
+            #expect((near.skew - all.skew).magnitude < 0.4e-6)
+            compared += 1
+        }
+        #expect(compared > 30)
+        // Known by a mistake: beyond all that is tried.
+        for known in [-1.0, 1] { _ = pair(seed: 1, skew: skew, known: known, delay: delay) }
     }
 
     /// As wide as ten crests: what chance gathers on some slope must not pass for one.

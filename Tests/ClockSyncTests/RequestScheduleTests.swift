@@ -145,12 +145,12 @@ struct RequestScheduleTests {
             now += roundTrip
         }
         let last = schedule.depart(at: now, prospect)
-        #expect(last.isPrompt && last.pause > .milliseconds(10))
+        #expect(last.isPrompt && last.pause > .milliseconds(6))
         schedule.answered(roundTrip: roundTrip, isNewest: true, at: now + roundTrip)
         #expect(schedule.next == now + last.pause, "behind a train there is a pause")
     }
 
-    @Test func `who joins on a wire asks in trains, as many a second as apart`() {
+    @Test func `who joins on a wire asks in trains, a thousand times a second`() {
         let roundTrip = Nanoseconds.microseconds(300)
         var (schedule, prospect) = joining(roundTrip: roundTrip)
         let first = schedule.next
@@ -161,10 +161,10 @@ struct RequestScheduleTests {
             schedule.answered(roundTrip: roundTrip, isNewest: true, at: now + roundTrip)
             count += 1
         }
-        // 16 × 0.3 ms, then 16 ms ± 20 %; the last train may be cut off.
+        // 16 × 0.3 ms, then 8 ms ± 20 %; the last train may be cut off.
         let length = RequestSchedule.burstLength
-        let fewest = 200 / (15 * 0.3 + 19.2) - 1
-        let most = 200 / (15 * 0.3 + 12.8) + 1
+        let fewest = 200 / (15 * 0.3 + 9.6) - 1
+        let most = 200 / (15 * 0.3 + 6.4) + 1
         let trains = Double(count) / Double(length)
         #expect((fewest...most).contains(trains), "\(count) requests")
         #expect(waking <= (count + length - 1) / length * RequestSchedule.wakingLength)
