@@ -15,8 +15,8 @@ public struct ClockFollower: Sendable {
 
     /// Requests that an answer may still come to.
     static let outstandingLimit = 64
-    /// How long an exchange waits for transmit stamps: two pauses between trains, or four
-    /// idle ones.
+    /// How long an exchange waits for transmit stamps: two pauses between trains, one between those
+    /// of an idle room, or four idle ones on air.
     static let holdLimit = Nanoseconds.seconds(2)
     /// How long an answer may lie: more than the usual time between two requests.
     static let answerPatience = Nanoseconds.milliseconds(150)
@@ -141,7 +141,8 @@ public struct ClockFollower: Sendable {
         return effects
     }
 
-    /// 16 requests from now on, 10 ms apart at most; before the line is played by again.
+    /// 16 requests from now on, 10 ms apart at most; before the line is played by again. Nothing within
+    /// 0.1 s of the burst before.
     public mutating func burst(at now: LocalInstant) {
         schedule.burst(at: now)
     }

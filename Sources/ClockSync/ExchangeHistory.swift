@@ -143,13 +143,13 @@ struct ExchangeHistory: Sendable {
         let least = (tracks + others).reduce(envelope.error) { min($0, $1.error) }
         let limit = isNew ? relevance * least : .infinity
         // Relative to the envelope's: offsets may be large.
-        func opinions(_ fits: [EnvelopeFit], _ modesty: Double) -> [Opinion] {
+        func voices(_ fits: [EnvelopeFit], _ modesty: Double) -> [Opinion] {
             fits.filter { $0.error <= limit }.map {
                 Opinion(value: $0.offset - envelope.offset, error: $0.error, modesty: modesty)
             }
         }
         var opinions =
-            opinions(tracks, isWire ? wireTrackModesty : trackModesty) + opinions(others, modesty)
+            voices(tracks, isWire ? wireTrackModesty : trackModesty) + voices(others, modesty)
         if envelope.error <= limit {
             let caution = isYoung && isWire ? youngCaution * envelope.noise * envelope.noise : 0
             opinions.append(

@@ -90,8 +90,8 @@ struct ModalBlocks: Sendable {
     /// Of the block under way, where it can be read already.
     private var newest: Reading?
     private var pair: (reading: CrestPair?, time: Double)?
-    /// Packets that the last reading had which tried all slopes.
-    private var searched = 0
+    /// What the last reading had which tried all slopes: packets, and the variance of the prior.
+    private var searched = (packets: 0, variance: 0.0)
     private var forward: [DelayCrest.Point] = []
     private var backward: [DelayCrest.Point] = []
 
@@ -99,7 +99,7 @@ struct ModalBlocks: Sendable {
         blocks = []
         newest = nil
         pair = nil
-        searched = 0
+        searched = (0, 0)
         forward = []
         backward = []
     }
@@ -191,15 +191,16 @@ struct ModalBlocks: Sendable {
         return fit
     }
 
-    /// Trying all slopes takes a millisecond for some hundred packets: that is done whenever they have
-    /// doubled, and as long as no slope is known.
+    /// Trying all slopes is most of the work: that is done whenever the packets have doubled, when the
+    /// prior has come into doubt, and as long as no slope is known.
     private mutating func readPair(
         at now: Double, prior: (skew: Double, variance: Double)
     ) -> CrestPair? {
         let out = blocks.flatMap(\.forward) + forward
         let home = blocks.flatMap(\.backward) + backward
-        let known = out.count < 2 * searched ? pair?.reading?.skew : nil
-        if known == nil { searched = out.count }
+        let isSearched = out.count < 2 * searched.packets && prior.variance <= searched.variance
+        let known = isSearched ? pair?.reading?.skew : nil
+        if known == nil { searched = (out.count, prior.variance) }
         return CrestPair(out, home, at: now, prior: prior, known: known)
     }
 

@@ -6,8 +6,10 @@ public import Timing
 /// to interrupt, a radio rests. A reply sent at once follows on the heels of its request and finds
 /// all of that awake. It is faster by 5 µs between two processes on one machine and by 40 to 80 µs
 /// through a software switch, always in the same direction, and half of it would be an error that
-/// two-way exchange cannot see. So the leader lets the path fall silent again before it answers;
-/// the request says how long nothing else will travel.
+/// two-way exchange cannot see. On a wire the next request follows the reply as closely, so that
+/// only the first of a train comes out of silence, and nothing waits (``TimeRequest/isPrompt``).
+/// Elsewhere the leader lets the path fall silent again before it answers; the request says how
+/// long nothing else will travel.
 ///
 /// In the middle of that silence, both directions come out of one of the same length. The wait
 /// costs nothing in precision: t2 and t3 are stamped where they happen, and each direction is

@@ -3,8 +3,8 @@ public import Timing
 /// Whether the leader's thread must wake for each request that arrives.
 ///
 /// Rooms on wires want their answers at once, or send requests a millisecond apart that are to be
-/// answered halfway to the next (``ReplyHold``). Of those that pause for longer, several may lie, stamped by the
-/// kernel, until an answer is due and wakes the thread anyway.
+/// answered halfway to the next (``ReplyHold``). Of those that pause for longer, several may lie,
+/// stamped by the kernel, until an answer is due and wakes the thread anyway.
 public struct RequestPatience: Sendable {
     /// A shorter silence is that of a room on wires.
     static let hurry = Nanoseconds.milliseconds(4)

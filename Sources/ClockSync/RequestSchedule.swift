@@ -7,21 +7,22 @@ import Timing
 ///   3 s where it cannot be played by; then 40 a second until 3 s, and on wires 100 until 10.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 6 to 25 a second
 ///   on average (50 on wires, 100 in the first half minute), at random distances, so that no
-///   periodic disturbance stays hidden; 2 when idle. No more than two a round trip, but for bursts.
+///   periodic disturbance stays hidden; 2 when idle, 3 on wires. Elsewhere no more than two a round
+///   trip, but for bursts.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
-/// On a path of wires they come in trains of up to sixteen, each request with the answer to the one
-/// before, and from train to train it is two thirds of a second on average at most: the next one
-/// finds a clock that jumped. A line that is far better than it needs to be takes trains of four, 6
+/// On a path of wires, with a round trip up to ``wirePath``, they come in trains of up to sixteen, each request with the answer to the one
+/// before, and from train to train it is two thirds of a second on average at most (a second when
+/// idle): the next one finds a clock that jumped. A line that is far better than it needs to be takes trains of four, 6
 /// a second. Evenly spaced requests find the processors of both rooms, and of what lies between,
 /// asleep; how long those take to wake depends on what else they do, so differs by direction, and
 /// two-way exchange turns half of that into an error: through an emulated switch requests took 16
 /// µs longer than replies. In a train each packet, out or home, leaves on the heels of one that came
 /// the other way, and one wake-up of each side makes one exchange. The first two requests do the
 /// waking. On a path of milliseconds that does not matter, while requests close behind each other
-/// would share one fate in its queues: there they stay apart. In between, on wires with a round trip
-/// of ``wirePath`` or more and on the quickest radios, requests of a train are a round trip apart,
-/// and are answered halfway to the next.
+/// would share one fate in its queues: there they stay apart. In between, up to ``shortPath``,
+/// which may be wires or the quickest radio, requests of a train are a round trip apart, and are
+/// answered halfway to the next.
 struct RequestSchedule: Sendable {
     /// What the estimator knows of the path.
     struct Prospect {
@@ -42,6 +43,8 @@ struct RequestSchedule: Sendable {
 
     static let burstLength = 16
     static let burstSpacing = Nanoseconds.milliseconds(10)
+    /// From the beginning of one to that of the next, at least.
+    static let burstPause = Nanoseconds.milliseconds(100)
     static let closestSpacing = Nanoseconds.milliseconds(1)
     static let joinSpacing = Nanoseconds.milliseconds(25)
     static let joinSpan = Nanoseconds.seconds(3)
@@ -73,6 +76,8 @@ struct RequestSchedule: Sendable {
     /// The same for the skew: in a second it adds little more.
     static let straightness = 2e-6
     static let idleSpacing = Nanoseconds.milliseconds(500)
+    /// Trains of three, a second apart: one may be lost without the clock being taken for lost.
+    static let idleWireSpacing = Nanoseconds.milliseconds(333)
     /// Requests of a train at most.
     static let longestTrain = 8
     /// The same up to ``wirePath``.
@@ -119,8 +124,15 @@ struct RequestSchedule: Sendable {
     /// So many requests wake the radio for the burst behind them.
     private var wakesLeft = 0
     private var isIdle = false
+    /// Of the train under way: each request leaves with the answer to the one before.
+    private var isTrainPrompt = false
     /// The next request leaves with the answer to the last one, if that comes before ``next``.
     private var isAnswerFollowed = false
+    /// The request that is due leaves with an answer.
+    private var isOnHeels = false
+    /// No pause behind the train under way.
+    private var isInHaste = false
+    private var lastBurst: LocalInstant?
 
     /// - Parameter start: local time now; the first request is due at once.
     init(start: LocalInstant, random: SplitMix64) {
@@ -141,7 +153,10 @@ struct RequestSchedule: Sendable {
     ///
     /// - Parameter isNewest: whether no later request awaits its answer.
     mutating func answered(roundTrip: Nanoseconds, isNewest: Bool, at now: LocalInstant) {
-        if isAnswerFollowed, isNewest { next = min(next, now) }
+        if isAnswerFollowed, isNewest {
+            next = min(next, now)
+            isOnHeels = true
+        }
         if joinedAt == nil {
             joinedAt = now
             next = min(next, now + Self.closestSpacing)
@@ -154,8 +169,11 @@ struct RequestSchedule: Sendable {
         usualRoundTrip = roundTrip > before ? before + step : before - step * 3
     }
 
-    /// 16 requests 10 ms apart from now on; closer while joining; a train on wires.
+    /// 16 requests 10 ms apart from now on; closer while joining; a train on wires. Nothing when one
+    /// has just begun: whatever makes a leader another one again and again, each burst has an end.
     mutating func burst(at now: LocalInstant) {
+        if let lastBurst, now - lastBurst < Self.burstPause { return }
+        lastBurst = now
         burstLeft = Self.burstLength
         trainLeft = 0
         if !isWire, let lastSent, now - lastSent > Self.drowsiness {
@@ -173,6 +191,7 @@ struct RequestSchedule: Sendable {
     /// Another answer is wanted soon.
     mutating func hasten(at now: LocalInstant) {
         next = min(next, now + Self.burstSpacing)
+        isInHaste = trainLeft > 0
     }
 
     mutating func setIdle(_ isIdle: Bool, at now: LocalInstant) {
@@ -187,6 +206,7 @@ struct RequestSchedule: Sendable {
         lastSent = now
         next = now + slot.pause
         isAnswerFollowed = slot.isPrompt && trainLeft > 0
+        isOnHeels = false
         return slot
     }
 
@@ -216,6 +236,7 @@ struct RequestSchedule: Sendable {
         let quiet = now - (lastAnswer ?? askedSince)
         if quiet > Self.patience { return slot(jittered(Self.deafSpacing)) }
         if quiet > Self.silence { return slot(jittered(Self.silentSpacing)) }
+        guard joinedAt != nil else { return slot(Self.burstSpacing) }
         // While the line is young every packet brings it forward, and while nobody can play by it.
         let isPlayable =
             prospect.expectedError.map { $0.seconds <= LinePatience.goodError } ?? false
@@ -226,7 +247,8 @@ struct RequestSchedule: Sendable {
         if isPathShort, !isIdle, age < Self.wireSpan { return steady(Self.burstSpacing, prospect) }
         if age < Self.joinSpan { return steady(max(Self.joinSpacing, queueSpacing), prospect) }
         if isIdle {
-            return isWire ? steady(Self.idleSpacing, prospect) : slot(jittered(Self.idleSpacing))
+            return isWire
+                ? steady(Self.idleWireSpacing, prospect) : slot(jittered(Self.idleSpacing))
         }
         let anxious = isWire ? Self.anxiousWireSpacing : Self.anxiousSpacing
         let closest = age < Self.earlySpan ? Self.burstSpacing : anxious
@@ -256,16 +278,23 @@ struct RequestSchedule: Sendable {
         trainSpacing = spacing
         trainLength = length
         trainLeft = length
+        isTrainPrompt = isWire
     }
 
     /// The next of a train. While its answers come, it does not wait for the pause.
     private mutating func ofTrain(_ prospect: Prospect) -> Slot {
-        let isWaking = trainLeft > trainLength - Self.wakingLength
+        let isAsleep = trainLeft > trainLength - Self.wakingLength
         trainLeft -= 1
-        let whole = Nanoseconds(trainSpacing.count * Int64(trainLength))
+        var pause = closeSpacing(prospect)
+        if trainLeft == 0 {
+            let whole = Nanoseconds(trainSpacing.count * Int64(trainLength))
+            pause = isInHaste ? Self.burstSpacing : jittered(whole)
+            isInHaste = false
+        }
+        // An answer that is lost or late lets the path fall asleep.
         return Slot(
-            pause: trainLeft == 0 ? jittered(whole) : closeSpacing(prospect), isWaking: isWaking,
-            isPrompt: isWire)
+            pause: pause, isWaking: isAsleep || isTrainPrompt && !isOnHeels,
+            isPrompt: isTrainPrompt)
     }
 
     /// As close as leaves them apart on the path.

@@ -20,7 +20,7 @@ struct SkewFilter: Sendable {
     static let walk = 0.02e-6
     /// No crystal is further off; a virtual machine's clock may claim to be.
     static let limit = 400e-6
-    /// Doubts in a row that overturn the prior: two seconds of solves, a tenth when joining.
+    /// Doubts in a row that overturn the prior: two seconds of solves, some tenths when joining.
     static let doubtsToForget = 8
 
     private(set) var skew: Double

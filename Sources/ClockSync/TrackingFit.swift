@@ -13,8 +13,9 @@ import func Glibc.sqrt
 /// chrony's and the minimum-delay filters of NTP), at three scales.
 ///
 /// State: offset and skew; the skew walks at random, at one of two paces, a quiet room's and a
-/// warming host's. What was left over, and whether it lags, says which of them it is. Each solve runs through the stored samples anew, so that late packets count and
-/// nothing has a memory of its own. The noise of a sample comes from the differences of neighbours,
+/// warming host's. What was left over, and whether it lags, says which of them it is. Each solve
+/// runs through the stored samples anew, so that late packets count and nothing has a memory of its
+/// own. The noise of a sample comes from the differences of neighbours,
 /// which no drift can inflate; the error of the result from what was really left over (the
 /// sandwich), not from what was assumed.
 struct TrackingFit: Sendable {

@@ -98,13 +98,15 @@ public final class ClockClient: Sendable {
         shared.wakeUp.signal()
     }
 
-    /// 16 exchanges from now on, 10 ms apart at most; after it was idle.
+    /// 16 exchanges from now on, 10 ms apart at most; after it was idle. Nothing within 0.1 s of the
+    /// burst before.
     public func burst() {
         shared.state.withLock { $0.orders.wantsBurst = true }
         shared.wakeUp.signal()
     }
 
-    /// Two exchanges a second instead of 6 to 25 while nothing plays.
+    /// Two or three exchanges a second while nothing plays, instead of 6 to 50, or 100 in the first half
+    /// minute.
     public func setIdle(_ isIdle: Bool) {
         shared.state.withLock { $0.orders.isIdle = isIdle }
         shared.wakeUp.signal()

@@ -170,7 +170,7 @@ struct ClockWorld {
             queue.schedule(.request(request, arrival: leader(stamped)), at: read)
             if copies > 0, copying.chance(copies) {
                 // After the first was read, and within the server's memory of 64 requests, which
-                // may be 1 ms apart.
+                // may come in trains of 16, 8 ms apart.
                 let again = stamped + Nanoseconds(seconds: copying.uniform(0.5e-3, 0.02))
                 queue.schedule(
                     .request(request, arrival: leader(again)), at: held(request, again, 0))
