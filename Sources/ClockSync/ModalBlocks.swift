@@ -175,12 +175,12 @@ struct ModalBlocks: Sendable {
         guard let first = blocks.first?.forward.first ?? forward.first,
             now - first.time <= Self.youngSpan
         else { return nil }
+        let isWire = delay <= RequestSchedule.wirePath.seconds
         if pair.map({ now - $0.time >= Self.youngInterval }) ?? true {
-            pair = (readPair(at: now, prior: prior), now)
+            pair = (readPair(at: now, prior: prior, isWire: isWire), now)
         }
         guard let pair, let reading = pair.reading else { return nil }
         let span = now - first.time
-        let isWire = delay <= RequestSchedule.wirePath.seconds
         let common = isWire ? Self.youngWireNoise : Self.noise
         let noise = sqrt(reading.variance + common * common)
         var fit = EnvelopeFit(
@@ -194,11 +194,12 @@ struct ModalBlocks: Sendable {
     /// Trying all slopes is most of the work: that is done whenever the packets have doubled, when the
     /// prior has come into doubt, and as long as no slope is known.
     private mutating func readPair(
-        at now: Double, prior: (skew: Double, variance: Double)
+        at now: Double, prior: (skew: Double, variance: Double), isWire: Bool
     ) -> CrestPair? {
         let out = blocks.flatMap(\.forward) + forward
         let home = blocks.flatMap(\.backward) + backward
-        let isSearched = out.count < 2 * searched.packets && prior.variance <= searched.variance
+        let isSearched =
+            isWire && out.count < 2 * searched.packets && prior.variance <= searched.variance
         let known = isSearched ? pair?.reading?.skew : nil
         if known == nil { searched = (out.count, prior.variance) }
         return CrestPair(out, home, at: now, prior: prior, known: known)
