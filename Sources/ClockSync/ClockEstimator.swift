@@ -37,8 +37,8 @@ public struct ClockEstimator: Sendable {
     /// … and after half a minute half a second adds little to what is known.
     static let calmInterval = Nanoseconds.milliseconds(500)
     static let youngSpan = Nanoseconds.seconds(30)
-    /// In the first second and a half nothing is old enough to wait for: not longer than a twentieth
-    /// of its age, or ``eagerInterval``.
+    /// In the first second and a half nothing is old enough to wait for: the first packet after a
+    /// twentieth of its age, or ``eagerInterval``, is read at once.
     static let eagerSpan = Nanoseconds.milliseconds(1_500)
     static let eagerInterval = Nanoseconds.milliseconds(10)
     /// Without an accepted sample for this long, the clock runs on its own.
@@ -310,13 +310,21 @@ public struct ClockEstimator: Sendable {
 
     /// Between a solve at `instant` and the next.
     private func pause(after instant: LocalInstant) -> Nanoseconds {
-        let age = startedAt.map { instant - $0 } ?? .zero
-        if age <= Self.eagerSpan { return max(Self.eagerInterval, Nanoseconds(age.count / 20)) }
-        return age > Self.youngSpan ? Self.calmInterval : Self.solveInterval
+        guard let startedAt, instant - startedAt > Self.youngSpan else {
+            return Self.solveInterval
+        }
+        return Self.calmInterval
     }
 
     private mutating func solveIfDue(at now: LocalInstant) {
-        guard isDirty, solvedAt.map({ now - $0 >= pause(after: $0) }) ?? true else { return }
+        guard isDirty, let startedAt else { return }
+        if let solvedAt {
+            let age = now - startedAt
+            let pause =
+                age <= Self.eagerSpan
+                ? max(Self.eagerInterval, Nanoseconds(age.count / 20)) : pause(after: solvedAt)
+            if now - solvedAt < pause { return }
+        }
         solve(at: now)
     }
 
