@@ -21,9 +21,10 @@ struct ExchangeHistory: Sendable {
     /// say. Of 1 to 4 on steady paths, twice to two and a half times left the least errors.
     static let modesty = 2.0
     /// The same for tracks, which repeat each other less since there is one a scale. On wires, where
-    /// jitter is like noise, they say what they know.
+    /// jitter is like noise, they are better than they say; with 1 a wire loaded in one direction
+    /// (`ho-load`) is lost to plain hulls.
     static let trackModesty = 1.4
-    static let wireTrackModesty = 1.0
+    static let wireTrackModesty = 1.1
     /// A round trip that is longer than the shortest known may be so in one direction; half of it
     /// then is error. Where in between is drawn at random.
     static let lopsided = 0.6
