@@ -3,18 +3,18 @@ import Timing
 /// When a room asks for the time, and which of its requests only wake what sleeps.
 ///
 /// - Joining: up to 16 requests 10 ms apart until somebody answers, then two a round trip (1 ms
-///   apart at least; on wires trains with pauses of 8 ms) until the line is good, at most for 1.5 s, or
-///   3 s where it cannot be played by; then 40 a second until 3 s, and on wires 100 until 10.
+///   apart at least; on wires trains with pauses of 8 ms) until the line is good, at most for 1.5 s,
+///   or 3 s where it cannot be played by; then 40 a second until 3 s, and on wires 100 until 10.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 6 to 25 a second
 ///   on average (50 on wires, 100 in the first half minute), at random distances, so that no
 ///   periodic disturbance stays hidden; 2 when idle, 3 on wires. Elsewhere no more than two a round
 ///   trip, but for bursts.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
-/// On a path of wires, with a round trip up to ``wirePath``, they come in trains of up to sixteen, each request with the answer to the one
-/// before, and from train to train it is two thirds of a second on average at most (a second when
-/// idle): the next one finds a clock that jumped. A line that is far better than it needs to be takes trains of four, 6
-/// a second. Evenly spaced requests find the processors of both rooms, and of what lies between,
+/// On a path of wires, with a round trip up to ``wirePath``, they come in trains of up to sixteen,
+/// each request with the answer to the one before, and from train to train it is two thirds of a
+/// second on average at most (a second when idle): the next one finds a clock that jumped. A line
+/// that is far better than it needs to be takes trains of four, 6 a second. Evenly spaced requests find the processors of both rooms, and of what lies between,
 /// asleep; how long those take to wake depends on what else they do, so differs by direction, and
 /// two-way exchange turns half of that into an error: through an emulated switch requests took 16
 /// µs longer than replies. In a train each packet, out or home, leaves on the heels of one that came
@@ -49,7 +49,7 @@ struct RequestSchedule: Sendable {
     static let joinSpacing = Nanoseconds.milliseconds(25)
     static let joinSpan = Nanoseconds.seconds(3)
     /// On wires, of trains whose pauses make some thousand requests a second: with twice as long ones
-    /// rooms on the emulated wire were up to 12 µs apart when they began to play, with these 6.
+    /// rooms on the emulated wire were up to 12 µs apart when they began to play, with these 7.
     static let denseWireSpacing = Nanoseconds.microseconds(500)
     /// The first of it, in which requests follow each other as closely as the path allows.
     static let denseSpan = Nanoseconds.milliseconds(1_500)
