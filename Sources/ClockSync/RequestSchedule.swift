@@ -3,8 +3,9 @@ import Timing
 /// When a room asks for the time, and which of its requests only wake what sleeps.
 ///
 /// - Joining: up to 16 requests 10 ms apart until somebody answers, then two a round trip (1 ms
-///   apart at least; on wires trains with pauses of 8 ms) until the line is good, at most for 1.5 s,
-///   or 3 s where it cannot be played by; then 40 a second until 3 s, and on wires 100 until 10.
+///   apart at least; on wires trains with pauses of 8 ms) until the line is good and settled
+///   (``LinePatience``), at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second
+///   until 3 s, and on wires 100 until 10.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 6 to 25 a second
 ///   on average (50 on wires, 100 in the first half minute), at random distances, so that no
 ///   periodic disturbance stays hidden; 2 when idle, 3 on wires. Elsewhere no more than two a round
@@ -14,15 +15,15 @@ import Timing
 /// On a path of wires, with a round trip up to ``wirePath``, they come in trains of up to sixteen,
 /// each request with the answer to the one before, and from train to train it is two thirds of a
 /// second on average at most (a second when idle): the next one finds a clock that jumped. A line
-/// that is far better than it needs to be takes trains of four, 6 a second. Evenly spaced requests find the processors of both rooms, and of what lies between,
-/// asleep; how long those take to wake depends on what else they do, so differs by direction, and
-/// two-way exchange turns half of that into an error: through an emulated switch requests took 16
-/// µs longer than replies. In a train each packet, out or home, leaves on the heels of one that came
-/// the other way, and one wake-up of each side makes one exchange. The first two requests do the
-/// waking. On a path of milliseconds that does not matter, while requests close behind each other
-/// would share one fate in its queues: there they stay apart. In between, up to ``shortPath``,
-/// which may be wires or the quickest radio, requests of a train are a round trip apart, and are
-/// answered halfway to the next.
+/// that is far better than it needs to be takes trains of four, 6 a second. Evenly spaced requests
+/// find the processors of both rooms, and of what lies between, asleep; how long those take to wake
+/// depends on what else they do, so differs by direction, and two-way exchange turns half of that
+/// into an error: through an emulated switch requests took 16 µs longer than replies. In a train
+/// each packet, out or home, leaves on the heels of one that came the other way, and one wake-up of
+/// each side makes one exchange. The first two requests do the waking. On a path of milliseconds
+/// that does not matter, while requests close behind each other would share one fate in its queues:
+/// there they stay apart. In between, up to ``shortPath``, which may be wires or the quickest radio,
+/// requests of a train are a round trip apart, and are answered halfway to the next.
 struct RequestSchedule: Sendable {
     /// What the estimator knows of the path.
     struct Prospect {
@@ -39,6 +40,21 @@ struct RequestSchedule: Sendable {
         var isWaking: Bool
         /// Of a train on a wire: is to be answered at once.
         var isPrompt = false
+    }
+
+    /// Requests that go one behind the other, and a pause that is as long as all of them should take.
+    private struct Train {
+        var length: Int
+        /// The request that is due included.
+        var left: Int
+        /// On average, with the pause.
+        var spacing: Nanoseconds
+        /// Each request leaves with the answer to the one before.
+        var isPrompt: Bool
+        /// There is no pause.
+        var isInHaste = false
+
+        var isAsleep: Bool { left > length - wakingLength }
     }
 
     static let burstLength = 16
@@ -116,22 +132,15 @@ struct RequestSchedule: Sendable {
     /// machine's stalls for a long path, and the wider spacing of a long path makes them longer.
     private var usualRoundTrip: Nanoseconds?
     private var burstLeft = Self.burstLength
-    /// Of the train under way, the request that is due included.
-    private var trainLeft = 0
-    private var trainLength = 0
-    /// The average that was wanted when it began.
-    private var trainSpacing = Nanoseconds.zero
+    /// What is under way, while a request of it is left.
+    private var train: Train?
     /// So many requests wake the radio for the burst behind them.
     private var wakesLeft = 0
     private var isIdle = false
-    /// Of the train under way: each request leaves with the answer to the one before.
-    private var isTrainPrompt = false
     /// The next request leaves with the answer to the last one, if that comes before ``next``.
     private var isAnswerFollowed = false
     /// The request that is due leaves with an answer.
     private var isOnHeels = false
-    /// No pause behind the train under way.
-    private var isInHaste = false
     private var lastBurst: LocalInstant?
 
     /// - Parameter start: local time now; the first request is due at once.
@@ -175,7 +184,7 @@ struct RequestSchedule: Sendable {
         if let lastBurst, now - lastBurst < Self.burstPause { return }
         lastBurst = now
         burstLeft = Self.burstLength
-        trainLeft = 0
+        train = nil
         if !isWire, let lastSent, now - lastSent > Self.drowsiness {
             wakesLeft = Self.wakeLength
         }
@@ -191,7 +200,7 @@ struct RequestSchedule: Sendable {
     /// Another answer is wanted soon.
     mutating func hasten(at now: LocalInstant) {
         next = min(next, now + Self.burstSpacing)
-        isInHaste = trainLeft > 0
+        train?.isInHaste = true
     }
 
     mutating func setIdle(_ isIdle: Bool, at now: LocalInstant) {
@@ -205,7 +214,7 @@ struct RequestSchedule: Sendable {
         let slot = slot(at: now, prospect)
         lastSent = now
         next = now + slot.pause
-        isAnswerFollowed = slot.isPrompt && trainLeft > 0
+        isAnswerFollowed = slot.isPrompt && train != nil
         isOnHeels = false
         return slot
     }
@@ -220,12 +229,14 @@ struct RequestSchedule: Sendable {
         let age = joinedAt.map { now - $0 } ?? .zero
         let isGood = prospect.expectedError.map { $0 <= contentment } ?? false
         let isStraight = prospect.skewDeviation <= Self.straightness
-        let isYoung = age < Self.denseSpan && !(isGood && isStraight)
+        let isSettled = age > LinePatience.settling && isGood && isStraight
+        let isYoung = age < Self.denseSpan && !isSettled
         if burstLeft > 1, isWire {
             burstLeft = 0
-            beginTrain(of: Self.burstLength, every: Self.denseWireSpacing)
+            let joining = newTrain(of: Self.burstLength, every: Self.denseWireSpacing)
+            return next(of: joining, prospect)
         }
-        if trainLeft > 0 { return ofTrain(prospect) }
+        if let train { return next(of: train, prospect) }
         if burstLeft > 1 {
             burstLeft -= 1
             let isJoining = joinedAt != nil && isYoung
@@ -269,32 +280,27 @@ struct RequestSchedule: Sendable {
         guard isPathShort else {
             return Slot(pause: jittered(spacing), isWaking: false)
         }
-        beginTrain(of: Self.trainLength(at: spacing, isWire: isWire), every: spacing)
-        return ofTrain(prospect)
+        let length = Self.trainLength(at: spacing, isWire: isWire)
+        return next(of: newTrain(of: length, every: spacing), prospect)
     }
 
-    /// - Parameter spacing: of the average; the pause behind the train is as long as all of it.
-    private mutating func beginTrain(of length: Int, every spacing: Nanoseconds) {
-        trainSpacing = spacing
-        trainLength = length
-        trainLeft = length
-        isTrainPrompt = isWire
+    private func newTrain(of length: Int, every spacing: Nanoseconds) -> Train {
+        Train(length: length, left: length, spacing: spacing, isPrompt: isWire)
     }
 
-    /// The next of a train. While its answers come, it does not wait for the pause.
-    private mutating func ofTrain(_ prospect: Prospect) -> Slot {
-        let isAsleep = trainLeft > trainLength - Self.wakingLength
-        trainLeft -= 1
-        var pause = closeSpacing(prospect)
-        if trainLeft == 0 {
-            let whole = Nanoseconds(trainSpacing.count * Int64(trainLength))
-            pause = isInHaste ? Self.burstSpacing : jittered(whole)
-            isInHaste = false
-        }
+    /// One request of it. While its answers come, the one behind does not wait for the pause.
+    private mutating func next(of train: Train, _ prospect: Prospect) -> Slot {
         // An answer that is lost or late lets the path fall asleep.
-        return Slot(
-            pause: pause, isWaking: isAsleep || isTrainPrompt && !isOnHeels,
-            isPrompt: isTrainPrompt)
+        let isWaking = train.isAsleep || train.isPrompt && !isOnHeels
+        var pause = closeSpacing(prospect)
+        self.train = train
+        self.train?.left -= 1
+        if train.left == 1 {
+            self.train = nil
+            let whole = Nanoseconds(train.spacing.count * Int64(train.length))
+            pause = train.isInHaste ? Self.burstSpacing : jittered(whole)
+        }
+        return Slot(pause: pause, isWaking: isWaking, isPrompt: train.isPrompt)
     }
 
     /// As close as leaves them apart on the path.

@@ -165,11 +165,13 @@ extension Feed {
         return frame > Double(ring.endFrame) + Double(format.sampleRate) * Self.reachSeconds
     }
 
-    /// Looks at the voice while a decoder is at work, until cancelled.
+    /// Looks at the voice while a decoder is at work, from when it may have run dry until cancelled.
     @concurrent
     private nonisolated func watch(_ voice: Voice) async {
+        let framesPerSecond = Double(format.sampleRate) * rate
         while true {
-            await output.sleep(Self.commandNap)
+            let supply = Double(voice.report.bufferedFrames) / framesPerSecond
+            await output.sleep(max(Self.commandNap, Nanoseconds(seconds: supply)))
             if Task.isCancelled { return }
             look(at: voice.report, isFinished: false)
         }
