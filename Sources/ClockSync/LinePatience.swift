@@ -18,8 +18,9 @@ struct LinePatience: Equatable, Sendable {
     /// takes many seconds.
     private static let pathShare = 0.003
     private static let longestGoodError = 20e-6
-    /// In half a second a joining room should be heard, …
-    private static let joiningSpan = 0.5
+    /// A joining room should be heard half a second after it found its leader. Of that it waits so long
+    /// for the best that can be had; opening the item and the output take the rest, …
+    private static let joiningSpan = 0.3
     /// … and is content with so many times as much more by then. The fourth power of the time: what
     /// can still become better in that span is waited for.
     private static let joiningGrowth = 5.0
@@ -93,7 +94,7 @@ struct LinePatience: Equatable, Sendable {
         1 + sqrt(max(0, waited.seconds))
     }
 
-    /// A room that is missing is wanted soon rather than well, though not before half a second has
+    /// A room that is missing is wanted soon rather than well, though not before ``joiningSpan`` has
     /// told what it can.
     private static func growthWhenJoining(after waited: Nanoseconds) -> Double {
         let seconds = max(0, waited.seconds)

@@ -50,8 +50,10 @@ public final class ArrivingFile: Sendable {
         var held: Int64 = 0
         var turns: FetchTurns
         var failure: MediaError?
-        /// How much of it readers may still ask the server for before the fetch is under way.
+        /// How much of it readers may still ask the server for before the fetch is under way, …
         var mayAskFirst: Int64
+        /// … and what they have asked for since they found their place.
+        var askedAhead: Int64?
         /// A reader wants all of it, in order.
         var isReadWhole = false
         /// What readers asked for, the latest last.
@@ -192,6 +194,10 @@ public final class ArrivingFile: Sendable {
     /// for parts any more.
     func needsAll() { state.change { $0.isReadWhole = true } }
 
+    /// A reader has found its place. Before the fetch is under way it gets another second from there,
+    /// which is enough to begin with: the path is wanted for other things.
+    func isPlaced() { state.withLock { $0.askedAhead = 0 } }
+
     private enum Look {
         /// So many bytes were copied; 0 at the end.
         case bytes(Int)
@@ -227,7 +233,10 @@ public final class ArrivingFile: Sendable {
             return .bytes(unsafe buffer.update(fromContentsOf: rest))
         }
         guard !now.isReadWhole else { return .soon }
-        guard now.isBegun else { return now.mayAskFirst > 0 ? .far : .soon }
+        guard now.isBegun else {
+            let isSupplied = now.askedAhead.map { Double($0) >= now.turns.pace.second } ?? false
+            return now.mayAskFirst > 0 && !isSupplied ? .far : .soon
+        }
         // Who has begun to read ahead goes on so, until the disk has it.
         let isAhead = now.blocks.contains { $0.end == offset }
         let isNear = now.descriptor >= 0 && offset < now.held + patience
@@ -254,6 +263,7 @@ public final class ArrivingFile: Sendable {
             state.change {
                 $0.turns.hasAsked(at: .now)
                 if !$0.isBegun { $0.mayAskFirst -= Int64(bytes.count) }
+                $0.askedAhead? += Int64(bytes.count)
                 if $0.blocks.count >= Self.blocksKept { $0.blocks.removeFirst() }
                 $0.blocks.append(Block(begin: begin, bytes: bytes))
             }

@@ -33,6 +33,9 @@ public struct FetchPace: Equatable, Sendable {
         later = max(Self.least.later, Self.shares.later * played)
     }
 
+    /// Bytes that play for a second, roughly.
+    var second: Double { young / Self.shares.young }
+
     /// Bytes a second after `age`.
     func rate(after age: Duration) -> Double { age < Self.youngSpan ? young : later }
 }

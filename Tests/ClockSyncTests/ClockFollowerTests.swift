@@ -176,15 +176,17 @@ import Timing
         var world = ExchangeWorld(.wired, seed: 4)
         world.run(until: 5)
         world.follower.setIdle(true, at: world.local(world.now))
+        // The train under way goes to its end, and the pause behind it.
+        world.run(until: 6)
         let idle = world.sent
-        world.run(until: 15)
+        world.run(until: 16)
         // Ten trains of three, ± 20 % and one or the other that is cut off.
         #expect((24...36).contains(world.sent - idle))
         let before = world.sent
         world.follower.burst(at: world.local(world.now))
         // A train, behind which there is a pause of 6 ms at least; the world ends with the first event
         // that is later.
-        world.run(until: 15.005)
+        world.run(until: 16.005)
         #expect((16...17).contains(world.sent - before))
     }
 

@@ -49,10 +49,12 @@ import Timing
                 #expect(isSatisfied(.joining, error: error, after: Double(tenths) / 10))
             }
         }
-        // 6 µs × (1 + 5) after half a second.
-        #expect(isSatisfied(.joining, error: 35e-6, after: 0.5))
-        #expect(!isSatisfied(.joining, error: 37e-6, after: 0.5))
-        #expect(!isSatisfied(.common, error: 35e-6, after: 0.5))
+        // 6 µs × (1 + 5) after 0.3 s, and 8 more for each second.
+        #expect(isSatisfied(.joining, error: 35e-6, after: 0.3))
+        #expect(!isSatisfied(.joining, error: 37e-6, after: 0.3))
+        #expect(!isSatisfied(.common, error: 35e-6, after: 0.3))
+        #expect(isSatisfied(.joining, error: 45e-6, after: 0.5))
+        #expect(!isSatisfied(.joining, error: 46e-6, after: 0.5))
         #expect(isSatisfied(.joining, error: 99e-6, after: 3))
         #expect(!isSatisfied(.joining, error: 101e-6, after: 3))
     }

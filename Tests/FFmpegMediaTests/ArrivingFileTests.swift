@@ -75,6 +75,7 @@ import Testing
         private let body: Data
         private let asked = Mutex<[Range<Int64>]>([])
         var requests: [Range<Int64>] { asked.withLock { $0 } }
+        var byteCount: Int { requests.reduce(0) { $0 + $1.count } }
 
         init(_ body: Data) { self.body = body }
 
@@ -109,8 +110,7 @@ import Testing
         #expect(matches)
         #expect(file.held == 0)
         // Each part is asked for once, or again when others came between: no part for each packet.
-        let asked = parts.requests.reduce(0) { $0 + $1.count }
-        #expect(Int64(asked) < 2 * file.fingerprint.byteCount, "\(parts.requests)")
+        #expect(Int64(parts.byteCount) < 2 * file.fingerprint.byteCount, "\(parts.requests)")
     }
 
     @Test func `who reads everything waits for the fetch`() throws {
@@ -155,12 +155,79 @@ import Testing
             isDone.signal()
         }
         #expect(isDone.wait(timeout: .now() + 0.5) == .timedOut)
-        let asked = parts.requests.reduce(0) { $0 + $1.count }
-        #expect(asked <= 4 << 20 && file.hasBytes)
+        #expect(parts.byteCount <= 4 << 20 && file.hasBytes)
         // Once it is, there is no limit any more.
         file.begins(in: nil, holding: 0)
         #expect(isDone.wait(timeout: .now() + 30) == .success)
-        #expect(parts.requests.reduce(0) { $0 + $1.count } == Int(size))
+        #expect(parts.byteCount == Int(size))
+    }
+
+    /// Two minutes, of which the middle takes a fifth of the bytes a second of the rest: where
+    /// something is in it, its length does not tell.
+    private func longItem() throws -> (path: String, print: MediaFingerprint, frames: Int64) {
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        let path = folder + "/long.flac"
+        Fixtures.run(
+            ["-v", "error", "-y", "-f", "lavfi", "-i", "anoisesrc=d=120:r=48000:a=0.5:seed=1"]
+                + ["-af", "volume=enable='between(t,30,90)':volume=0.01", "-ac", "2"]
+                + ["-sample_fmt", "s16", path])
+        let frames = try FFmpegSource(path).format.frameCount ?? 0
+        return (path, try MediaFingerprint(of: path), frames)
+    }
+
+    /// Each part takes a round trip and fills the path on which the clock is being measured.
+    @Test func `a place in a FLAC file is found in a few parts`() throws {
+        let (path, print, frames) = try longItem()
+        let body = try Data(contentsOf: URL(fileURLWithPath: path))
+        let there = try FFmpegSource(path)
+        var counts: [Int] = []
+        for place in [0.01, 0.1, 0.24, 0.26, 0.5, 0.7, 0.8, 0.99] {
+            let parts = Parts(body)
+            let file = try ArrivingFile(
+                url: "http://127.0.0.1:1/body.bin", print,
+                pace: FetchPace(byteCount: print.byteCount, seconds: 120), ranges: parts,
+                mayAskFirst: true)
+            let source = try FFmpegSource(file, frameCount: frames)
+            let target = Int64(Double(frames) * place)
+            try source.seek(toFrame: target)
+            try there.seek(toFrame: target)
+            #expect(try read(source, 3_000) == read(there, 3_000), "at \(place)")
+            counts.append(parts.requests.count)
+        }
+        // The beginning, and up to four steps and one part more to decode from. FFmpeg's halving, which
+        // reads the end first, takes 36 parts for these places.
+        #expect(counts.max() ?? 0 <= 6, "\(counts)")
+        #expect(counts.reduce(0, +) <= 4 * counts.count, "\(counts)")
+    }
+
+    @Test func `who has found a place gets another second before the fetch begins`() throws {
+        let (path, print, frames) = try longItem()
+        let parts = Parts(try Data(contentsOf: URL(fileURLWithPath: path)))
+        let pace = FetchPace(byteCount: print.byteCount, seconds: 120)
+        let file = try ArrivingFile(
+            url: "http://127.0.0.1:1/body.bin", print, pace: pace, ranges: parts, mayAskFirst: true)
+        let wanted = 960_000
+        let isDone = DispatchSemaphore(value: 0)
+        let found = Mutex(0)
+        let count = Mutex(0)
+        Thread.detachNewThread {
+            defer { isDone.signal() }
+            guard let source = try? FFmpegSource(file, frameCount: frames),
+                (try? source.seek(toFrame: frames / 2)) != nil
+            else { return }
+            found.withLock { $0 = parts.byteCount }
+            while count.withLock({ $0 < wanted }), (try? read(source, 4_800).count) == 9_600 {
+                count.withLock { $0 += 4_800 }
+            }
+        }
+        #expect(isDone.wait(timeout: .now() + 0.5) == .timedOut)
+        // In parts of 128 kB, so up to one more.
+        let ahead = Double(parts.byteCount - found.withLock { $0 })
+        #expect((pace.second...pace.second + 131_072).contains(ahead), "\(ahead) bytes")
+        file.begins(in: nil, holding: 0)
+        #expect(isDone.wait(timeout: .now() + 30) == .success)
+        #expect(count.withLock { $0 } == wanted)
     }
 
     /// Of all kinds, those too whose packets must be counted first.
