@@ -22,7 +22,7 @@ public final class ArrivingFile: Sendable {
     private static let blockSize: Int64 = 131_072
     /// So many of these are kept: who looks for a place by halving comes back to it.
     private static let blocksKept = 4
-    /// So much is asked for before the fetch is under way, bytes: a place takes a dozen parts.
+    /// So much is asked for before the fetch is under way, bytes: a place may take a dozen parts.
     /// A container whose beginning is longer, by a picture for instance, waits for the fetch, which
     /// knows when the path is free.
     private static let mostAskedFirst: Int64 = 4 << 20
@@ -50,10 +50,8 @@ public final class ArrivingFile: Sendable {
         var held: Int64 = 0
         var turns: FetchTurns
         var failure: MediaError?
-        /// How much of it readers may still ask the server for before the fetch is under way, …
+        /// How much of it readers may still ask the server for before the fetch is under way.
         var mayAskFirst: Int64
-        /// … and what they have asked for since they found their place.
-        var askedAhead: Int64?
         /// A reader wants all of it, in order.
         var isReadWhole = false
         /// What readers asked for, the latest last.
@@ -84,6 +82,8 @@ public final class ArrivingFile: Sendable {
         let descriptor = state.withLock { $0.descriptor }
         if descriptor >= 0 { close(descriptor) }
     }
+
+    var pace: FetchPace { state.withLock { $0.turns.pace } }
 
     /// Where the whole file is to be read.
     var location: MediaLocation { state.withLock { $0.location } }
@@ -171,6 +171,15 @@ public final class ArrivingFile: Sendable {
         at offset: Int64, into buffer: UnsafeMutableBufferPointer<UInt8>,
         _ cancellation: MediaCancellation
     ) throws(MediaError) -> Int {
+        var unlimited = ReadAhead(.unlimited)
+        return unsafe try read(at: offset, into: buffer, &unlimited, cancellation)
+    }
+
+    /// - Parameter ahead: of this reader, what it may still ask for.
+    func read(
+        at offset: Int64, into buffer: UnsafeMutableBufferPointer<UInt8>, _ ahead: inout ReadAhead,
+        _ cancellation: MediaCancellation
+    ) throws(MediaError) -> Int {
         var (vain, held) = (0, self.held)
         while true {
             if cancellation.isCancelled {
@@ -178,14 +187,16 @@ public final class ArrivingFile: Sendable {
                     library: cff_error_exit, operation: "read", location: location)
             }
             let patience = vain >= Self.vainWaits ? 0 : Self.patience
-            switch unsafe try look(at: offset, into: buffer, patience) {
+            switch unsafe try look(at: offset, into: buffer, patience, ahead) {
             case .bytes(let count): return count
             case .soon:
                 wait()
                 vain = self.held == held ? vain + 1 : 0
                 held = self.held
             case .far:
-                if !ask(at: offset, cancellation) { wait() }
+                let count = ask(at: offset, cancellation)
+                ahead.asked(count)
+                if count == 0 { wait() }
             }
         }
     }
@@ -193,10 +204,6 @@ public final class ArrivingFile: Sendable {
     /// A reader needs it from the first byte to the last: the fetch brings that, and nobody asks
     /// for parts any more.
     func needsAll() { state.change { $0.isReadWhole = true } }
-
-    /// A reader has found its place. Before the fetch is under way it gets another second from there,
-    /// which is enough to begin with: the path is wanted for other things.
-    func isPlaced() { state.withLock { $0.askedAhead = 0 } }
 
     private enum Look {
         /// So many bytes were copied; 0 at the end.
@@ -211,7 +218,8 @@ public final class ArrivingFile: Sendable {
     ///
     /// - Parameter patience: how far ahead of what is there waiting is better than asking.
     private func look(
-        at offset: Int64, into buffer: UnsafeMutableBufferPointer<UInt8>, _ patience: Int64
+        at offset: Int64, into buffer: UnsafeMutableBufferPointer<UInt8>, _ patience: Int64,
+        _ ahead: ReadAhead
     ) throws(MediaError) -> Look {
         guard offset < fingerprint.byteCount else { return .bytes(0) }
         let now = state.withLock { $0 }
@@ -234,8 +242,7 @@ public final class ArrivingFile: Sendable {
         }
         guard !now.isReadWhole else { return .soon }
         guard now.isBegun else {
-            let isSupplied = now.askedAhead.map { Double($0) >= now.turns.pace.second } ?? false
-            return now.mayAskFirst > 0 && !isSupplied ? .far : .soon
+            return now.mayAskFirst > 0 && !ahead.isEnough(at: .now) ? .far : .soon
         }
         // Who has begun to read ahead goes on so, until the disk has it.
         let isAhead = now.blocks.contains { $0.end == offset }
@@ -245,15 +252,15 @@ public final class ArrivingFile: Sendable {
 
     /// Gets bytes from the server, while the fetch makes way.
     ///
-    /// - Returns: whether they are there now; not where it does not answer.
-    private func ask(at offset: Int64, _ cancellation: MediaCancellation) -> Bool {
+    /// - Returns: how many are there now; 0 where it does not answer.
+    private func ask(at offset: Int64, _ cancellation: MediaCancellation) -> Int64 {
         let url = state.withLock { state -> String? in
             let now = ContinuousClock.now
             if let asksFrom = state.asksFrom, now < asksFrom { return nil }
             state.turns.asks()
             return state.location.subject
         }
-        guard let url else { return false }
+        guard let url else { return 0 }
         // The last of them may be read backwards.
         let size = fingerprint.byteCount
         let begin = max(0, min(offset, size - Self.blockSize))
@@ -263,18 +270,17 @@ public final class ArrivingFile: Sendable {
             state.change {
                 $0.turns.hasAsked(at: .now)
                 if !$0.isBegun { $0.mayAskFirst -= Int64(bytes.count) }
-                $0.askedAhead? += Int64(bytes.count)
                 if $0.blocks.count >= Self.blocksKept { $0.blocks.removeFirst() }
                 $0.blocks.append(Block(begin: begin, bytes: bytes))
             }
-            return true
+            return Int64(bytes.count)
         } catch {
             state.change {
                 $0.turns.hasAsked(at: .now)
                 // Who does not want it any more says nothing of the server.
                 if error.code != .cancelled { $0.asksFrom = .now + Self.askPause }
             }
-            return false
+            return 0
         }
     }
 

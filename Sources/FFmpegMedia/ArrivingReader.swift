@@ -13,6 +13,7 @@ final class ArrivingReader {
     private let file: ArrivingFile
     private let cancellation: MediaCancellation
     private var position: Int64 = 0
+    private var ahead: ReadAhead
     /// Why the last call failed; libavformat knows numbers only.
     private(set) var failure: MediaError?
 
@@ -22,6 +23,7 @@ final class ArrivingReader {
     init(_ file: ArrivingFile, cancellation: MediaCancellation) {
         self.file = file
         self.cancellation = cancellation
+        ahead = ReadAhead(file.pace)
         let buffer = unsafe av_malloc(Self.blockSize)?.assumingMemoryBound(to: UInt8.self)
         let io = unsafe avio_alloc_context(
             buffer, Int32(Self.blockSize), 0, nil,
@@ -47,13 +49,18 @@ final class ArrivingReader {
         unsafe Unmanaged<ArrivingReader>.fromOpaque(context!).takeUnretainedValue()
     }
 
+    /// What is read from here on is to be played.
+    func foundPlace() { ahead.foundPlace(at: .now) }
+
+    func looksForPlace() { ahead.looksForPlace() }
+
     // MARK: Callbacks
 
     private func read(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
         failure = nil
         let buffer = unsafe UnsafeMutableBufferPointer(start: bytes, count: Int(count))
         do throws(MediaError) {
-            let got = unsafe try file.read(at: position, into: buffer, cancellation)
+            let got = unsafe try file.read(at: position, into: buffer, &ahead, cancellation)
             position += Int64(got)
             return got == 0 ? cff_error_eof : Int32(got)
         } catch {

@@ -97,15 +97,20 @@ final class Demuxer {
     /// Makes the next `next()` yield the packet that the last one yielded.
     func hold() { isHeld = true }
 
+    /// The next packets are to be played: see ``ReadAhead``.
+    func foundPlace() { reader?.foundPlace() }
+
     /// - Returns: whether the container moved; where to, only the next packet tells.
     func seek(toTimestamp timestamp: Int64) -> Bool {
         isHeld = false
+        reader?.looksForPlace()
         return unsafe av_seek_frame(
             context, stream.pointee.index, timestamp, AVSEEK_FLAG_BACKWARD) >= 0
     }
 
     func seek(toByte position: Int64) -> Bool {
         isHeld = false
+        reader?.looksForPlace()
         return unsafe av_seek_frame(
             context, stream.pointee.index, position, AVSEEK_FLAG_BYTE) >= 0
     }

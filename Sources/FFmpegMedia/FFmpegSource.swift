@@ -273,7 +273,7 @@ extension FFmpegSource {
     /// By exact timestamps: any packet at or before what is needed will do.
     private func begin(at target: Int64, origin: Int64) throws(MediaError) {
         let latest = map.decodeStart(for: target)
-        defer { demuxer.location.arriving?.isPlaced() }
+        defer { demuxer.foundPlace() }
         if let begin = try approach(latest, origin: origin) {
             demuxer.hold()
             try forget()
@@ -302,29 +302,38 @@ extension FFmpegSource {
     /// Interpolates until the next packet begins shortly before raw frame `latest`, in a FLAC file
     /// that is still being fetched.
     ///
-    /// FFmpeg halves such a file until it has the very packet, and reads the end first. Each step is
-    /// a part of more than 100 kB, since its parser wants ten frames before it believes one. Rooms
-    /// that joined an item of three minutes over emulated wifi asked for seven parts that way, and for
-    /// two or three this way; meanwhile they measure the clock on the same path.
+    /// FFmpeg goes on until it has the very packet, and may read the end first. Each look is a part of
+    /// more than 100 kB, since its parser wants ten frames before it believes one. Rooms that joined
+    /// an item of three minutes over emulated wifi asked for seven parts that way, and for two or three
+    /// this way; meanwhile they measure the clock on the same path.
     ///
     /// - Returns: where the packet begins, which is to be held; `nil` when this does not lead there.
     private func approach(_ latest: Int64, origin: Int64) throws(MediaError) -> Int64? {
         guard demuxer.containerName == "flac", demuxer.location.arriving != nil,
             let size = demuxer.byteCount, map.end != .max
         else { return nil }
+        let rate = Double(format.sampleRate)
         var low = (frame: Int64(0), byte: map.first.position)
         var high = (frame: map.end, byte: size)
-        for _ in 0..<Self.approaches where low.frame < high.frame && low.byte < high.byte {
-            let density = Double(high.byte - low.byte) / Double(high.frame - low.frame)
-            let aim = latest - low.frame - Int64(Double(format.sampleRate) * Self.approachMargin)
-            let byte = low.byte + Int64(Double(max(0, aim)) * density)
+        guard low.frame < high.frame, low.byte < high.byte else { return nil }
+        var look = low
+        // Bytes a frame, between the last two looks: secants, kept within what is known.
+        var density = Double(high.byte - low.byte) / Double(high.frame - low.frame)
+        for _ in 0..<Self.approaches {
+            let aim = Double(latest - look.frame) - rate * Self.approachMargin
+            let byte = min(max(look.byte + Int64(aim * density), low.byte), high.byte - 1)
             guard demuxer.seek(toByte: byte), let packet = unsafe try nextWithTime() else {
                 return nil
             }
             let begin = unsafe packet.pointee.pts - origin
-            let distance = Double(latest - begin) / Double(format.sampleRate)
+            let distance = Double(latest - begin) / rate
             if (0...Self.approachReach).contains(distance) { return begin }
-            if begin > latest { high = (begin, byte) } else { low = (begin, byte) }
+            if begin != look.frame {
+                let secant = Double(byte - look.byte) / Double(begin - look.frame)
+                if secant > 0 { density = secant }
+            }
+            look = (begin, byte)
+            if begin > latest { high = look } else { low = look }
         }
         return nil
     }
@@ -332,7 +341,7 @@ extension FFmpegSource {
     /// Seconds before the place that are aimed at, and that will do.
     private static let approachMargin = 0.2
     private static let approachReach = 0.5
-    private static let approaches = 4
+    private static let approaches = 5
 
     /// The rest of a packet that was begun in the middle has no time.
     private func nextWithTime() throws(MediaError) -> UnsafeMutablePointer<AVPacket>? {

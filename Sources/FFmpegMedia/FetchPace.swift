@@ -33,7 +33,7 @@ public struct FetchPace: Equatable, Sendable {
         later = max(Self.least.later, Self.shares.later * played)
     }
 
-    /// Bytes that play for a second, roughly.
+    /// Bytes that play for a second at least.
     var second: Double { young / Self.shares.young }
 
     /// Bytes a second after `age`.

@@ -170,7 +170,10 @@ extension Feed {
     private nonisolated func watch(_ voice: Voice) async {
         let framesPerSecond = Double(format.sampleRate) * rate
         while true {
-            let supply = Double(voice.report.bufferedFrames) / framesPerSecond
+            // What is buffered is of this feed once its voice plays.
+            let report = voice.report
+            let buffered = report.state == .playing ? report.bufferedFrames : 0
+            let supply = Double(buffered) / framesPerSecond
             await output.sleep(max(Self.commandNap, Nanoseconds(seconds: supply)))
             if Task.isCancelled { return }
             look(at: voice.report, isFinished: false)

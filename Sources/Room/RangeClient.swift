@@ -7,7 +7,7 @@ import Synchronization
 
 /// Asks a leader's ``MediaService`` for parts of assets, on a connection that is kept.
 ///
-/// A room that joins an item it does not have looks for its place in a dozen parts. A connection for
+/// A room that joins an item it does not have looks for its place in several parts. A connection for
 /// each would cost two round trips a part, and more wherever the first packet of one is lost.
 final class RangeClient: ByteRanges {
     /// Longest wait for a connection, and for an answer.
