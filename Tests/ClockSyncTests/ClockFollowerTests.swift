@@ -190,19 +190,6 @@ import Timing
         #expect((16...17).contains(world.sent - before))
     }
 
-    @Test func `a young line is measured densely until it may be played by`() {
-        var world = ExchangeWorld(.wired, seed: 4)
-        world.run(until: 0.2)
-        let good = world.sent
-        world.run(until: 0.3)
-        let dense = world.sent - good
-        world.run(until: 0.5)
-        let settled = world.sent
-        world.run(until: 1.5)
-        // A thousand a second and then a hundred, in trains. Good is the line before 0.2 s.
-        #expect(dense * 10 > 3 * (world.sent - settled), "\(dense), \(world.sent - settled)")
-    }
-
     @Test func `an idle room on a wire finds a jump with its second train`() {
         var world = ExchangeWorld(.wired, seed: 4)
         world.run(until: 5)

@@ -232,4 +232,29 @@ struct RequestScheduleTests {
         let third = schedule.depart(at: schedule.next, prospect)
         #expect(!third.isWaking && third.pause == RequestSchedule.burstSpacing)
     }
+
+    /// A line on a quiet wire is good before it is old enough to be played by.
+    @Test func `a good line is measured densely until it is settled`() {
+        let start = LocalInstant(nanoseconds: 0)
+        var schedule = RequestSchedule(start: start, random: SplitMix64(seed: 1))
+        let roundTrip = Nanoseconds.microseconds(100)
+        let good = RequestSchedule.Prospect(
+            roundTrip: roundTrip, expectedError: Nanoseconds(500), skewDeviation: 1e-7)
+        func requests(until end: Nanoseconds) -> Int {
+            var count = 0
+            while schedule.next < start + end {
+                let now = schedule.next
+                _ = schedule.depart(at: now, good)
+                schedule.answered(roundTrip: roundTrip, isNewest: true, at: now + roundTrip)
+                count += 1
+            }
+            return count
+        }
+        _ = requests(until: .milliseconds(100))
+        let young = requests(until: .milliseconds(300))
+        _ = requests(until: .milliseconds(500))
+        let settled = requests(until: .milliseconds(2_500))
+        // A thousand a second, and then a hundred in trains of 16: a second is ten times 0.2.
+        #expect(young * 10 > 3 * settled, "\(young) in 0.2 s, \(settled) in 2")
+    }
 }
