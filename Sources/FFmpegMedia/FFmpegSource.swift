@@ -313,15 +313,17 @@ extension FFmpegSource {
             let size = demuxer.byteCount, map.end != .max
         else { return nil }
         let rate = Double(format.sampleRate)
-        var low = (frame: Int64(0), byte: map.first.position)
+        var low = (frame: Int64(0), byte: max(0, map.first.position))
         var high = (frame: map.end, byte: size)
-        guard low.frame < high.frame, low.byte < high.byte else { return nil }
+        guard low.frame < high.frame else { return nil }
         var look = low
         // Bytes a frame, between the last two looks: secants, kept within what is known.
         var density = Double(high.byte - low.byte) / Double(high.frame - low.frame)
-        for _ in 0..<Self.approaches {
+        for _ in 0..<Self.approaches where low.byte < high.byte {
             let aim = Double(latest - look.frame) - rate * Self.approachMargin
-            let byte = min(max(look.byte + Int64(aim * density), low.byte), high.byte - 1)
+            // Kept in `Double` until it is within the file: what times say may be nonsense.
+            let guess = Double(look.byte) + aim * density
+            let byte = Int64(min(max(guess, Double(low.byte)), Double(high.byte - 1)))
             guard demuxer.seek(toByte: byte), let packet = unsafe try nextWithTime() else {
                 return nil
             }
