@@ -94,6 +94,16 @@ final class Demuxer {
         }
     }
 
+    /// The same after a seek by bytes: what is left of a packet that was begun in the middle has no
+    /// time, and is passed over.
+    func nextWithTime() throws(MediaError) -> UnsafeMutablePointer<AVPacket>? {
+        for _ in 0..<3 {
+            guard let packet = unsafe try next() else { return nil }
+            if unsafe packet.pointee.pts != cff_no_timestamp { return unsafe packet }
+        }
+        return nil
+    }
+
     /// Makes the next `next()` yield the packet that the last one yielded.
     func hold() { isHeld = true }
 
@@ -158,6 +168,16 @@ extension Demuxer {
     var containerName: String {
         let names = unsafe String(cString: context.pointee.iformat.pointee.name)
         return String(names.prefix { $0 != "," })
+    }
+
+    /// Whether an MP4 says that its samples are encrypted.
+    var isProtected: Bool {
+        let tag = unsafe stream.pointee.codecpar.pointee.codec_tag
+        let name = String(
+            decoding: (0..<4).map { UInt8(truncatingIfNeeded: tag >> (8 * $0)) }, as: UTF8.self)
+        if ["drms", "enca", "aavd"].contains(name) { return true }
+        return unsafe av_stream_get_side_data(
+            stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
     }
 
     private static func open(

@@ -94,7 +94,7 @@ public final class FFmpegSource: MediaSource {
         _ location: MediaLocation, _ container: String?, _ cancellation: MediaCancellation
     ) throws(MediaError) -> (Demuxer, AudioDecoder, PacketMap, PacketLength) {
         let demuxer = try Demuxer(location, container: container, cancellation: cancellation)
-        if unsafe isProtected(demuxer.stream) { throw .protected(location) }
+        if demuxer.isProtected { throw .protected(location) }
         let decoder = unsafe try AudioDecoder(for: demuxer.stream, location: location)
         let (map, length) = try PacketSurvey(demuxer: demuxer, decoder: decoder).run()
         return (demuxer, decoder, map, length)
@@ -272,84 +272,54 @@ extension FFmpegSource {
 
     /// By exact timestamps: any packet at or before what is needed will do.
     private func begin(at target: Int64, origin: Int64) throws(MediaError) {
-        let latest = map.decodeStart(for: target)
         defer { demuxer.foundPlace() }
-        if let begin = try approach(latest, origin: origin) {
+        let latest = map.decodeStart(for: target)
+        var place = try approach(latest, origin: origin)
+        if place == nil { place = try land(before: latest, origin: origin) }
+        if let begin = place {
             demuxer.hold()
             try forget()
-            (next, wanted, decodeStart) = (begin, target, latest)
-            return
+            (next, wanted) = (begin, target)
+        } else {
+            try begin()
+            drop(to: target)
         }
+        decodeStart = latest
+    }
+
+    /// - Returns: where the packet to be held begins; `nil` when the container leads nowhere.
+    private func land(before latest: Int64, origin: Int64) throws(MediaError) -> Int64? {
         var margin: Int64 = 0
         for _ in 0..<4 where latest - margin > 0 {
             guard demuxer.seek(toTimestamp: origin + latest - margin) else { break }
             if let packet = unsafe try demuxer.next() {
                 let begin = unsafe packet.pointee.pts - origin
-                if begin <= latest, begin >= 0 {
-                    demuxer.hold()
-                    try forget()
-                    (next, wanted, decodeStart) = (begin, target, latest)
-                    return
-                }
+                if begin <= latest, begin >= 0 { return begin }
             }
             margin = max(Int64(format.sampleRate), 4 * margin)
-        }
-        try begin()
-        drop(to: target)
-        decodeStart = latest
-    }
-
-    /// Interpolates until the next packet begins shortly before raw frame `latest`, in a FLAC file
-    /// that is still being fetched.
-    ///
-    /// FFmpeg goes on until it has the very packet, and may read the end first. Each look is a part of
-    /// more than 100 kB, since its parser wants ten frames before it believes one. Rooms that joined
-    /// an item of three minutes over emulated wifi asked for seven parts that way, and for two or three
-    /// this way; meanwhile they measure the clock on the same path.
-    ///
-    /// - Returns: where the packet begins, which is to be held; `nil` when this does not lead there.
-    private func approach(_ latest: Int64, origin: Int64) throws(MediaError) -> Int64? {
-        guard demuxer.containerName == "flac", demuxer.location.arriving != nil,
-            let size = demuxer.byteCount, map.end != .max
-        else { return nil }
-        let rate = Double(format.sampleRate)
-        var low = (frame: Int64(0), byte: max(0, map.first.position))
-        var high = (frame: map.end, byte: size)
-        guard low.frame < high.frame else { return nil }
-        var look = low
-        // Bytes a frame, between the last two looks: secants, kept within what is known.
-        var density = Double(high.byte - low.byte) / Double(high.frame - low.frame)
-        for _ in 0..<Self.approaches where low.byte < high.byte {
-            let aim = Double(latest - look.frame) - rate * Self.approachMargin
-            // Kept in `Double` until it is within the file: what times say may be nonsense.
-            let guess = Double(look.byte) + aim * density
-            let byte = Int64(min(max(guess, Double(low.byte)), Double(high.byte - 1)))
-            guard demuxer.seek(toByte: byte), let packet = unsafe try nextWithTime() else {
-                return nil
-            }
-            let begin = unsafe packet.pointee.pts - origin
-            let distance = Double(latest - begin) / rate
-            if (0...Self.approachReach).contains(distance) { return begin }
-            if begin != look.frame {
-                let secant = Double(byte - look.byte) / Double(begin - look.frame)
-                if secant > 0 { density = secant }
-            }
-            look = (begin, byte)
-            if begin > latest { high = look } else { low = look }
         }
         return nil
     }
 
-    /// Seconds before the place that are aimed at, and that will do.
-    private static let approachMargin = 0.2
-    private static let approachReach = 0.5
-    private static let approaches = 5
-
-    /// The rest of a packet that was begun in the middle has no time.
-    private func nextWithTime() throws(MediaError) -> UnsafeMutablePointer<AVPacket>? {
-        for _ in 0..<3 {
-            guard let packet = unsafe try demuxer.next() else { return nil }
-            if unsafe packet.pointee.pts != cff_no_timestamp { return unsafe packet }
+    /// The same in a FLAC file that is still being fetched, in few parts (``PlaceSearch``).
+    ///
+    /// FFmpeg goes on until it has the very packet, and may read the end first. Each look is a part of
+    /// more than 100 kB, since its parser wants ten frames before it believes one. Rooms that joined
+    /// an item of three minutes over emulated wifi asked for seven parts that way, and for two or
+    /// three this way; meanwhile they measure the clock on the same path.
+    private func approach(_ latest: Int64, origin: Int64) throws(MediaError) -> Int64? {
+        guard demuxer.containerName == "flac", demuxer.location.arriving != nil,
+            let size = demuxer.byteCount, map.end != .max,
+            var search = PlaceSearch(
+                of: latest, firstByte: max(0, map.first.position), end: (map.end, size),
+                sampleRate: format.sampleRate)
+        else { return nil }
+        for _ in 0..<5 {
+            guard let byte = search.next, demuxer.seek(toByte: byte),
+                let packet = unsafe try demuxer.nextWithTime()
+            else { return nil }
+            let begin = unsafe packet.pointee.pts - origin
+            if search.take(frame: begin, at: byte) { return begin }
         }
         return nil
     }
@@ -409,16 +379,6 @@ extension FFmpegSource {
             if position != anchor.position { sawOther = true }
         }
         return false
-    }
-
-    /// Whether an MP4 says that its samples are encrypted.
-    private static func isProtected(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {
-        let tag = unsafe stream.pointee.codecpar.pointee.codec_tag
-        let name = String(
-            decoding: (0..<4).map { UInt8(truncatingIfNeeded: tag >> (8 * $0)) }, as: UTF8.self)
-        if ["drms", "enca", "aavd"].contains(name) { return true }
-        return unsafe av_stream_get_side_data(
-            stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
     }
 }
 

@@ -4,6 +4,7 @@
 /// a half, and then as much as the line goes on: enough to begin with at any time. The rest may wait,
 /// since the path is wanted for measuring the clock.
 struct ReadAhead: Sendable {
+    /// Seconds.
     private static let lead = 1.5
 
     /// Bytes.
