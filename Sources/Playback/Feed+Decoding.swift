@@ -168,7 +168,6 @@ extension Feed {
     /// Looks at the voice while a decoder is at work, from when it may have run dry until cancelled.
     @concurrent
     private nonisolated func watch(_ voice: Voice) async {
-        let framesPerSecond = Double(format.sampleRate) * rate
         while true {
             // What is buffered is of this feed once its voice plays.
             let report = voice.report
@@ -218,11 +217,13 @@ extension Feed {
         }
     }
 
+    /// Of the item, while it plays.
+    private nonisolated var framesPerSecond: Double { Double(format.sampleRate) * rate }
+
     /// How long nothing will be needed of us.
     private func pause(
         _ report: VoiceReport, _ ring: FrameRing, isFinished: Bool, isStopped: Bool
     ) -> Nanoseconds {
-        let framesPerSecond = Double(format.sampleRate) * rate
         switch report.state {
         case .idle, .stopped:
             // Not playing: until a command comes, unless one is under way to the output thread.

@@ -254,7 +254,7 @@ struct RequestScheduleTests {
         let young = requests(until: .milliseconds(300))
         _ = requests(until: .milliseconds(500))
         let settled = requests(until: .milliseconds(2_500))
-        // A thousand a second, and then a hundred in trains of 16: a second is ten times 0.2.
+        // A thousand a second, and then a hundred; two seconds are ten times 0.2.
         #expect(young * 10 > 3 * settled, "\(young) in 0.2 s, \(settled) in 2")
     }
 }
