@@ -27,6 +27,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(
             url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
+        // SHA-256 by the processor's instructions: 900 MB in 0.8 s, with libavutil's in 2.7.
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
@@ -75,7 +77,10 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         // Opens an asset and yields its decoded frames, sample-exact.
         .target(
-            name: "FFmpegMedia", dependencies: ["Timing", "Playout", "CFFmpeg"],
+            name: "FFmpegMedia",
+            dependencies: [
+                "Timing", "Playout", "CFFmpeg", .product(name: "Crypto", package: "swift-crypto"),
+            ],
             swiftSettings: withPointers),
         // The machine: clocks, kernel-time-stamped UDP sockets, real-time threads.
         .target(

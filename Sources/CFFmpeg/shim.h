@@ -9,7 +9,6 @@
 #include <libavutil/error.h>
 #include <libavutil/log.h>
 #include <libavutil/opt.h>
-#include <libavutil/sha.h>
 #include <libswresample/swresample.h>
 
 // Function-like macros and compound literals, which Swift does not import.

@@ -1,3 +1,4 @@
+import Crypto
 public import Playout
 
 /// What makes two copies of an asset the same: SHA-256 of its bytes, and how many there are.
@@ -6,10 +7,14 @@ public struct MediaFingerprint: Equatable, Sendable {
     public let hash: [UInt8]
     public let byteCount: Int64
 
-    /// Hash as 64 hexadecimal digits.
-    public var text: String { hexadecimal(hash) }
+    /// Hash as 64 lower-case hexadecimal digits.
+    public var text: String {
+        let digits = Array("0123456789abcdef")
+        return String(hash.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+    }
 
-    /// Reads the whole file or address; some 200 MB a second from memory.
+    /// Reads the whole file or address; some 1.2 GB a second from memory where the processor has
+    /// instructions for SHA-256.
     ///
     /// - Throws: also `.unsupported` for a live stream, which has no end to read to.
     public init(
@@ -17,13 +22,13 @@ public struct MediaFingerprint: Equatable, Sendable {
     ) throws(MediaError) {
         let stream = try ByteStream(MediaLocation(location), cancellation: cancellation)
         try stream.checkEnds()
-        let hasher = SHA256()
+        var hasher = SHA256()
         var count: Int64 = 0
         while case let bytes = unsafe try stream.next(), !bytes.isEmpty {
-            unsafe hasher.update(bytes)
+            unsafe hasher.update(bufferPointer: UnsafeRawBufferPointer(bytes))
             count += Int64(bytes.count)
         }
-        hash = hasher.finish()
+        hash = Array(hasher.finalize())
         byteCount = count
     }
 

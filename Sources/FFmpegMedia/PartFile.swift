@@ -1,4 +1,5 @@
 import CFFmpeg
+import Crypto
 import Glibc
 import Playout
 
@@ -43,7 +44,7 @@ final class PartFile {
             }
             written += count
         }
-        unsafe hasher.update(bytes)
+        unsafe hasher.update(bufferPointer: UnsafeRawBufferPointer(bytes))
         byteCount += Int64(bytes.count)
     }
 
@@ -56,8 +57,8 @@ final class PartFile {
         byteCount = 0
     }
 
-    /// The hash of all bytes; only ``restart()``, ``finish(as:_:)`` or ``discard()`` may follow.
-    func hash() -> [UInt8] { hasher.finish() }
+    /// The hash of all bytes so far.
+    func hash() -> [UInt8] { Array(hasher.finalize()) }
 
     func discard() { unsafe unlink(path) }
 
@@ -78,7 +79,9 @@ final class PartFile {
             let count = unsafe Glibc.read(descriptor, block.baseAddress, block.count)
             guard count >= 0 else { throw Self.failure("read", path, errno) }
             guard count > 0 else { return }
-            unsafe hasher.update(UnsafeBufferPointer(rebasing: block[..<count]))
+            unsafe hasher.update(
+                bufferPointer: UnsafeRawBufferPointer(
+                    rebasing: UnsafeRawBufferPointer(block)[..<count]))
             byteCount += Int64(count)
         }
     }

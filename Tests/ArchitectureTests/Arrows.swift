@@ -30,7 +30,7 @@ enum Arrows {
             name: "Simulation",
             mayImport: ["Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout"],
             isPure: true),
-        Target(name: "FFmpegMedia", mayImport: ["Timing", "Playout", "CFFmpeg"]),
+        Target(name: "FFmpegMedia", mayImport: ["Timing", "Playout", "CFFmpeg", "Crypto"]),
         Target(
             name: "LinuxHost", mayImport: ["Timing", "ClockSync", "Wire", "RealTime", "CLinux"]),
         Target(
