@@ -9,7 +9,9 @@ import Wire
 func connect(to address: HostPort, timeout: TimeAmount) async throws -> EnvelopeChannel {
     do {
         let channel = try await ConnectionRace(address, timeout) { channel in
-            EnvelopeCodec.add(to: channel, limit: FrameDecoder.roomLimit).map { _ in }
+            channel.eventLoop.makeCompletedFuture {
+                try EnvelopeCodec.add(to: channel, limit: FrameDecoder.roomLimit)
+            }
         }.winner().get()
         return try await channel.asyncChannel(of: EnvelopeChannel.self)
     } catch is CancellationError {

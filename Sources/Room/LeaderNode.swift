@@ -18,8 +18,6 @@ import func Glibc.time
 public final class LeaderNode: Sendable {
     /// Rooms and control clients connected at once; beyond, new ones are closed unheard.
     static let connectionsMax = 512
-    /// Who connects has to say what it is within this time.
-    static let firstWordLimit = Duration.seconds(5)
     /// How long what was said last may take to leave before the links are cut.
     static let farewellLimit = Duration.milliseconds(200)
 
@@ -54,16 +52,13 @@ public final class LeaderNode: Sendable {
         let name = try roomID(configuration.name)
         let library = try await AssetLibrary.open(
             locations, cache: configuration.openCache(), logger: logger)
-        let control = try await listenOnAllInterfaces(port: configuration.port) {
-            EnvelopeCodec.add(to: $0, limit: FrameDecoder.leaderLimit)
-        }
+        let door = try await LeaderPort.open(configuration.port)
         // A leader that does not come to serve leaves no port taken.
-        defer { control.channel.close(promise: nil) }
-        let notices = await NoticeSender.open(beside: control.channel, logger: logger)
+        defer { door.close() }
+        let notices = await NoticeSender.open(beside: door.channel, logger: logger)
         defer { notices?.close() }
-        let port = control.channel.localAddress?.port ?? configuration.port
-        let media = try await MediaService.open(port: 0, logger: logger)
-        defer { media.close() }
+        let port = door.port
+        let media = MediaService(logger: logger)
         for (asset, file) in library.assets { media.share(hash: asset.hash.hex, path: file.path) }
         let epoch = UInt64.random(in: 1 ... .max)
         let clock = LeaderClock(epoch: epoch)
@@ -76,7 +71,7 @@ public final class LeaderNode: Sendable {
             LeaderConfiguration(
                 name: name.name, queue: library.assets.map(\.0), roomsToWaitFor: roomsToWaitFor,
                 loops: loops, term: UInt64(max(1, time(nil))), groupClockEpoch: epoch,
-                timePort: UInt16(timeService.port), mediaPort: UInt16(media.port),
+                timePort: UInt16(timeService.port), mediaPort: UInt16(port),
                 crystal: configuration.crystal()),
             clock: clock, logger: logger, ended: { endedContinuation.yield() })
         listening.withLock { $0 = HostPort(host: "127.0.0.1", port: port) }
@@ -93,16 +88,21 @@ public final class LeaderNode: Sendable {
             {
                 try await onConnectionThread {
                     try await withThrowingTaskGroup { group in
-                        // Files are read where waiting for a disk holds up nobody.
-                        group.addTask(executorPreference: globalConcurrentExecutor) {
-                            try await media.run()
+                        group.addTask {
+                            try await door.run(
+                                links: { await self.serve($0, core, notices) },
+                                // Files are read where waiting for a disk holds up nobody.
+                                media: { connection in
+                                    await withTaskExecutorPreference(globalConcurrentExecutor) {
+                                        await media.serve(connection)
+                                    }
+                                })
                         }
                         group.addTask {
                             // Not a task of the group: the first of those to end ends the leader.
                             async let _ = self.warnOfSilence(session)
                             await core.run()
                         }
-                        group.addTask { try await self.serve(control, core, notices) }
                         if let output {
                             let member = self.localMember(name, output, core, library, clock)
                             group.addTask { await member.run() }
@@ -169,19 +169,6 @@ public final class LeaderNode: Sendable {
     // MARK: Links
 
     private func serve(
-        _ control: NIOAsyncChannel<any Channel, Never>, _ core: LeaderCore,
-        _ notices: NoticeSender?
-    ) async throws {
-        try await withThrowingDiscardingTaskGroup { group in
-            try await control.executeThenClose { clients in
-                for try await client in clients {
-                    group.addTask { await self.serve(client, core, notices) }
-                }
-            }
-        }
-    }
-
-    private func serve(
         _ channel: any Channel, _ core: LeaderCore, _ notices: NoticeSender?
     ) async {
         let count = connections.add(1, ordering: .relaxed).newValue
@@ -193,10 +180,12 @@ public final class LeaderNode: Sendable {
         let remote = channel.remoteAddress.map { "\($0)" } ?? "?"
         // Whoever connects and says nothing is cut off; a room or client that spoke may stay.
         let deadline = channel.eventLoop.scheduleTask(
-            in: .nanoseconds(Self.firstWordLimit.wholeNanoseconds)
+            in: .nanoseconds(LeaderPort.firstWordLimit.wholeNanoseconds)
         ) { channel.close(promise: nil) }
         do {
-            let client = try await channel.asyncChannel(of: EnvelopeChannel.self)
+            let client = try await channel.asyncChannel(of: EnvelopeChannel.self) {
+                try EnvelopeCodec.add(to: $0, limit: FrameDecoder.leaderLimit)
+            }
             try await client.executeThenClose { inbound, outbound in
                 var envelopes = inbound.makeAsyncIterator()
                 guard let first = try await envelopes.next() else { return }

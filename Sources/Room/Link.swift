@@ -18,11 +18,9 @@ final class EnvelopeCodec: ChannelDuplexHandler {
     /// - Parameter limit: longest message accepted, bytes.
     init(limit: Int) { decoder = FrameDecoder(limit: limit) }
 
-    static func add(to channel: any Channel, limit: Int) -> EventLoopFuture<any Channel> {
-        channel.eventLoop.makeCompletedFuture {
-            try channel.pipeline.syncOperations.addHandler(EnvelopeCodec(limit: limit))
-            return channel
-        }
+    /// On the channel's event loop.
+    static func add(to channel: any Channel, limit: Int) throws {
+        try channel.pipeline.syncOperations.addHandler(EnvelopeCodec(limit: limit))
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -7,28 +7,33 @@ import let Glibc.EADDRINUSE
 #endif
 
 /// Listens for TCP on the IPv6 wildcard, which takes IPv4 too, or on IPv4 where there is no IPv6.
+/// Who takes a connection into use finds a ``FirstByte`` in it.
 ///
 /// - Parameter port: 0 takes a free one.
 /// - Throws: `RoomError` with code `portTaken` that says whose the port is, or what the system
 ///   said.
-func listenOnAllInterfaces<Output: Sendable>(
-    port: Int, childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
-) async throws -> NIOAsyncChannel<Output, Never> {
+func listenOnAllInterfaces(port: Int) async throws -> NIOAsyncChannel<any Channel, Never> {
     do {
         // An address, not a name: the resolver refuses "::" on hosts whose network is IPv4 only.
         return try await bootstrap().bind(
-            to: SocketAddress(ipAddress: "::", port: port),
-            childChannelInitializer: childChannelInitializer)
+            to: SocketAddress(ipAddress: "::", port: port), childChannelInitializer: holdBack)
     } catch let error as IOError {
         if let error = listeningError(error.errnoCode, port: port) { throw error }
     }
     do {
         return try await bootstrap().bind(
-            to: SocketAddress(ipAddress: "0.0.0.0", port: port),
-            childChannelInitializer: childChannelInitializer)
+            to: SocketAddress(ipAddress: "0.0.0.0", port: port), childChannelInitializer: holdBack)
     } catch let error as IOError {
         throw listeningError(error.errnoCode, port: port)
             ?? RoomError(.portTaken, "TCP port \(port) cannot be listened on: \(error)")
+    }
+}
+
+@Sendable
+private func holdBack(_ channel: any Channel) -> EventLoopFuture<any Channel> {
+    channel.eventLoop.makeCompletedFuture {
+        try channel.pipeline.syncOperations.addHandler(FirstByte())
+        return channel
     }
 }
 
@@ -52,16 +57,22 @@ func listeningError(_ code: CInt, port: Int) -> RoomError? {
 }
 
 extension Channel {
-    /// Takes a connection that was accepted into use, and begins to read.
+    /// Takes a connection into use, and begins to read.
     ///
-    /// Not before somebody serves it: an async channel that is accepted and then dropped, since
-    /// the service is ending, is a programming error to NIO and ends the process.
+    /// One that was accepted not before somebody serves it: an async channel that is accepted and
+    /// then dropped, since the service is ending, is a programming error to NIO and ends the process.
+    ///
+    /// - Parameter addHandlers: puts into the pipeline what makes values of bytes, where that is not
+    ///   done yet.
     func asyncChannel<In: Sendable, Out: Sendable>(
-        of type: NIOAsyncChannel<In, Out>.Type
+        of type: NIOAsyncChannel<In, Out>.Type,
+        addHandlers: @escaping @Sendable (any Channel) throws -> Void = { _ in }
     ) async throws -> NIOAsyncChannel<In, Out> {
         try await eventLoop.submit {
             guard self.isActive else { throw ChannelError.ioOnClosedChannel }
+            try addHandlers(self)
             let channel = try NIOAsyncChannel<In, Out>(wrappingChannelSynchronously: self)
+            FirstByte.release(self)
             _ = self.setOption(.autoRead, value: true)
             return channel
         }.get()

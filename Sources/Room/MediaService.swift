@@ -11,7 +11,6 @@ import Glibc
 /// `GET /asset/HASH` with HASH the 64 lower-case hexadecimal digits of the SHA-256. Only what was
 /// shared with ``share(hash:path:)`` can be read, whatever the path of the request says.
 final class MediaService: Sendable {
-    typealias ServerChannel = NIOAsyncChannel<any Channel, Never>
     /// Its answers are written to the channel itself, by ``send(_:on:)``.
     typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, Never>
 
@@ -26,54 +25,17 @@ final class MediaService: Sendable {
 
     private let paths = Mutex<[String: String]>([:])
     private let connections = Atomic<Int>(0)
-    private let server: ServerChannel
     private let logger: Logger
 
-    private init(server: ServerChannel, logger: Logger) {
-        self.server = server
-        self.logger = logger
-    }
-
-    /// Listens on all interfaces.
-    ///
-    /// - Parameter port: 0 takes a free one; see ``port``.
-    static func open(port: Int, logger: Logger) async throws -> MediaService {
-        let server = try await listenOnAllInterfaces(port: port) { channel in
-            channel.eventLoop.makeCompletedFuture {
-                try channel.syncOptions?.setOption(
-                    .socketOption(.so_sndbuf), value: SocketOptionValue(sendBuffer))
-                try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                try channel.pipeline.syncOperations.addHandler(
-                    IdleStateHandler(allTimeout: idleLimit))
-                try channel.pipeline.syncOperations.addHandler(CloseWhenIdle())
-                return channel
-            }
-        }
-        return MediaService(server: server, logger: logger)
-    }
-
-    var port: Int { server.channel.localAddress?.port ?? 0 }
-
-    /// Gives the port back; ``run()`` does so itself when it ends.
-    func close() { server.channel.close(promise: nil) }
+    init(logger: Logger) { self.logger = logger }
 
     /// Makes a local file available under its hash.
     func share(hash: String, path: String) { paths.withLock { $0[hash] = path } }
 
     func path(ofHash hash: String) -> String? { paths.withLock { $0[hash] } }
 
-    /// Serves until the task is cancelled.
-    func run() async throws {
-        try await withThrowingDiscardingTaskGroup { group in
-            try await server.executeThenClose { clients in
-                for try await client in clients {
-                    group.addTask { await self.serve(client) }
-                }
-            }
-        }
-    }
-
-    private func serve(_ channel: any Channel) async {
+    /// Answers what is asked on one connection, until its end.
+    func serve(_ channel: any Channel) async {
         let count = connections.add(1, ordering: .relaxed).newValue
         defer { connections.subtract(1, ordering: .relaxed) }
         guard count <= Self.connectionsMax else {
@@ -81,7 +43,9 @@ final class MediaService: Sendable {
             return
         }
         do {
-            let client = try await channel.asyncChannel(of: Connection.self)
+            let client = try await channel.asyncChannel(of: Connection.self) {
+                try Self.addHandlers(to: $0)
+            }
             try await client.executeThenClose { inbound in
                 for try await part in inbound {
                     guard case .head(let request) = part else { continue }
@@ -93,6 +57,14 @@ final class MediaService: Sendable {
             // A room that stops reading in the middle of a file is its own business.
             logger.debug("media connection ended", metadata: ["error": "\(error)"])
         }
+    }
+
+    private static func addHandlers(to channel: any Channel) throws {
+        try channel.syncOptions?.setOption(
+            .socketOption(.so_sndbuf), value: SocketOptionValue(sendBuffer))
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.configureHTTPServerPipeline()
+        try pipeline.addHandlers(IdleStateHandler(allTimeout: idleLimit), CloseWhenIdle())
     }
 
     private func answer(_ request: HTTPRequestHead, on channel: any Channel) async throws {

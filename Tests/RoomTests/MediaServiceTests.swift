@@ -21,12 +21,12 @@ extension IntegrationTests {
         ) async throws {
             let folder = try TemporaryFolder()
             defer { folder.remove() }
-            let service = try await MediaService.open(port: 0, logger: Logger(label: "media"))
+            let service = MediaService(logger: Logger(label: "media"))
             service.share(
                 hash: Self.hash, path: try folder.write(Self.contents, as: "asset.bin"))
-            let running = RunningNode { try await service.run() }
+            let (port, running) = try await service.open()
             do {
-                try await body(service.port, folder)
+                try await body(port, folder)
             } catch {
                 _ = await running.stop()
                 throw error
@@ -172,7 +172,7 @@ extension IntegrationTests {
         func `more connections than allowed are closed, and room is made again`() async throws {
             try await withService { port, _ in
                 let crowd = try await RawConnection.crowd(
-                    of: MediaService.connectionsMax + 8, at: port)
+                    of: MediaService.connectionsMax + 8, at: port, saying: "HEAD")
                 try await until("the surplus is closed") {
                     crowd.count { !$0.isActive } >= 8
                 }
@@ -188,6 +188,19 @@ extension IntegrationTests {
                 }
             }
         }
+    }
+}
+
+extension MediaService {
+    /// Serves at a port of its own, where nobody serves links.
+    func open(port: Int = 0) async throws -> (port: Int, node: RunningNode) {
+        let door = try await LeaderPort.open(port)
+        return (
+            door.port,
+            RunningNode {
+                try await door.run(links: { try? await $0.close() }, media: self.serve)
+            }
+        )
     }
 }
 

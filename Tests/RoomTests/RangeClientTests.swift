@@ -20,10 +20,10 @@ extension IntegrationTests {
         private func service(
             in folder: TemporaryFolder, port: Int = 0
         ) async throws -> (port: Int, node: RunningNode) {
-            let service = try await MediaService.open(port: port, logger: Logger(label: "media"))
+            let service = MediaService(logger: Logger(label: "media"))
             service.share(
                 hash: Media.hash, path: try folder.write(Data(Self.contents), as: "asset.bin"))
-            return (service.port, RunningNode { try await service.run() })
+            return try await service.open(port: port)
         }
 
         private func ask(

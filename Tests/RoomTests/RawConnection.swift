@@ -40,9 +40,16 @@ struct RawConnection {
             .connect(host: "127.0.0.1", port: port).get()
     }
 
-    static func crowd(of count: Int, at port: Int) async throws -> [any Channel] {
+    static func crowd(
+        of count: Int, at port: Int, saying word: String
+    ) async throws -> [any Channel] {
         var crowd: [any Channel] = []
-        for _ in 0..<count { crowd.append(try await connect(to: port)) }
+        for _ in 0..<count {
+            let channel = try await connect(to: port)
+            crowd.append(channel)
+            // It may be closed by now.
+            try? await channel.writeAndFlush(ByteBuffer(string: word))
+        }
         return crowd
     }
 
@@ -96,6 +103,12 @@ struct RawConnection {
 
     func send(_ bytes: some Collection<UInt8>) async throws {
         try await outbound.write(ByteBuffer(bytes: bytes))
+    }
+
+    /// The next bytes, so many.
+    mutating func read(_ count: Int) async throws -> Data {
+        while received.readableBytes < count { try await readMore() }
+        return Data(received.readBytes(length: count) ?? [])
     }
 
     /// Reads, whatever comes, until the other end has closed.

@@ -1,0 +1,110 @@
+import NIOCore
+import Synchronization
+
+/// The one TCP port of a leader: links of rooms and control clients, and the assets over HTTP, so
+/// that a firewall has to be open for one number.
+///
+/// The first byte tells them apart. HTTP begins with a method in capital letters; a link begins with
+/// the length of a message, four bytes of which the first would be 0 up to 16 MB.
+final class LeaderPort: Sendable {
+    /// Connections at once, of both kinds; beyond, new ones are closed unheard.
+    static let connectionsMax = LeaderNode.connectionsMax + MediaService.connectionsMax
+    /// Who connects has to say what it is within this time.
+    static let firstWordLimit = Duration.seconds(5)
+
+    private static let methodLetters = UInt8(ascii: "A")...UInt8(ascii: "Z")
+
+    typealias Service = @Sendable (any Channel) async -> Void
+
+    private let server: NIOAsyncChannel<any Channel, Never>
+    private let connections = Atomic<Int>(0)
+
+    private init(server: NIOAsyncChannel<any Channel, Never>) { self.server = server }
+
+    /// Listens on all interfaces.
+    ///
+    /// - Parameter port: 0 takes a free one; see ``port``.
+    static func open(_ port: Int) async throws -> LeaderPort {
+        LeaderPort(
+            server: try await listenOnAllInterfaces(port: port))
+    }
+
+    var channel: any Channel { server.channel }
+
+    var port: Int { channel.localAddress?.port ?? 0 }
+
+    /// Gives the port back; ``run(links:media:)`` does so itself when it ends.
+    func close() { channel.close(promise: nil) }
+
+    /// Hands each connection to whom it is for, until the task is cancelled.
+    func run(links: @escaping Service, media: @escaping Service) async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            try await server.executeThenClose { clients in
+                for try await client in clients {
+                    group.addTask { await self.serve(client, links, media) }
+                }
+            }
+        }
+    }
+
+    private func serve(_ channel: any Channel, _ links: Service, _ media: Service) async {
+        let count = connections.add(1, ordering: .relaxed).newValue
+        defer { connections.subtract(1, ordering: .relaxed) }
+        let deadline = channel.eventLoop.scheduleTask(
+            in: .nanoseconds(Self.firstWordLimit.wholeNanoseconds)
+        ) { channel.close(promise: nil) }
+        guard count <= Self.connectionsMax, let first = try? await FirstByte.read(channel) else {
+            deadline.cancel()
+            try? await channel.close()
+            return
+        }
+        deadline.cancel()
+        await Self.methodLetters.contains(first) ? media(channel) : links(channel)
+    }
+}
+
+/// Holds back what comes until it is known who will read it.
+final class FirstByte: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private var held: [ByteBuffer] = []
+    private var found: EventLoopPromise<UInt8>?
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = unwrapInboundIn(data)
+        held.append(buffer)
+        guard let first = buffer.readableBytesView.first else { return }
+        found?.succeed(first)
+        found = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        found?.fail(ChannelError.eof)
+        found = nil
+        context.fireChannelInactive()
+    }
+
+    /// Reads until there is one.
+    static func read(_ channel: any Channel) async throws -> UInt8 {
+        let found = channel.eventLoop.makePromise(of: UInt8.self)
+        channel.eventLoop.execute {
+            guard channel.isActive,
+                let handler = try? channel.pipeline.syncOperations.handler(type: FirstByte.self)
+            else { return found.fail(ChannelError.ioOnClosedChannel) }
+            handler.found = found
+            channel.read()
+        }
+        return try await found.futureResult.get()
+    }
+
+    /// Passes on what was held to the handlers behind, and leaves the channel, if there is one; on
+    /// the channel's event loop.
+    static func release(_ channel: any Channel) {
+        let context = try? channel.pipeline.syncOperations.context(handlerType: FirstByte.self)
+        guard let context, let handler = context.handler as? FirstByte else { return }
+        for buffer in handler.held { context.fireChannelRead(handler.wrapInboundOut(buffer)) }
+        context.fireChannelReadComplete()
+        channel.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+    }
+}
