@@ -1,3 +1,4 @@
+import func Glibc.hypot
 import func Glibc.sqrt
 public import Timing
 
@@ -140,7 +141,7 @@ public struct ClockEstimator: Sendable {
     public mutating func localClockJumped(at now: LocalInstant) {
         keepLock(at: now)
         if base != nil { restart(at: now) }
-        if line != nil { lastBound = (.seconds(3600), now) }
+        if line != nil { last = (.seconds(3600), .seconds(3600), now) }
     }
 
     /// Somebody waits to play by the line: from now on it may take no longer than ``LinePatience``
@@ -213,8 +214,8 @@ public struct ClockEstimator: Sendable {
         guard let line else { return nil }
         guard let estimate, let base, let solvedAt else {
             // The measurements were dropped: only the last line is left, and a jump is likely.
-            guard let lastBound else { return nil }
-            return lastBound.value + Self.growth(since: now - lastBound.at, filter)
+            guard let last else { return nil }
+            return last.bound + Self.growth(since: now - last.at, filter)
         }
         let offset = estimate.fit.offset + filter.skew * (base.time(now) - estimate.time)
         let seconds =
@@ -241,6 +242,14 @@ public struct ClockEstimator: Sendable {
         estimate.map { Nanoseconds(seconds: $0.fit.error) }
     }
 
+    /// The same at `now`: with a third of what the bound allows a crystal since the last exchange.
+    public func expectedError(at now: LocalInstant) -> Nanoseconds? {
+        let since = estimate == nil ? last?.at : lastAccepted
+        guard let known = expectedError ?? last?.expectedError, let since else { return nil }
+        let growth = Self.growth(since: now - since, filter).seconds / 3
+        return Nanoseconds(seconds: hypot(known.seconds, growth))
+    }
+
     /// Estimate minus line at the last solve: what the line still has to lean by.
     public var deviation: Nanoseconds {
         Nanoseconds(seconds: line?.deviation ?? 0)
@@ -252,7 +261,8 @@ public struct ClockEstimator: Sendable {
     // MARK: -
 
     private var lineEpoch: UInt64 = 0
-    private var lastBound: (value: Nanoseconds, at: LocalInstant)?
+    /// Of the estimate that was dropped last, when that happened.
+    private var last: (bound: Nanoseconds, expectedError: Nanoseconds?, at: LocalInstant)?
 
     /// What an unwatched crystal may do: its skew's uncertainty, half a ppm of breathing, and a
     /// thermal ramp of 0.1 ppm/s up to 5 ppm.
@@ -289,7 +299,7 @@ public struct ClockEstimator: Sendable {
     }
 
     private mutating func restart(at now: LocalInstant) {
-        if let bound = bound(at: now) { lastBound = (bound, now) }
+        if let bound = bound(at: now) { last = (bound, expectedError(at: now), now) }
         history.removeAll()
         contradictions.removeAll()
         base = nil

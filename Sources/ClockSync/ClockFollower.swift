@@ -221,7 +221,7 @@ public struct ClockFollower: Sendable {
         all.reference = reference.statistics(at: now)
         all.bound =
             estimator.bound(at: now).map { $0 + all.reference.correction.magnitude } ?? .zero
-        all.expectedError = estimator.expectedError ?? .zero
+        all.expectedError = estimator.expectedError(at: now) ?? .zero
         all.deviation = estimator.deviation
         all.age = counts.lastAcceptedAt.map { now - $0 } ?? .zero
         all.leaderEpoch = leaderEpoch ?? 0

@@ -5,20 +5,22 @@ public struct RoomStatus: Codable, Equatable, Sendable {
     public var name: String
     public var state: RoomActivity
     public var bufferSeconds: Double
-    /// Estimate of the group clock minus the line that is played by.
-    public var clockOffsetMicroseconds: Double
-    public var clockBoundMicroseconds: Double
+    /// Estimate of the group clock minus the line that is played by; `nil` without an estimate.
+    public var clockOffsetMicroseconds: Double?
+    public var clockBoundMicroseconds: Double?
     /// `nil` before the first measurement.
     public var roundTripMicroseconds: Double?
     public var stamps: String
     public var cardPartsPerMillion: Double
     public var ratioPartsPerMillion: Double
-    /// Positive: the room is late.
-    public var errorMicroseconds: Double
+    /// Positive: the room is late; `nil` where nobody knows.
+    public var errorMicroseconds: Double?
     public var volume: Int
     public var muted: Bool
+    /// Times that decoded audio ran out while a voice sounded.
     public var dropouts: Int
-    public var restarts: Int
+    /// Times that the card ran dry, or broke off, and was started again.
+    public var xruns: Int
     public var detail: String
     /// Of the room's lockstep; `nil` before its first report.
     public var sync: SyncStatus?
@@ -27,31 +29,35 @@ public struct RoomStatus: Codable, Equatable, Sendable {
         self.name = name
         state = report.activity
         bufferSeconds = report.bufferSeconds
-        clockOffsetMicroseconds = report.clockDeviation.microseconds
-        clockBoundMicroseconds = report.clockBound.microseconds
+        if report.sync.quality > .none {
+            clockOffsetMicroseconds = report.clockDeviation.microseconds
+            clockBoundMicroseconds = report.clockBound.microseconds
+        }
         roundTripMicroseconds = report.roundTrip?.microseconds
         stamps = report.stamps
         cardPartsPerMillion = report.cardPartsPerMillion
         ratioPartsPerMillion = report.ratioPartsPerMillion
-        errorMicroseconds = report.error.microseconds
         volume = settings.volume
         muted = settings.muted
         dropouts = report.dropouts
-        restarts = report.restarts
+        xruns = report.restarts
         detail = report.detail
     }
 
     /// - Parameters:
-    ///   - age: since the report came.
+    ///   - reportedAt: when the report came.
     ///   - history: of this room.
     ///   - hasPoints: whether every point of the history is told.
     public init(
-        name: String, report: RoomReport, settings: RoomSettings, age: Nanoseconds,
-        history: SyncHistory, hasPoints: Bool
+        name: String, report: RoomReport, settings: RoomSettings, reportedAt: GroupInstant,
+        history: SyncHistory, at now: GroupInstant, hasPoints: Bool
     ) {
         self.init(name: name, report: report, settings: settings)
-        sync = SyncStatus(
-            report, age: age, history: .init(history, hasPoints: hasPoints))
+        let sync = SyncStatus(
+            report, age: max(.zero, now - reportedAt),
+            history: .init(history, at: now, hasPoints: hasPoints))
+        if sync.boundMicroseconds != nil { errorMicroseconds = report.error.microseconds }
+        self.sync = sync
     }
 }
 

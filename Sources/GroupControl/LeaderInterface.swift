@@ -62,4 +62,20 @@ public enum LeaderEffect: Equatable, Sendable {
     case close(LinkID)
     /// The queue has been played to its end. The session stays: play begins again.
     case ended
+    /// For the leader's log.
+    case news(RoomNews, of: RoomID)
+}
+
+/// What happened to a room, as far as its group is concerned.
+public enum RoomNews: Equatable, Sendable {
+    case joined
+    /// Said goodbye, or its link ended.
+    case left
+    /// Not heard for a while; the group goes on without it.
+    case lost
+    case heardAgain
+    /// Cannot play an item.
+    case failed(reason: String)
+    /// Its bound rose above its target, or fell below.
+    case alarm(Bool, bound: Nanoseconds)
 }

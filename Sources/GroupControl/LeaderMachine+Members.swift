@@ -15,6 +15,7 @@ extension LeaderMachine {
         members[place].lastHeard = max(now, members[place].lastHeard)
         if members[place].isLost {
             members[place].isLost = false
+            tell(.heardAgain, of: members[place])
             if members[place].hello.hasOutput { offerEverything(to: place) }
         }
         switch message {
@@ -25,9 +26,13 @@ extension LeaderMachine {
         case .notReady(let id, let reason):
             receiveNotReady(id, reason: reason, from: place, at: now)
         case .report(let report):
+            let wasAlarming = members[place].report?.sync.isAlarming ?? false
             members[place].take(report, at: now)
+            if report.sync.isAlarming != wasAlarming, let bound = report.bound {
+                tell(.alarm(!wasAlarming, bound: bound), of: members[place])
+            }
         case .goodbye:
-            members.remove(at: place)
+            tell(.left, of: members.remove(at: place))
             outbox.append(.close(link))
         }
     }
@@ -46,6 +51,7 @@ extension LeaderMachine {
         members.removeAll { $0.hello.room == hello.room || $0.link == link }
         members.append(Member(link: link, hello: hello, history: history, at: now))
         let place = members.count - 1
+        tell(.joined, of: members[place])
         send(.welcome(welcome), to: link)
         send(.settings(rememberedSettings(of: hello.room)), to: link)
         send(.state(session), to: link)
@@ -135,7 +141,12 @@ extension LeaderMachine {
         where members[place][keyPath: slot]?.id == id {
             let attempt = members[place][keyPath: slot]?.attempt ?? 1
             members[place][keyPath: slot]?.standing = .failed
-            members[place].failure = reason.limited(toBytes: RoomReport.longestText)
+            // The same again is no news.
+            let failure = reason.limited(toBytes: RoomReport.longestText)
+            if failure != members[place].failure {
+                tell(.failed(reason: failure), of: members[place])
+            }
+            members[place].failure = failure
             members[place].retryAt = now + Self.retryInterval * Int64(min(attempt, 10))
         }
     }
@@ -167,12 +178,17 @@ extension LeaderMachine {
             let silence = now - members[place].lastHeard
             if silence >= Self.silenceUntilClosed {
                 outbox.append(.close(members[place].link))
-                members.remove(at: place)
+                tell(.left, of: members.remove(at: place))
             } else if silence >= Self.silenceUntilLost, !members[place].isLost {
                 members[place].isLost = true
+                tell(.lost, of: members[place])
                 members[place].forgetOffers()
             }
         }
+    }
+
+    mutating func tell(_ news: RoomNews, of member: Member) {
+        outbox.append(.news(news, of: member.hello.room))
     }
 
     func rememberedSettings(of room: RoomID) -> RoomSettings {

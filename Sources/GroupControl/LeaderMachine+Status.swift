@@ -24,6 +24,10 @@ extension LeaderMachine {
 
     /// What the phase alone would hide: a line that runs and is not heard, a stop by itself.
     private var detail: String {
+        if session.phase == .waiting, complaint.isEmpty, let required = pending?.required {
+            let ready = members.count { $0.takesPart && $0.pending?.standing == .ready }
+            return "waits until \(required) rooms are ready; \(ready) are"
+        }
         guard session.phase == .playing else { return complaint }
         let rooms = members.filter(\.takesPart)
         if rooms.contains(where: { $0.isOnLine }) { return complaint }
@@ -62,7 +66,6 @@ extension LeaderMachine {
         }
         return RoomStatus(
             name: member.hello.room.name, report: report, settings: settings,
-            age: max(.zero, now - member.reportedAt), history: member.history,
-            hasPoints: hasPoints)
+            reportedAt: member.reportedAt, history: member.history, at: now, hasPoints: hasPoints)
     }
 }

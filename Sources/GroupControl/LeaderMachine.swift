@@ -49,7 +49,10 @@ public struct LeaderMachine: Sendable {
         passEnds(at: now)
         switch input {
         case .received(let message, let link): receive(message, from: link, at: now)
-        case .closed(let link): members.removeAll { $0.link == link }
+        case .closed(let link):
+            if let place = members.firstIndex(where: { $0.link == link }) {
+                tell(.left, of: members.remove(at: place))
+            }
         }
         return settled(at: now)
     }

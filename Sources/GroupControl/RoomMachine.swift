@@ -17,6 +17,8 @@ public struct RoomMachine: Sendable {
     var clock = SharedClock.Quality.none
     var report = RoomReport()
     var nextReport = LocalInstant(nanoseconds: .max)
+    /// What the last report said, and when.
+    private var reported: (activity: RoomActivity, at: LocalInstant)?
 
     /// The session that `preparations` and `lines` belong to.
     var membership: Welcome?
@@ -55,6 +57,11 @@ public struct RoomMachine: Sendable {
 
     /// Takes in what happened to the link, the shell or the output.
     public mutating func receive(_ input: RoomInput, at now: LocalInstant) -> [RoomEffect] {
+        defer { hastenReport(at: now) }
+        return take(input, at: now)
+    }
+
+    private mutating func take(_ input: RoomInput, at now: LocalInstant) -> [RoomEffect] {
         switch input {
         case .connected: connected(at: now)
         case .closed(let reason): closed(reason, at: now)
@@ -88,6 +95,7 @@ public struct RoomMachine: Sendable {
             if now >= heard + Self.leaderSilence { return lose("the leader is silent", at: now) }
             guard now >= nextReport else { return [] }
             nextReport = now + Self.reportInterval
+            reported = (activity, now)
             return [.send(.report(currentReport))]
         }
     }
@@ -154,6 +162,7 @@ extension RoomMachine {
     static let leaderSilence = Nanoseconds.seconds(5)
     /// As often as the leader keeps points of the history.
     static let reportInterval = Nanoseconds.seconds(1)
+    static let shortestReportInterval = Nanoseconds.milliseconds(100)
     /// The first comes before a start is planned: it says how long messages take.
     static let firstReport = Nanoseconds.milliseconds(500)
     /// A leader holds three offers to a room; the rest is room for messages crossing.
@@ -169,6 +178,12 @@ extension RoomMachine {
     private mutating func take(_ report: RoomReport) -> [RoomEffect] {
         self.report = report
         return []
+    }
+
+    /// The leader shows what this room does: it hears soon of what changed.
+    private mutating func hastenReport(at now: LocalInstant) {
+        guard isJoined, let reported, activity != reported.activity else { return }
+        nextReport = min(nextReport, max(now, reported.at + Self.shortestReportInterval))
     }
 
     /// The shell's figures under the machine's own word for what the room does.

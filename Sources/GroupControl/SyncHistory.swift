@@ -9,23 +9,35 @@ public struct SyncHistory: Equatable, Sendable {
     public static let capacity = 300
     public static let interval = Nanoseconds.seconds(1)
 
-    /// Audible position against the line at the card, microseconds; oldest first, positive: late.
-    public var errors: [Float] { ordered(ring.map(\.error)) }
-    /// The bound at the same moments, microseconds.
-    public var bounds: [Float] { ordered(ring.map(\.bound)) }
+    public struct Point: Equatable, Sendable {
+        /// Audible position against the line at the card, microseconds; positive: late.
+        public var error: Float
+        /// The bound at the same moment, microseconds.
+        public var bound: Float
+        /// How long ago that was, seconds.
+        public var age: Float
+    }
 
-    private struct Point: Equatable, Sendable {
+    private struct Entry: Equatable, Sendable {
         var error: Float
         var bound: Float
+        var at: GroupInstant
     }
-    private var ring: [Point] = []
+    private var ring: [Entry] = []
     /// Where the next point goes once the ring is full.
     private var next = 0
     private var lastAt: GroupInstant?
 
     public init() {}
 
-    public var count: Int { ring.count }
+    /// Of the last five minutes, oldest first.
+    public func points(at now: GroupInstant) -> [Point] {
+        (ring[next...] + ring[..<next]).compactMap { entry in
+            let age = Float((now - entry.at).seconds)
+            guard age <= Float(Self.capacity) else { return nil }
+            return Point(error: entry.error, bound: entry.bound, age: max(0, age))
+        }
+    }
 
     /// Takes a point, unless the one before is less than a second old.
     ///
@@ -34,17 +46,14 @@ public struct SyncHistory: Equatable, Sendable {
         // A report that is a little early must not halve the rate.
         if let lastAt, now - lastAt < Self.interval - .milliseconds(250), now >= lastAt { return }
         lastAt = now
-        let point = Point(error: Float(error.microseconds), bound: Float(bound.microseconds))
+        let point = Entry(
+            error: Float(error.microseconds), bound: Float(bound.microseconds), at: now)
         if ring.count < Self.capacity {
             ring.append(point)
         } else {
             ring[next] = point
             next = (next + 1) % Self.capacity
         }
-    }
-
-    private func ordered(_ values: [Float]) -> [Float] {
-        Array(values[next...] + values[..<next])
     }
 }
 

@@ -1,18 +1,19 @@
-import Timing
+public import Timing
 
 /// How well one room keeps together with its group, as shown to a person; see ``SyncReport`` for
 /// what is promised and what is only expected.
 public struct SyncStatus: Codable, Equatable, Sendable {
     /// "none", "acquiring", "locked" or "holdover".
     public var clock = "none"
-    /// The promise: the room is within ± this of the group's line. `nil`: nothing can be promised.
+    /// The promise: the room is within ± this of the group's line. `nil`: nothing can be promised,
+    /// and ``RoomStatus/promiseObstacle`` says why.
     public var boundMicroseconds: Double?
     /// What the promise is the sum of.
     public var parts = Parts()
     /// The guess, one standard deviation.
     public var expectedMicroseconds: Double?
     public var targetMicroseconds = 0.0
-    /// The bound is above the target.
+    /// The bound is above the target, or the room is not heard any more.
     public var alarm = false
     /// The leader's rate against the room's; positive: the leader is faster.
     public var skewPartsPerMillion = 0.0
@@ -33,14 +34,15 @@ public struct SyncStatus: Codable, Equatable, Sendable {
     public var broadcasts = BroadcastStatus()
     public var history = History()
 
+    /// Each `nil` while it is not known.
     public struct Parts: Codable, Equatable, Sendable {
         /// What is known to be off, and is being corrected.
-        public var errorMicroseconds = 0.0
+        public var errorMicroseconds: Double?
         /// Noise, wander and age of the clock's estimate.
-        public var clockMicroseconds = 0.0
+        public var clockMicroseconds: Double?
         /// Half of the smallest round trip.
-        public var pathMicroseconds = 0.0
-        /// `nil` while the position of the card is not known.
+        public var pathMicroseconds: Double?
+        /// What may be wrong with the position of the card.
         public var cardMicroseconds: Double?
         /// How surely the delay of what hangs behind the card is known (``LatencyOffset``); `nil`:
         /// it was not measured, and the bound is without.
@@ -49,8 +51,9 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         public init() {}
     }
 
-    /// The last minutes, once a second while the room played.
+    /// The last minutes, once a second while the room played and was heard.
     public struct History: Codable, Equatable, Sendable {
+        /// Since the oldest point.
         public var seconds = 0
         /// Of the errors' magnitudes, microseconds.
         public var error: Spread?
@@ -59,27 +62,35 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         /// Microseconds, oldest first; empty unless asked for.
         public var errors: [Float] = []
         public var bounds: [Float] = []
+        /// How many seconds ago that was. Where they leap, the room did not play or was not heard.
+        public var ages: [Float] = []
 
         public init() {}
 
         /// - Parameter hasPoints: whether every point is told, or their spread alone.
-        public init(_ history: SyncHistory, hasPoints: Bool) {
-            let (errors, bounds) = (history.errors, history.bounds)
-            seconds = errors.count
+        public init(_ history: SyncHistory, at now: GroupInstant, hasPoints: Bool) {
+            let points = history.points(at: now)
+            let (errors, bounds) = (points.map(\.error), points.map(\.bound))
+            seconds = points.first.map { Int($0.age.rounded(.up)) } ?? 0
             error = Spread(magnitudesOf: errors)
             bound = Spread(magnitudesOf: bounds)
             guard hasPoints else { return }
-            self.errors = errors
-            self.bounds = bounds
+            (self.errors, self.bounds, ages) = (errors, bounds, points.map(\.age))
         }
     }
 
     /// Nothing known; for a message to fill in.
     public init() {}
 
+    /// Rooms report each second; one that was not heard for longer says nothing of now.
+    public static let staleSeconds = 3.0
+
+    public var isStale: Bool { reportAgeSeconds > Self.staleSeconds }
+
     /// - Parameter age: since the report came.
     init(_ report: RoomReport, age: Nanoseconds, history: History) {
         let sync = report.sync
+        reportAgeSeconds = age.seconds
         clock =
             switch sync.quality {
             case .none: "none"
@@ -87,15 +98,25 @@ public struct SyncStatus: Codable, Equatable, Sendable {
             case .acquiring: "acquiring"
             case .locked: "locked"
             }
-        boundMicroseconds = report.bound?.microseconds
-        parts.errorMicroseconds = report.error.magnitude.microseconds
-        parts.clockMicroseconds = report.clockPart.microseconds
-        parts.pathMicroseconds = report.pathPart.microseconds
-        parts.cardMicroseconds = sync.card.map { max($0, .zero).microseconds }
+        let isHeard = !isStale && report.activity != .lost
+        // What does not sound is nowhere.
+        if isHeard, report.activity != .failed, report.activity != .noOutput {
+            boundMicroseconds = report.bound?.microseconds
+            expectedMicroseconds = report.expectedError?.microseconds
+        }
+        if boundMicroseconds != nil {
+            parts.errorMicroseconds = report.error.magnitude.microseconds
+        }
+        if isHeard {
+            if sync.quality > .none {
+                parts.clockMicroseconds = report.clockPart.microseconds
+                parts.pathMicroseconds = report.pathPart.microseconds
+            }
+            parts.cardMicroseconds = sync.card.map { max($0, .zero).microseconds }
+        }
         parts.calibrationMicroseconds = sync.latencyOffset.uncertainty?.microseconds
-        expectedMicroseconds = report.expectedError?.microseconds
         targetMicroseconds = sync.target.microseconds
-        alarm = sync.isAlarming
+        alarm = isHeard ? sync.isAlarming && boundMicroseconds != nil : report.activity == .lost
         skewPartsPerMillion = sync.skewPartsPerMillion
         skewDeviationPartsPerMillion = sync.skewDeviationPartsPerMillion
         ownStamps = sync.ownStamps
@@ -105,8 +126,7 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         packetsAnswered = sync.packetsAnswered
         packetsRejected = sync.packetsRejected
         clockRestarts = sync.clockRestarts
-        clockAgeSeconds = sync.clockAge.seconds
-        reportAgeSeconds = age.seconds
+        clockAgeSeconds = sync.clockAge.seconds + age.seconds
         latencyOffsetMicroseconds = sync.latencyOffset.delay.microseconds
         latencyOffsetFixed = sync.isLatencyOffsetFixed
         broadcasts = BroadcastStatus(sync.broadcasts)

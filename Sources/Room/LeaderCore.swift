@@ -95,8 +95,30 @@ actor LeaderCore {
             case .notify(let notice, let port, let link): notifiers[link]?(notice, port)
             case .close(let link): outboxes.removeValue(forKey: link)?.finish()
             case .ended: ended()
+            case .news(let news, let room): log(news, of: room)
             }
         }
         alarm.set(machine.nextDeadline.map(clock.local))
+    }
+
+    private func log(_ news: RoomNews, of room: RoomID) {
+        let room: Logger.Metadata = ["room": "\(room)"]
+        switch news {
+        case .joined: logger.notice("a room joined", metadata: room)
+        case .left: logger.notice("a room left", metadata: room)
+        case .lost: logger.warning("a room is not heard any more", metadata: room)
+        case .heardAgain: logger.notice("a room is heard again", metadata: room)
+        case .failed(let reason):
+            logger.warning(
+                "a room cannot play", metadata: room.merging(["reason": "\(reason)"]) { $1 })
+        case .alarm(let isRaised, let bound):
+            let bound: Logger.Metadata = ["bound_us": "\(bound.count / 1_000)"]
+            logger.log(
+                level: isRaised ? .warning : .notice,
+                isRaised
+                    ? "a room may be further off than it should"
+                    : "a room is within its target again",
+                metadata: room.merging(bound) { $1 })
+        }
     }
 }

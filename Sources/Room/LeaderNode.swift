@@ -252,9 +252,11 @@ public final class LeaderNode: Sendable {
         _ name: RoomID, _ output: OutputThread, _ core: LeaderCore, _ library: AssetLibrary,
         _ clock: LeaderClock
     ) -> Member {
-        Member(
+        var options = configuration.memberOptions(name)
+        options.isLeaders = true
+        return Member(
             name: name, output: output, clock: OwnClock(clock),
-            logger: configuration.logger, options: configuration.memberOptions(name),
+            logger: configuration.logger, options: options,
             fetch: { asset, _ in try library.file(of: asset) },
             uplink: { member, attempt in
                 let toRoom = Outbox<LeaderToRoom>()

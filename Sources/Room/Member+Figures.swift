@@ -31,12 +31,13 @@ extension Member {
     private func report() -> RoomReport {
         let card = output?.port.report ?? OutputReport()
         let voice = stage?.figures
-        if card.starvedFrames > starvedFrames {
-            starvedFrames = card.starvedFrames
-            dropouts += 1
-        }
+        noteBreaks(card)
         let figures = clock.figures
         var detail = ""
+        if isJoined {
+            detail = figures.complaint(timePort: welcome?.timePort) ?? ""
+            noteComplaint(detail)
+        }
         if let output, case .lost(let error) = output.state { detail = "\(error)" }
         return RoomReport(
             bufferSeconds: voice?.bufferedSeconds ?? 0,
@@ -46,6 +47,33 @@ extension Member {
             ratioPartsPerMillion: card.ratioPartsPerMillion, error: card.error,
             dropouts: dropouts, restarts: card.restarts, detail: detail,
             sync: sync(figures, card))
+    }
+
+    private func noteBreaks(_ card: OutputReport) {
+        if card.starvedFrames > starvedFrames {
+            logger.warning(
+                "decoded audio ran out",
+                metadata: ["frames": "\(card.starvedFrames - starvedFrames)"])
+            starvedFrames = card.starvedFrames
+            dropouts += 1
+        }
+        if card.restarts > xruns {
+            logger.warning(
+                "the card ran dry and was started again",
+                metadata: ["times": "\(card.restarts - xruns)"])
+            xruns = card.restarts
+        }
+    }
+
+    /// Once when it begins, and once when it is over.
+    private func noteComplaint(_ text: String) {
+        guard text.isEmpty != clockComplaint.isEmpty else { return }
+        if text.isEmpty {
+            logger.notice("the leader's clock answers again")
+        } else {
+            logger.warning("the leader's clock does not answer", metadata: ["reason": "\(text)"])
+        }
+        clockComplaint = text
     }
 
     private func sync(_ figures: ClockFigures, _ card: OutputReport) -> SyncReport {
@@ -89,6 +117,24 @@ struct ClockFigures: Sendable {
     var statistics = ClockStatistics()
 
     var hasStamps: Bool { statistics.accepted > 0 }
+
+    /// So many requests without one answer are no accident.
+    private static let vainRequests = 20
+
+    /// What keeps the clock from being measured, for people; `nil` where nothing does.
+    func complaint(timePort: UInt16?) -> String? {
+        guard let timePort else { return nil }
+        let advice = "is UDP port \(timePort) open there?"
+        switch quality {
+        case .none where statistics.sent >= Self.vainRequests && statistics.answered == 0:
+            return "none of \(statistics.sent) time requests was answered by the leader: \(advice)"
+        case .holdover:
+            guard let last = statistics.lastAcceptedAt else { return nil }
+            let silence = Int((HostClock.now() - last).seconds)
+            return "no answer of the leader's clock for \(silence) s: \(advice)"
+        case .none, .acquiring, .locked: return nil
+        }
+    }
 
     var broadcasts: BroadcastReport {
         guard hasStamps else { return BroadcastReport() }

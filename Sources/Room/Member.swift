@@ -66,6 +66,8 @@ actor Member {
         var store: RoomStore?
         /// Commits by datagram.
         var notices: NoticeListener?
+        /// The room of the node that leads.
+        var isLeaders = false
     }
 
     private var machine: RoomMachine
@@ -79,11 +81,15 @@ actor Member {
     private var joining: UInt64?
     /// Of who leads, or led last.
     private(set) var welcome: Welcome?
+    var isJoined: Bool { machine.isJoined }
     private var failedBecause = ""
     /// Of the items in the queue.
     var files: [ContentHash: AssetFile] = [:]
     var dropouts = 0
     var starvedFrames: Int64 = 0
+    var xruns = 0
+    /// As it stands in the log.
+    var clockComplaint = ""
     var latencyOffset: LatencyOffset
     var syncAlarm: SyncAlarm
     private var isClockIdle = false
@@ -239,7 +245,10 @@ actor Member {
             // The machine has forgotten the quality of the clock before.
             clock.follow(welcome)
         case .disconnected(let reason):
-            logger.notice("leader lost; looking for it", metadata: ["reason": "\(reason)"])
+            // The leader's own room ends with it.
+            logger.log(
+                level: options.isLeaders ? .debug : .notice, "leader lost; looking for it",
+                metadata: ["reason": "\(reason)"])
         case .refused(let reason):
             logger.error("the leader refuses this room", metadata: ["reason": "\(reason)"])
         case .fetch(let asset):

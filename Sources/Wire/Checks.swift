@@ -12,6 +12,10 @@ func finite(_ value: Double, _ subject: String) throws(WireError) -> Double {
     return value
 }
 
+func finite(_ value: Double, if isGiven: Bool, _ subject: String) throws(WireError) -> Double? {
+    isGiven ? try finite(value, subject) : nil
+}
+
 func notNegative(_ value: Int64, _ subject: String) throws(WireError) -> Int64 {
     guard value >= 0 else { throw WireError(.outOfRange, subject, "\(value) is negative") }
     return value

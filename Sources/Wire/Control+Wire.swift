@@ -152,17 +152,17 @@ extension PBRoomStatus {
         name = room.name
         state = PBActivity(room.state)
         bufferSeconds = room.bufferSeconds
-        clockOffsetMicroseconds = room.clockOffsetMicroseconds
-        clockBoundMicroseconds = room.clockBoundMicroseconds
+        if let offset = room.clockOffsetMicroseconds { clockOffsetMicroseconds = offset }
+        if let bound = room.clockBoundMicroseconds { clockBoundMicroseconds = bound }
         if let roundTrip = room.roundTripMicroseconds { roundTripMicroseconds = roundTrip }
         stamps = room.stamps
         cardPartsPerMillion = room.cardPartsPerMillion
         ratioPartsPerMillion = room.ratioPartsPerMillion
-        errorMicroseconds = room.errorMicroseconds
+        if let error = room.errorMicroseconds { errorMicroseconds = error }
         volume = Int32(clamping: room.volume)
         muted = room.muted
         dropouts = Int64(room.dropouts)
-        restarts = Int64(room.restarts)
+        xruns = Int64(room.xruns)
         detail = room.detail
         if let sync = room.sync { self.sync = PBSyncStatus(sync) }
     }
@@ -176,18 +176,20 @@ extension PBRoomStatus {
             cardPartsPerMillion: try finite(cardPartsPerMillion, "\(subject).card ppm"),
             ratioPartsPerMillion: try finite(ratioPartsPerMillion, "\(subject).ratio ppm"),
             dropouts: try Wire.count(dropouts, "\(subject).dropouts"),
-            restarts: try Wire.count(restarts, "\(subject).restarts"),
+            restarts: try Wire.count(xruns, "\(subject).xruns"),
             detail: try text(detail, "\(subject).detail"))
         let settings = try valid(subject) { () throws(InvalidValue) in
             try RoomSettings(volume: Int(volume), muted: muted)
         }
         var room = RoomStatus(name: name.name, report: report, settings: settings)
-        room.clockOffsetMicroseconds = try finite(clockOffsetMicroseconds, "\(subject).offset")
-        room.clockBoundMicroseconds = try finite(clockBoundMicroseconds, "\(subject).bound")
-        room.roundTripMicroseconds =
-            hasRoundTripMicroseconds
-            ? try finite(roundTripMicroseconds, "\(subject).round trip") : nil
-        room.errorMicroseconds = try finite(errorMicroseconds, "\(subject).error")
+        room.clockOffsetMicroseconds = try finite(
+            clockOffsetMicroseconds, if: hasClockOffsetMicroseconds, "\(subject).offset")
+        room.clockBoundMicroseconds = try finite(
+            clockBoundMicroseconds, if: hasClockBoundMicroseconds, "\(subject).bound")
+        room.roundTripMicroseconds = try finite(
+            roundTripMicroseconds, if: hasRoundTripMicroseconds, "\(subject).round trip")
+        room.errorMicroseconds = try finite(
+            errorMicroseconds, if: hasErrorMicroseconds, "\(subject).error")
         if hasSync { room.sync = try sync.checked("\(subject).sync") }
         return room
     }

@@ -26,7 +26,7 @@ public struct FrameDecoder: Sendable {
     /// anybody on the network may try.
     public static let leaderLimit = 1 << 14
     /// Longest message a control client accepts: the status of a full group.
-    public static let clientLimit = 1 << 20
+    public static let clientLimit = 1 << 21
 
     private let limit: Int
     private var buffer: [UInt8] = []

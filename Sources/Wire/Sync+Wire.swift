@@ -83,9 +83,9 @@ extension PBSyncStatus {
         self.init()
         clock = status.clock
         if let bound = status.boundMicroseconds { boundMicroseconds = bound }
-        errorPartMicroseconds = status.parts.errorMicroseconds
-        clockPartMicroseconds = status.parts.clockMicroseconds
-        pathPartMicroseconds = status.parts.pathMicroseconds
+        if let error = status.parts.errorMicroseconds { errorPartMicroseconds = error }
+        if let clock = status.parts.clockMicroseconds { clockPartMicroseconds = clock }
+        if let path = status.parts.pathMicroseconds { pathPartMicroseconds = path }
         if let card = status.parts.cardMicroseconds { cardPartMicroseconds = card }
         if let calibration = status.parts.calibrationMicroseconds {
             calibrationPartMicroseconds = calibration
@@ -111,22 +111,23 @@ extension PBSyncStatus {
     }
 
     func checked(_ subject: String) throws(WireError) -> SyncStatus {
-        func optional(_ isGiven: Bool, _ value: Double, _ name: String) throws(WireError) -> Double?
-        {
-            isGiven ? try finite(value, "\(subject).\(name)") : nil
-        }
         var status = SyncStatus()
         status.clock = try text(clock, "\(subject).clock")
-        status.boundMicroseconds = try optional(hasBoundMicroseconds, boundMicroseconds, "bound")
-        status.parts.errorMicroseconds = try finite(errorPartMicroseconds, "\(subject).error part")
-        status.parts.clockMicroseconds = try finite(clockPartMicroseconds, "\(subject).clock part")
-        status.parts.pathMicroseconds = try finite(pathPartMicroseconds, "\(subject).path part")
-        status.parts.cardMicroseconds = try optional(
-            hasCardPartMicroseconds, cardPartMicroseconds, "card part")
-        status.parts.calibrationMicroseconds = try optional(
-            hasCalibrationPartMicroseconds, calibrationPartMicroseconds, "calibration part")
-        status.expectedMicroseconds = try optional(
-            hasExpectedMicroseconds, expectedMicroseconds, "expected")
+        status.boundMicroseconds = try finite(
+            boundMicroseconds, if: hasBoundMicroseconds, "\(subject).bound")
+        status.parts.errorMicroseconds = try finite(
+            errorPartMicroseconds, if: hasErrorPartMicroseconds, "\(subject).error part")
+        status.parts.clockMicroseconds = try finite(
+            clockPartMicroseconds, if: hasClockPartMicroseconds, "\(subject).clock part")
+        status.parts.pathMicroseconds = try finite(
+            pathPartMicroseconds, if: hasPathPartMicroseconds, "\(subject).path part")
+        status.parts.cardMicroseconds = try finite(
+            cardPartMicroseconds, if: hasCardPartMicroseconds, "\(subject).card part")
+        status.parts.calibrationMicroseconds = try finite(
+            calibrationPartMicroseconds, if: hasCalibrationPartMicroseconds,
+            "\(subject).calibration part")
+        status.expectedMicroseconds = try finite(
+            expectedMicroseconds, if: hasExpectedMicroseconds, "\(subject).expected")
         status.targetMicroseconds = try finite(targetMicroseconds, "\(subject).target")
         status.alarm = alarm
         status.skewPartsPerMillion = try finite(skewPartsPerMillion, "\(subject).skew")
@@ -198,12 +199,17 @@ extension PBSyncHistory {
         if let bound = history.bound { self.bound = PBSpread(bound) }
         errors = history.errors
         bounds = history.bounds
+        ages = history.ages
     }
 
     func checked(_ subject: String) throws(WireError) -> SyncStatus.History {
-        for (points, name) in [(errors, "errors"), (bounds, "bounds")] {
+        for (points, name) in [(errors, "errors"), (bounds, "bounds"), (ages, "ages")] {
             guard points.count <= SyncHistory.capacity else {
                 throw WireError(.tooLong, "\(subject).\(name)", "\(points.count) points")
+            }
+            guard points.count == errors.count else {
+                throw WireError(
+                    .outOfRange, "\(subject).\(name)", "\(points.count) of \(errors.count) points")
             }
             guard points.allSatisfy(\.isFinite) else {
                 throw WireError(.outOfRange, "\(subject).\(name)", "not all finite")
@@ -213,8 +219,7 @@ extension PBSyncHistory {
         history.seconds = try Wire.index(seconds, "\(subject).seconds")
         history.error = hasError ? try error.checked("\(subject).error") : nil
         history.bound = hasBound ? try bound.checked("\(subject).bound") : nil
-        history.errors = errors
-        history.bounds = bounds
+        (history.errors, history.bounds, history.ages) = (errors, bounds, ages)
         return history
     }
 }

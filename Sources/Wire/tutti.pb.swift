@@ -1248,9 +1248,24 @@ nonisolated struct PBRoomStatus: Sendable {
 
   var bufferSeconds: Double = 0
 
-  var clockOffsetMicroseconds: Double = 0
+  /// Absent where nobody knows, as the others.
+  var clockOffsetMicroseconds: Double {
+    get {_clockOffsetMicroseconds ?? 0}
+    set {_clockOffsetMicroseconds = newValue}
+  }
+  /// Returns true if `clockOffsetMicroseconds` has been explicitly set.
+  var hasClockOffsetMicroseconds: Bool {self._clockOffsetMicroseconds != nil}
+  /// Clears the value of `clockOffsetMicroseconds`. Subsequent reads from it will return its default value.
+  mutating func clearClockOffsetMicroseconds() {self._clockOffsetMicroseconds = nil}
 
-  var clockBoundMicroseconds: Double = 0
+  var clockBoundMicroseconds: Double {
+    get {_clockBoundMicroseconds ?? 0}
+    set {_clockBoundMicroseconds = newValue}
+  }
+  /// Returns true if `clockBoundMicroseconds` has been explicitly set.
+  var hasClockBoundMicroseconds: Bool {self._clockBoundMicroseconds != nil}
+  /// Clears the value of `clockBoundMicroseconds`. Subsequent reads from it will return its default value.
+  mutating func clearClockBoundMicroseconds() {self._clockBoundMicroseconds = nil}
 
   var roundTripMicroseconds: Double {
     get {_roundTripMicroseconds ?? 0}
@@ -1267,7 +1282,14 @@ nonisolated struct PBRoomStatus: Sendable {
 
   var ratioPartsPerMillion: Double = 0
 
-  var errorMicroseconds: Double = 0
+  var errorMicroseconds: Double {
+    get {_errorMicroseconds ?? 0}
+    set {_errorMicroseconds = newValue}
+  }
+  /// Returns true if `errorMicroseconds` has been explicitly set.
+  var hasErrorMicroseconds: Bool {self._errorMicroseconds != nil}
+  /// Clears the value of `errorMicroseconds`. Subsequent reads from it will return its default value.
+  mutating func clearErrorMicroseconds() {self._errorMicroseconds = nil}
 
   var volume: Int32 = 0
 
@@ -1275,7 +1297,7 @@ nonisolated struct PBRoomStatus: Sendable {
 
   var dropouts: Int64 = 0
 
-  var restarts: Int64 = 0
+  var xruns: Int64 = 0
 
   var detail: String = String()
 
@@ -1293,7 +1315,10 @@ nonisolated struct PBRoomStatus: Sendable {
 
   init() {}
 
+  fileprivate var _clockOffsetMicroseconds: Double? = nil
+  fileprivate var _clockBoundMicroseconds: Double? = nil
   fileprivate var _roundTripMicroseconds: Double? = nil
+  fileprivate var _errorMicroseconds: Double? = nil
   fileprivate var _sync: PBSyncStatus? = nil
 }
 
@@ -1345,6 +1370,9 @@ nonisolated struct PBSyncHistory: Sendable {
 
   var bounds: [Float] = []
 
+  /// seconds
+  var ages: [Float] = []
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1373,19 +1401,31 @@ nonisolated struct PBSyncStatus: @unchecked Sendable {
   mutating func clearBoundMicroseconds() {_uniqueStorage()._boundMicroseconds = nil}
 
   var errorPartMicroseconds: Double {
-    get {_storage._errorPartMicroseconds}
+    get {_storage._errorPartMicroseconds ?? 0}
     set {_uniqueStorage()._errorPartMicroseconds = newValue}
   }
+  /// Returns true if `errorPartMicroseconds` has been explicitly set.
+  var hasErrorPartMicroseconds: Bool {_storage._errorPartMicroseconds != nil}
+  /// Clears the value of `errorPartMicroseconds`. Subsequent reads from it will return its default value.
+  mutating func clearErrorPartMicroseconds() {_uniqueStorage()._errorPartMicroseconds = nil}
 
   var clockPartMicroseconds: Double {
-    get {_storage._clockPartMicroseconds}
+    get {_storage._clockPartMicroseconds ?? 0}
     set {_uniqueStorage()._clockPartMicroseconds = newValue}
   }
+  /// Returns true if `clockPartMicroseconds` has been explicitly set.
+  var hasClockPartMicroseconds: Bool {_storage._clockPartMicroseconds != nil}
+  /// Clears the value of `clockPartMicroseconds`. Subsequent reads from it will return its default value.
+  mutating func clearClockPartMicroseconds() {_uniqueStorage()._clockPartMicroseconds = nil}
 
   var pathPartMicroseconds: Double {
-    get {_storage._pathPartMicroseconds}
+    get {_storage._pathPartMicroseconds ?? 0}
     set {_uniqueStorage()._pathPartMicroseconds = newValue}
   }
+  /// Returns true if `pathPartMicroseconds` has been explicitly set.
+  var hasPathPartMicroseconds: Bool {_storage._pathPartMicroseconds != nil}
+  /// Clears the value of `pathPartMicroseconds`. Subsequent reads from it will return its default value.
+  mutating func clearPathPartMicroseconds() {_uniqueStorage()._pathPartMicroseconds = nil}
 
   var cardPartMicroseconds: Double {
     get {_storage._cardPartMicroseconds ?? 0}
@@ -3568,7 +3608,7 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".RoomStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}state\0\u{3}buffer_seconds\0\u{3}clock_offset_microseconds\0\u{3}clock_bound_microseconds\0\u{3}round_trip_microseconds\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{3}error_microseconds\0\u{1}volume\0\u{1}muted\0\u{1}dropouts\0\u{1}restarts\0\u{1}detail\0\u{1}sync\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}state\0\u{3}buffer_seconds\0\u{3}clock_offset_microseconds\0\u{3}clock_bound_microseconds\0\u{3}round_trip_microseconds\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{3}error_microseconds\0\u{1}volume\0\u{1}muted\0\u{1}dropouts\0\u{1}xruns\0\u{1}detail\0\u{1}sync\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3579,17 +3619,17 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
       case 2: try { try decoder.decodeSingularEnumField(value: &self.state) }()
       case 3: try { try decoder.decodeSingularDoubleField(value: &self.bufferSeconds) }()
-      case 4: try { try decoder.decodeSingularDoubleField(value: &self.clockOffsetMicroseconds) }()
-      case 5: try { try decoder.decodeSingularDoubleField(value: &self.clockBoundMicroseconds) }()
+      case 4: try { try decoder.decodeSingularDoubleField(value: &self._clockOffsetMicroseconds) }()
+      case 5: try { try decoder.decodeSingularDoubleField(value: &self._clockBoundMicroseconds) }()
       case 6: try { try decoder.decodeSingularDoubleField(value: &self._roundTripMicroseconds) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.stamps) }()
       case 8: try { try decoder.decodeSingularDoubleField(value: &self.cardPartsPerMillion) }()
       case 9: try { try decoder.decodeSingularDoubleField(value: &self.ratioPartsPerMillion) }()
-      case 10: try { try decoder.decodeSingularDoubleField(value: &self.errorMicroseconds) }()
+      case 10: try { try decoder.decodeSingularDoubleField(value: &self._errorMicroseconds) }()
       case 11: try { try decoder.decodeSingularInt32Field(value: &self.volume) }()
       case 12: try { try decoder.decodeSingularBoolField(value: &self.muted) }()
       case 13: try { try decoder.decodeSingularInt64Field(value: &self.dropouts) }()
-      case 14: try { try decoder.decodeSingularInt64Field(value: &self.restarts) }()
+      case 14: try { try decoder.decodeSingularInt64Field(value: &self.xruns) }()
       case 15: try { try decoder.decodeSingularStringField(value: &self.detail) }()
       case 16: try { try decoder.decodeSingularMessageField(value: &self._sync) }()
       default: break
@@ -3611,12 +3651,12 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.bufferSeconds.bitPattern != 0 {
       try visitor.visitSingularDoubleField(value: self.bufferSeconds, fieldNumber: 3)
     }
-    if self.clockOffsetMicroseconds.bitPattern != 0 {
-      try visitor.visitSingularDoubleField(value: self.clockOffsetMicroseconds, fieldNumber: 4)
-    }
-    if self.clockBoundMicroseconds.bitPattern != 0 {
-      try visitor.visitSingularDoubleField(value: self.clockBoundMicroseconds, fieldNumber: 5)
-    }
+    try { if let v = self._clockOffsetMicroseconds {
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 4)
+    } }()
+    try { if let v = self._clockBoundMicroseconds {
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 5)
+    } }()
     try { if let v = self._roundTripMicroseconds {
       try visitor.visitSingularDoubleField(value: v, fieldNumber: 6)
     } }()
@@ -3629,9 +3669,9 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.ratioPartsPerMillion.bitPattern != 0 {
       try visitor.visitSingularDoubleField(value: self.ratioPartsPerMillion, fieldNumber: 9)
     }
-    if self.errorMicroseconds.bitPattern != 0 {
-      try visitor.visitSingularDoubleField(value: self.errorMicroseconds, fieldNumber: 10)
-    }
+    try { if let v = self._errorMicroseconds {
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 10)
+    } }()
     if self.volume != 0 {
       try visitor.visitSingularInt32Field(value: self.volume, fieldNumber: 11)
     }
@@ -3641,8 +3681,8 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.dropouts != 0 {
       try visitor.visitSingularInt64Field(value: self.dropouts, fieldNumber: 13)
     }
-    if self.restarts != 0 {
-      try visitor.visitSingularInt64Field(value: self.restarts, fieldNumber: 14)
+    if self.xruns != 0 {
+      try visitor.visitSingularInt64Field(value: self.xruns, fieldNumber: 14)
     }
     if !self.detail.isEmpty {
       try visitor.visitSingularStringField(value: self.detail, fieldNumber: 15)
@@ -3657,17 +3697,17 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.name != rhs.name {return false}
     if lhs.state != rhs.state {return false}
     if lhs.bufferSeconds != rhs.bufferSeconds {return false}
-    if lhs.clockOffsetMicroseconds != rhs.clockOffsetMicroseconds {return false}
-    if lhs.clockBoundMicroseconds != rhs.clockBoundMicroseconds {return false}
+    if lhs._clockOffsetMicroseconds != rhs._clockOffsetMicroseconds {return false}
+    if lhs._clockBoundMicroseconds != rhs._clockBoundMicroseconds {return false}
     if lhs._roundTripMicroseconds != rhs._roundTripMicroseconds {return false}
     if lhs.stamps != rhs.stamps {return false}
     if lhs.cardPartsPerMillion != rhs.cardPartsPerMillion {return false}
     if lhs.ratioPartsPerMillion != rhs.ratioPartsPerMillion {return false}
-    if lhs.errorMicroseconds != rhs.errorMicroseconds {return false}
+    if lhs._errorMicroseconds != rhs._errorMicroseconds {return false}
     if lhs.volume != rhs.volume {return false}
     if lhs.muted != rhs.muted {return false}
     if lhs.dropouts != rhs.dropouts {return false}
-    if lhs.restarts != rhs.restarts {return false}
+    if lhs.xruns != rhs.xruns {return false}
     if lhs.detail != rhs.detail {return false}
     if lhs._sync != rhs._sync {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -3722,7 +3762,7 @@ nonisolated extension PBSpread: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
 
 nonisolated extension PBSyncHistory: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SyncHistory"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}seconds\0\u{1}error\0\u{1}bound\0\u{1}errors\0\u{1}bounds\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}seconds\0\u{1}error\0\u{1}bound\0\u{1}errors\0\u{1}bounds\0\u{1}ages\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3735,6 +3775,7 @@ nonisolated extension PBSyncHistory: SwiftProtobuf.Message, SwiftProtobuf._Messa
       case 3: try { try decoder.decodeSingularMessageField(value: &self._bound) }()
       case 4: try { try decoder.decodeRepeatedFloatField(value: &self.errors) }()
       case 5: try { try decoder.decodeRepeatedFloatField(value: &self.bounds) }()
+      case 6: try { try decoder.decodeRepeatedFloatField(value: &self.ages) }()
       default: break
       }
     }
@@ -3760,6 +3801,9 @@ nonisolated extension PBSyncHistory: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if !self.bounds.isEmpty {
       try visitor.visitPackedFloatField(value: self.bounds, fieldNumber: 5)
     }
+    if !self.ages.isEmpty {
+      try visitor.visitPackedFloatField(value: self.ages, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3769,6 +3813,7 @@ nonisolated extension PBSyncHistory: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if lhs._bound != rhs._bound {return false}
     if lhs.errors != rhs.errors {return false}
     if lhs.bounds != rhs.bounds {return false}
+    if lhs.ages != rhs.ages {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3781,9 +3826,9 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
   fileprivate class _StorageClass {
     var _clock: String = String()
     var _boundMicroseconds: Double? = nil
-    var _errorPartMicroseconds: Double = 0
-    var _clockPartMicroseconds: Double = 0
-    var _pathPartMicroseconds: Double = 0
+    var _errorPartMicroseconds: Double? = nil
+    var _clockPartMicroseconds: Double? = nil
+    var _pathPartMicroseconds: Double? = nil
     var _cardPartMicroseconds: Double? = nil
     var _calibrationPartMicroseconds: Double? = nil
     var _expectedMicroseconds: Double? = nil
@@ -3900,15 +3945,15 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       try { if let v = _storage._boundMicroseconds {
         try visitor.visitSingularDoubleField(value: v, fieldNumber: 2)
       } }()
-      if _storage._errorPartMicroseconds.bitPattern != 0 {
-        try visitor.visitSingularDoubleField(value: _storage._errorPartMicroseconds, fieldNumber: 3)
-      }
-      if _storage._clockPartMicroseconds.bitPattern != 0 {
-        try visitor.visitSingularDoubleField(value: _storage._clockPartMicroseconds, fieldNumber: 4)
-      }
-      if _storage._pathPartMicroseconds.bitPattern != 0 {
-        try visitor.visitSingularDoubleField(value: _storage._pathPartMicroseconds, fieldNumber: 5)
-      }
+      try { if let v = _storage._errorPartMicroseconds {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 3)
+      } }()
+      try { if let v = _storage._clockPartMicroseconds {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 4)
+      } }()
+      try { if let v = _storage._pathPartMicroseconds {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 5)
+      } }()
       try { if let v = _storage._cardPartMicroseconds {
         try visitor.visitSingularDoubleField(value: v, fieldNumber: 6)
       } }()

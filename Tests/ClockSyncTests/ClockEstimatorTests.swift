@@ -48,6 +48,24 @@ import Timing
         #expect((estimator.storedSkew.skew - ppm * 1e-6).magnitude < 0.1e-6)
     }
 
+    @Test func `what is expected of a clock that nobody measures grows, also when it jumped`() throws {
+        var estimator = Self.estimator(samples: 300)
+        let silent = Self.start + .seconds(30)
+        func expected(_ seconds: Int64) throws -> Nanoseconds {
+            try #require(estimator.expectedError(at: silent + .seconds(seconds)))
+        }
+        #expect(try expected(0) >= estimator.expectedError!)
+        for seconds in 1...60 as ClosedRange<Int64> {
+            #expect(try expected(seconds) > expected(seconds - 1), "after \(seconds) s")
+            let bound = try #require(estimator.bound(at: silent + .seconds(seconds)))
+            #expect(try expected(seconds) < bound)
+        }
+        let before = try expected(60)
+        estimator.leaderChanged(epoch: 9, at: silent + .seconds(60))
+        #expect(estimator.expectedError == nil, "nothing is measured of the new one")
+        #expect(try expected(61) > before)
+    }
+
     @Test func `a difference of the directions shifts by half of it, within the bound`() {
         var estimator = ClockEstimator()
         for index in 0..<200 {

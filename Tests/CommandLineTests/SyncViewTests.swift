@@ -31,9 +31,10 @@ import Timing
                 broadcasts: BroadcastReport(
                     state: "in use", rooms: 3, spread: Nanoseconds(21_300),
                     correction: Nanoseconds(-17_200), noise: Nanoseconds(2_100))))
+        let last = GroupInstant(nanoseconds: 0) + .seconds(Int64(points))
         return RoomStatus(
-            name: name, report: report, settings: .standard, age: .milliseconds(200),
-            history: history, hasPoints: true)
+            name: name, report: report, settings: .standard, reportedAt: last, history: history,
+            at: last + .milliseconds(200), hasPoints: true)
     }
 
     static func status(_ rooms: [RoomStatus]) -> GroupStatus {
@@ -46,7 +47,7 @@ import Timing
         let offset = try LatencyOffset(microseconds: 700, uncertaintyMicroseconds: 25)
         let room = Self.room("bath", offset: offset)
         let text = SyncView(status: Self.status([room]), width: 200).lines.joined(separator: "\n")
-        for part in ["± 78.0 µs", "card 11.0 + calibration 25.0 µs", "+700 µs"] {
+        for part in ["± 78.0 µs", "card 11.0 + calibration 25.0 µs", "+700 ± 25 µs"] {
             #expect(text.contains(part), "\(part) is missing in:\n\(text)")
         }
         #expect(!text.contains("not measured"))
@@ -67,7 +68,8 @@ import Timing
             "± 5.4 µs", "+120.01 ppm", "−119.87 ppm", "+35.125 ± 0.050 ppm",
             "stamps here kernel, at the leader kernel receive",
             "812 sent, 810 answered, 2 rejected",
-            "1 restarts; 0.1 s old", "fine; 4 xruns, 3 gaps", "−1500 µs", "last 60 s", "max 6.0",
+            "1 restarts; 0.3 s old", "fine; 4 xruns, 3 dropouts", "−1500 µs", "last 61 s",
+            "max 6.0",
             "in use with 3 rooms, spread 21.3 µs; corrected by −17.2 µs, noise 2.1 µs",
         ] {
             #expect(text.contains(part), "\(part) is missing in:\n\(text)")
@@ -101,10 +103,21 @@ import Timing
         let none = SyncView(status: Self.status([Self.room("a"), blind]), width: 200)
         #expect(none.lines.contains { $0.contains("no promise about all rooms") })
         #expect(none.lines.contains { $0.contains("promised  nothing") })
+    }
+
+    @Test func `a room that is not heard is shown as old, with why nothing is promised`() {
         var silent = Self.room("b")
-        silent.sync?.reportAgeSeconds = SyncView.staleSeconds + 1
-        let stale = SyncView(status: Self.status([Self.room("a"), silent]), width: 200)
-        #expect(stale.lines.contains { $0.contains("no promise about all rooms") })
+        silent.sync?.reportAgeSeconds = SyncStatus.staleSeconds + 1
+        silent.sync?.boundMicroseconds = nil
+        silent.errorMicroseconds = nil
+        let text = SyncView(status: Self.status([Self.room("a"), silent]), width: 200).lines
+            .joined(separator: "\n")
+        for part in [
+            "no promise about all rooms together: b: not heard for 4 s", "b · 4 s ago: playing",
+            "promised  nothing: not heard for 4 s", "error     not known",
+        ] {
+            #expect(text.contains(part), "\(part) is missing in:\n\(text)")
+        }
     }
 
     @Test func `an alarm is seen in every view`() {
@@ -112,7 +125,8 @@ import Timing
         #expect(
             SyncView(status: status, width: 200).lines
                 .contains { $0.contains("ALARM: bound above target 500 µs") })
-        #expect(SyncView.plainLine(status).hasSuffix("ALARM"))
+        #expect(SyncView.plainLine(status).hasSuffix("ALARM: bound above target 500 µs"))
+        #expect(Status.plainLine(status).hasSuffix("ALARM: bound above target 500 µs"))
         #expect(
             StatusView(status: status, width: 200).lines.last?.contains("ALARM") == true)
     }
@@ -140,13 +154,18 @@ import Timing
         #expect(lines.last?.contains("no report yet") == true)
     }
 
-    @Test func `a sparkline shows the largest of what falls to a column`() {
-        #expect(Sparkline.text([0, 1, 2, 4, 8], width: 9, top: 8) == "▁▁▂▄█")
-        #expect(Sparkline.text([0, 0, 0, -8], width: 2, top: 8) == "▁█")
-        #expect(Sparkline.text([99], width: 5, top: 8) == "█")
-        #expect(Sparkline.text([], width: 5, top: 8).isEmpty)
-        #expect(Sparkline.text([1], width: 0, top: 8).isEmpty)
-        #expect(Sparkline.text(Array(repeating: 1, count: 300), width: 30, top: 1).count == 30)
+    @Test func `a sparkline shows the largest of what falls to a column, and where nothing does`() {
+        func text(_ values: [Float], _ ages: [Float], width: Int, top: Float = 8) -> String {
+            Sparkline.text(values, ages: ages, span: ages.first ?? 1, width: width, top: top)
+        }
+        #expect(text([0, 1, 2, 4, 8], [4.5, 3.5, 2.5, 1.5, 0.5], width: 9) == "▁▁▂▄█")
+        #expect(text([0, 0, 0, -8], [4, 3, 2, 1], width: 2) == "▁█")
+        #expect(text([8, 4], [8, 0], width: 4) == "█··▄")
+        #expect(text([99], [1], width: 5) == "█")
+        #expect(text([], [], width: 5).isEmpty)
+        #expect(text([1], [1], width: 0).isEmpty)
+        let many = (0..<300).map { Float(300 - $0) }
+        #expect(text(many, many, width: 30, top: 1) == String(repeating: "█", count: 30))
     }
 
     @Test(arguments: [

@@ -60,13 +60,24 @@ import Testing
         #expect("\u{1B}[2Jevil\r\n".printable == "[2Jevil")
     }
 
+    @Test func `long lines are broken between words, below where they begin`() {
+        let text = "  error     one two three four"
+        #expect(text.wrapped(toColumns: 40, indent: 12) == [text])
+        #expect(
+            text.wrapped(toColumns: 24, indent: 12)
+                == ["  error     one two", "            three four"])
+        #expect(text.wrapped(toColumns: 20, indent: 12) == ["  error     one two…"])
+        let long = "  a         " + String(repeating: "x", count: 30)
+        #expect(long.wrapped(toColumns: 30, indent: 12).allSatisfy { $0.columns <= 30 })
+    }
+
     /// As a leader sends it.
     static func status(rooms: Int) throws -> StatusView.Shown {
         let room = """
             "state": "playing", "bufferSeconds": 2, "clockOffsetMicroseconds": 3,
             "clockBoundMicroseconds": 12, "stamps": "kernel", "cardPartsPerMillion": -119.87,
             "ratioPartsPerMillion": 0, "errorMicroseconds": -2, "volume": 100, "muted": false,
-            "dropouts": 0, "restarts": 0, "detail": "x"
+            "dropouts": 0, "xruns": 0, "detail": "x"
             """
         let list = (0..<rooms).map { "{ \"name\": \"room \($0)\", \(room) }" }
         let text = """

@@ -220,6 +220,27 @@ import Timing
         #expect(gaps == expected.map { .milliseconds($0) })
     }
 
+    @Test func `what a room does is told soon, and not oftener than every tenth of a second`() {
+        var room = joined()
+        func reports(until end: LocalInstant) -> [(RoomActivity, LocalInstant)] {
+            var all: [(RoomActivity, LocalInstant)] = []
+            while let due = room.nextDeadline, due <= end {
+                for case .send(.report(let report)) in room.advance(to: due) {
+                    all.append((report.activity, due))
+                }
+            }
+            return all
+        }
+        let first = start + .milliseconds(500)
+        #expect(reports(until: first).map(\.0) == [.idle])
+        _ = room.receive(.received(.prepare(order(1))), at: first + .milliseconds(20))
+        let fetching = reports(until: first + .milliseconds(300))
+        #expect(fetching.map(\.0) == [.fetching])
+        #expect(fetching.map(\.1) == [first + .milliseconds(100)])
+        _ = room.receive(.fetched(item.hash, .done), at: first + .milliseconds(400))
+        #expect(reports(until: first + .milliseconds(400)).map(\.0) == [.prerolling])
+    }
+
     @Test func `a silent leader is given up and reports come once a second`() {
         var room = joined()
         var now = start

@@ -116,19 +116,29 @@ import Timing
                 error: .microseconds(Int64(half)), bound: .microseconds(Int64(2 * half)),
                 at: instant(Double(half) / 2))
         }
-        #expect(history.count == SyncHistory.capacity)
+        let points = history.points(at: instant(999))
+        #expect(points.count == SyncHistory.capacity)
         // Each second's first report: 1998 is the last, 299 s before it the first.
-        #expect(history.errors.last == 1_998)
-        #expect(history.errors.first == Float(1_998 - 2 * 299))
-        #expect(history.bounds == history.errors.map { 2 * $0 })
-        #expect(zip(history.errors, history.errors.dropFirst()).allSatisfy { $1 - $0 == 2 })
+        #expect(points.map(\.error) == (0..<300).map { Float(1_400 + 2 * $0) })
+        #expect(points.allSatisfy { $0.bound == 2 * $0.error })
+        #expect(points.map(\.age) == (0..<300).map { Float(299 - $0) })
+    }
+
+    @Test func `what is older than five minutes is not told, and a silence stays a hole`() {
+        var history = SyncHistory()
+        for second in [0, 1, 2, 30, 31] {
+            history.note(error: .zero, bound: .zero, at: instant(Double(second)))
+        }
+        #expect(history.points(at: instant(31)).map(\.age) == [31, 30, 29, 1, 0])
+        #expect(history.points(at: instant(302)).map(\.age) == [300, 272, 271])
+        #expect(history.points(at: instant(10_000)).isEmpty)
     }
 
     @Test func `a clock that goes back does not silence it`() {
         var history = SyncHistory()
         history.note(error: .zero, bound: .zero, at: instant(100))
         history.note(error: .zero, bound: .zero, at: instant(5))
-        #expect(history.count == 2)
+        #expect(history.points(at: instant(5)).count == 2)
     }
 
     /// Nearest rank: the p-th of n sorted values is number ⌈p·n/100⌉.
@@ -157,6 +167,7 @@ import Timing
         #expect(plain?.reportAgeSeconds == Nanoseconds.milliseconds(300).seconds)
         let full = stage.leader.status(at: stage.now, hasPoints: true).rooms.first?.sync
         #expect(full?.history.errors == [-2, -2, -2, -2, -2])
+        #expect(full?.history.ages == [4.3, 3.3, 2.3, 1.3, 0.3])
         #expect(full?.parts.pathMicroseconds == 30)
         #expect(full?.parts.calibrationMicroseconds == nil)
     }
@@ -165,5 +176,102 @@ import Timing
         var stage = Stage(configuration(rooms: 2))
         stage.hello(1, "kitchen")
         #expect(stage.leader.status(at: stage.now).rooms.first?.sync == nil)
+    }
+}
+
+@Suite struct `The promise of a group` {
+    /// Two rooms that play and promise, or whatever `second` says.
+    func stage(_ second: RoomReport = `What a room promises`.report()) -> Stage {
+        var stage = Stage.playing(links: [1, 2])
+        stage.receive(.report(`What a room promises`.report()), from: 1)
+        stage.receive(.report(second), from: 2)
+        return stage
+    }
+
+    func status(_ stage: Stage) -> GroupStatus { stage.leader.status(at: stage.now) }
+
+    func obstacle(_ status: GroupStatus) -> String {
+        if case .nothing(let reason) = status.promise { reason } else { "" }
+    }
+
+    @Test func `two rooms are within the sum of their bounds`() {
+        guard case .within(let promised, let expected) = status(stage()).promise else {
+            Issue.record("nothing is promised")
+            return
+        }
+        #expect(promised == 106)
+        // √29 µs each, in whole nanoseconds.
+        #expect(abs(expected - 58.0.squareRoot()) < 0.001)
+    }
+
+    @Test func `a room that fails promises nothing, whatever its clock says`() {
+        var stage = stage()
+        stage.advance(by: .seconds(1), heard: [1, 2])
+        stage.command(.seek(seconds: 3))
+        stage.receive(
+            .notReady(preparation: stage.preparations(2).last?.id ?? 0, reason: "torn"), from: 2)
+        stage.receive(.report(`What a room promises`.report()), from: 1)
+        stage.receive(.report(`What a room promises`.report(activity: .failed)), from: 2)
+        let room = status(stage).rooms[1]
+        #expect(room.state == .failed && room.detail == "torn")
+        #expect(room.sync?.boundMicroseconds == nil && room.sync?.expectedMicroseconds == nil)
+        #expect(room.errorMicroseconds == nil && room.sync?.parts.errorMicroseconds == nil)
+        #expect(obstacle(status(stage)) == "room 2: it cannot play this item")
+    }
+
+    @Test func `a room that is not heard promises nothing, and is an alarm when it is lost`() {
+        var stage = stage()
+        stage.now = stage.now + .milliseconds(100)
+        #expect(obstacle(status(stage)).isEmpty)
+        #expect(status(stage).rooms[1].sync?.clockAgeSeconds == 0.1, "as old as what it said")
+        for second in 1...12 {
+            stage.advance(by: .seconds(1))
+            stage.receive(.report(`What a room promises`.report()), from: 1)
+            let status = status(stage)
+            let silent = status.rooms[1]
+            let isHeard = Double(second) + 0.1 <= SyncStatus.staleSeconds
+            #expect((silent.sync?.boundMicroseconds != nil) == isHeard, "after \(second) s")
+            #expect((silent.errorMicroseconds != nil) == isHeard)
+            #expect(silent.sync?.alarm == (silent.state == .lost))
+            #expect(obstacle(status) == (isHeard ? "" : "room 2: not heard for \(second) s"))
+        }
+        #expect(status(stage).rooms[1].state == .lost)
+        let told = stage.effects.compactMap {
+            if case .news(let news, let room) = $0, room.name == "room 2" { news } else { nil }
+        }
+        #expect(told == [.joined, .lost])
+    }
+
+    @Test func `without a clock nobody knows an error, and nothing is zero`() {
+        let room = status(stage(`What a room promises`.report(quality: .none))).rooms[1]
+        #expect(room.errorMicroseconds == nil && room.clockBoundMicroseconds == nil)
+        #expect(room.clockOffsetMicroseconds == nil)
+        #expect(room.sync?.parts.clockMicroseconds == nil)
+        #expect(room.sync?.parts.cardMicroseconds == 11)
+        #expect(room.promiseObstacle == "the clock is not known")
+        let blind = status(stage(`What a room promises`.report(card: nil)))
+        #expect(obstacle(blind) == "room 2: the position of the card is not known")
+    }
+
+    @Test func `the leader's log hears of alarms and failures once`() {
+        var stage = stage()
+        var loud = `What a room promises`.report()
+        loud.sync.isAlarming = true
+        for report in [loud, loud, `What a room promises`.report()] {
+            stage.receive(.report(report), from: 1)
+        }
+        stage.command(.seek(seconds: 3))
+        let id = stage.preparations(1).last?.id ?? 0
+        for _ in 0..<2 { stage.receive(.notReady(preparation: id, reason: "torn"), from: 1) }
+        stage.receive(.goodbye, from: 1)
+        stage.close(2)
+        let news = stage.effects.compactMap {
+            if case .news(let news, _) = $0 { news } else { nil }
+        }
+        #expect(
+            news == [
+                .joined, .joined, .alarm(true, bound: .microseconds(53)),
+                .alarm(false, bound: .microseconds(53)), .failed(reason: "torn"), .left, .left,
+            ])
     }
 }

@@ -66,9 +66,11 @@ import Timing
         )
         report.roundTrip = .seconds(1)
         report.sync.card = .seconds(1)
+        (report.activity, report.sync.quality) = (.playing, .locked)
+        let end = GroupInstant(nanoseconds: 0) + .seconds(399)
         var room = RoomStatus(
             name: String(repeating: "n", count: 64), report: report, settings: random.settings(),
-            age: .seconds(1), history: random.history(400), hasPoints: true)
+            reportedAt: end, history: random.history(400), at: end, hasPoints: true)
         room.sync?.parts.calibrationMicroseconds = 1
         #expect(room.sync?.history.errors.count == SyncHistory.capacity)
         let status = GroupStatus(
@@ -140,7 +142,8 @@ import Timing
     @Test func `a history that is too long or not of numbers is refused`() {
         for spoil in [
             { $0.errors = Array(repeating: 0, count: SyncHistory.capacity + 1) },
-            { $0.bounds = [.nan] }, { $0.seconds = -1 }, { $0.error.max = .infinity },
+            { ($0.errors, $0.bounds, $0.ages) = ([1], [.nan], [0]) },
+            { ($0.errors, $0.bounds) = ([1], [1]) }, { $0.ages = [1] }, { $0.seconds = -1 }, { $0.error.max = .infinity },
         ] as [(inout PBSyncHistory) -> Void] {
             var raw = PBSyncHistory(SyncStatus.History())
             #expect(throws: Never.self) { try raw.checked("history") }

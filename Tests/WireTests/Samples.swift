@@ -118,8 +118,11 @@ extension SampleRandom {
             return RoomStatus(name: name, report: report(), settings: settings())
         }
         var status = RoomStatus(
-            name: name, report: report(), settings: settings(), age: span(),
+            name: name, report: report(), settings: settings(),
+            reportedAt: GroupInstant(nanoseconds: 0),
             history: history(Int.random(in: 0...9, using: &self)),
+            at: GroupInstant(nanoseconds: 0)
+                + .milliseconds(Int64.random(in: 0...9_000, using: &self)),
             hasPoints: Bool.random(using: &self))
         if Bool.random(using: &self) { status.sync?.parts.calibrationMicroseconds = number() }
         return status

@@ -21,7 +21,8 @@ struct Status: AsyncParsableCommand {
             --sync shows the truth about lockstep. Promised: the room is within ± this of the \
             group's line, however the network divides its delay between the two directions, and \
             what the promise is made of. Expected: the likely error, no promise. Two rooms are \
-            within the sum of their promises. What hangs behind the sound card is in neither.
+            within the sum of their promises. What hangs behind the sound card is in both where \
+            it was measured (tutti offset ROOM 1500±50), and in neither elsewhere.
 
             Examples:
               tutti status
@@ -96,8 +97,10 @@ struct Status: AsyncParsableCommand {
     }
 
     static func plainLine(_ status: GroupStatus) -> String {
-        let rooms = status.rooms.map {
-            "\($0.name.printable) \($0.state.rawValue) \($0.errorMicroseconds.text(1, sign: true)) µs"
+        let rooms = status.rooms.map { room in
+            "\(room.name.printable) \(room.state.rawValue) "
+                + StatusView.text(room.errorMicroseconds, sign: true) + " µs"
+                + (StatusView.alarm(of: room).map { " \($0)" } ?? "")
         }
         return "\(status.phase.rawValue) \(PositionArgument.text(status.positionSeconds)) · "
             + rooms.joined(separator: ", ")

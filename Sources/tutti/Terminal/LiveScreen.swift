@@ -26,7 +26,11 @@ struct LiveScreen {
         text += "\r"
         let room = max(1, terminal.height - 1)
         let width = terminal.width
-        for line in lines.prefix(room) {
+        var shown = Array(lines.prefix(room))
+        if lines.count > room {
+            shown[room - 1] = "… \(lines.count - room + 1) more lines; a taller window shows them"
+        }
+        for line in shown {
             text += line.cut(toColumns: width) + "\u{1B}[K\n"
         }
         text += "\u{1B}[J"

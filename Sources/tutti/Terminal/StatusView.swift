@@ -21,7 +21,7 @@ struct StatusView {
     }
 
     var headline: String {
-        let place = status.count > 1 ? " (\(status.index + 1) of \(status.count))" : ""
+        let place = status.count > 1 ? " (item \(status.index + 1) of \(status.count))" : ""
         let title = status.title.isEmpty ? "nothing" : status.title.printable
         return "\(roomName(status.leader.printable)) · \(status.phase.rawValue) · \(title)\(place)"
             .cut(toColumns: width)
@@ -53,18 +53,18 @@ struct StatusView {
             .init(title: "DAC ppm", alignsRight: true, rank: 5),
             .init(title: "error µs", alignsRight: true, rank: 7),
             .init(title: "volume", alignsRight: true, rank: 4),
-            .init(title: "gaps", alignsRight: true, rank: 2),
+            .init(title: "breaks", alignsRight: true, rank: 2),
             .init(title: "", rank: 1),
         ])
         table.rows = status.rooms.map { room in
             [
                 roomName(room.name.printable), room.state.rawValue,
                 room.bufferSeconds.text(1) + " s",
-                room.clockOffsetMicroseconds.text(1, sign: true) + " ± "
-                    + room.clockBoundMicroseconds.text(1),
+                Self.text(room.clockOffsetMicroseconds, sign: true) + " ± "
+                    + Self.text(room.clockBoundMicroseconds),
                 room.cardPartsPerMillion.text(2, sign: true),
-                room.errorMicroseconds.text(1, sign: true),
-                room.muted ? "muted" : "\(room.volume) %", "\(room.dropouts + room.restarts)",
+                Self.text(room.errorMicroseconds, sign: true),
+                room.muted ? "muted" : "\(room.volume) %", "\(room.dropouts + room.xruns)",
                 Self.detail(of: room),
             ]
         }
@@ -79,10 +79,19 @@ struct StatusView {
 
     /// Why the room stands where it stands, and whether it may be further off than it should.
     static func detail(of room: RoomStatus) -> String {
-        guard let sync = room.sync, sync.alarm, room.detail.isEmpty else {
-            return room.detail.printable
-        }
-        return "ALARM: bound above \(sync.targetMicroseconds.text(0)) µs"
+        room.detail.isEmpty ? alarm(of: room) ?? "" : room.detail.printable
+    }
+
+    /// What is wrong with the room's lockstep.
+    static func alarm(of room: RoomStatus) -> String? {
+        guard let sync = room.sync, sync.alarm else { return nil }
+        return "ALARM: "
+            + (room.promiseObstacle ?? "bound above target \(sync.targetMicroseconds.text(0)) µs")
+    }
+
+    /// A figure that may not be known.
+    static func text(_ value: Double?, sign: Bool = false) -> String {
+        value?.text(1, sign: sign) ?? "–"
     }
 
     private func colour(of room: RoomStatus) -> String? {

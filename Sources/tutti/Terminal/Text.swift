@@ -26,6 +26,24 @@ extension String {
         return text
     }
 
+    /// As many lines as it takes, broken between words; what is longer than a line is cut.
+    ///
+    /// - Parameter indent: of all lines but the first; a terminal too narrow for it gets one line.
+    func wrapped(toColumns width: Int, indent: Int) -> [String] {
+        guard columns > width, width >= 2 * indent, width > 0 else { return [cut(toColumns: width)] }
+        let words = split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+        var lines = words.prefix(1)
+        for word in words.dropFirst() {
+            let longer = lines[lines.count - 1] + " " + word
+            if longer.columns > width, lines[lines.count - 1].contains(where: { $0 != " " }) {
+                lines.append(String(repeating: " ", count: indent) + word)
+            } else {
+                lines[lines.count - 1] = longer
+            }
+        }
+        return lines.map { $0.cut(toColumns: width) }
+    }
+
     /// Cut or filled with blanks to exactly `width` columns.
     func padded(to width: Int, right: Bool = false) -> String {
         let text = cut(toColumns: width)
