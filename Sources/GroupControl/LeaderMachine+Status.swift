@@ -53,7 +53,8 @@ extension LeaderMachine {
         var report = member.report ?? RoomReport()
         if member.isLost {
             report.activity = .lost
-            report.detail = "not heard for a while"
+            let silence = Int((now - member.reportedAt).seconds)
+            report.detail = "not heard for \(silence) s"
         } else if !member.hello.hasOutput {
             report.activity = .noOutput
         } else if !member.failure.isEmpty {

@@ -112,6 +112,7 @@ extension RoomMachine {
         link = .joined(heard: now)
         backOff = Self.shortestBackOff
         nextReport = now + Self.firstReport
+        reported = (.joining, now)
         awaitsState = true
         var effects: [RoomEffect] = []
         let isSameSession =

@@ -18,7 +18,7 @@ public struct RoomMachine: Sendable {
     var report = RoomReport()
     var nextReport = LocalInstant(nanoseconds: .max)
     /// What the last report said, and when.
-    private var reported: (activity: RoomActivity, at: LocalInstant)?
+    var reported: (activity: RoomActivity, at: LocalInstant)?
 
     /// The session that `preparations` and `lines` belong to.
     var membership: Welcome?

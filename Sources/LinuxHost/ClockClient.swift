@@ -252,17 +252,23 @@ private struct ClockLoop {
     private mutating func perform(_ effects: [ClockFollower.Effect], at now: LocalInstant) {
         for effect in effects {
             switch effect {
-            case .send(let request): send(request)
-            case .publish(let clock):
-                let statistics = follower.statistics(at: now)
-                let skew = follower.storedSkew
-                shared.state.withLock {
-                    $0.statistics = statistics
-                    $0.storedSkew = skew
-                }
-                publish(clock, statistics)
+            case .send(let request):
+                send(request)
+                // How often nobody answered; afterwards each publication says how it goes.
+                if follower.answered == 0 { _ = note(at: now) }
+            case .publish(let clock): publish(clock, note(at: now))
             }
         }
+    }
+
+    private func note(at now: LocalInstant) -> ClockStatistics {
+        let statistics = follower.statistics(at: now)
+        let skew = follower.storedSkew
+        shared.state.withLock {
+            $0.statistics = statistics
+            $0.storedSkew = skew
+        }
+        return statistics
     }
 
     private mutating func send(_ request: TimeRequest) {

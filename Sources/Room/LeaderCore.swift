@@ -95,7 +95,8 @@ actor LeaderCore {
             case .notify(let notice, let port, let link): notifiers[link]?(notice, port)
             case .close(let link): outboxes.removeValue(forKey: link)?.finish()
             case .ended: ended()
-            case .news(let news, let room): log(news, of: room)
+            // Rooms that call again while it leaves are no news.
+            case .news(let news, let room): if !hasLeft { log(news, of: room) }
             }
         }
         alarm.set(machine.nextDeadline.map(clock.local))

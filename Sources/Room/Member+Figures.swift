@@ -113,6 +113,8 @@ struct ClockFigures: Sendable {
     /// Where the time stamps come from: "kernel", "kernel receive", "program", or "own".
     var stamps = ""
     var quality = SharedClock.Quality.none
+    /// What the system says, while nobody answers.
+    var problem: HostError?
     /// Of the exchange with the leader; nothing for the leader itself.
     var statistics = ClockStatistics()
 
@@ -124,14 +126,16 @@ struct ClockFigures: Sendable {
     /// What keeps the clock from being measured, for people; `nil` where nothing does.
     func complaint(timePort: UInt16?) -> String? {
         guard let timePort else { return nil }
-        let advice = "is UDP port \(timePort) open there?"
+        let advice = problem.map { "\($0)" } ?? "is UDP port \(timePort) open there?"
         switch quality {
-        case .none where statistics.sent >= Self.vainRequests && statistics.answered == 0:
-            return "none of \(statistics.sent) time requests was answered by the leader: \(advice)"
+        case .none where statistics.answered == 0 && statistics.sent >= Self.vainRequests:
+            return "the leader answered none of \(statistics.sent) time requests: \(advice)"
+        case .none where statistics.sent == 0 && problem != nil:
+            return "the leader cannot be asked for the time: \(advice)"
         case .holdover:
             guard let last = statistics.lastAcceptedAt else { return nil }
             let silence = Int((HostClock.now() - last).seconds)
-            return "no answer of the leader's clock for \(silence) s: \(advice)"
+            return "the leader's clock has not answered for \(silence) s: \(advice)"
         case .none, .acquiring, .locked: return nil
         }
     }

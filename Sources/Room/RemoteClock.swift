@@ -181,7 +181,13 @@ final class RemoteClock: Member.ClockSource {
         store.remember(learnt, of: leader, before: before)
     }
 
-    var figures: ClockFigures { state.withLock { $0.figures } }
+    var figures: ClockFigures {
+        var (figures, client) = state.withLock { ($0.figures, $0.client) }
+        figures.problem = client?.problem
+        // Without a clock nothing is published, and the client alone knows how often it asked.
+        if figures.quality == .none, let client { figures.statistics = client.statistics }
+        return figures
+    }
 
     func stop() {
         remember()

@@ -48,7 +48,9 @@ import Timing
         #expect((estimator.storedSkew.skew - ppm * 1e-6).magnitude < 0.1e-6)
     }
 
-    @Test func `what is expected of a clock that nobody measures grows, also when it jumped`() throws {
+    @Test func `what is expected of a clock that nobody measures grows, also when it jumped`()
+        throws
+    {
         var estimator = Self.estimator(samples: 300)
         let silent = Self.start + .seconds(30)
         func expected(_ seconds: Int64) throws -> Nanoseconds {

@@ -231,7 +231,7 @@ import Timing
             }
             return all
         }
-        let first = start + .milliseconds(500)
+        let first = start + .milliseconds(100)
         #expect(reports(until: first).map(\.0) == [.idle])
         _ = room.receive(.received(.prepare(order(1))), at: first + .milliseconds(20))
         let fetching = reports(until: first + .milliseconds(300))

@@ -79,7 +79,9 @@ struct StatusView {
 
     /// Why the room stands where it stands, and whether it may be further off than it should.
     static func detail(of room: RoomStatus) -> String {
-        room.detail.isEmpty ? alarm(of: room) ?? "" : room.detail.printable
+        guard room.detail.isEmpty else { return room.detail.printable }
+        let silence = room.sync?.isStale == true ? room.promiseObstacle : nil
+        return alarm(of: room) ?? silence ?? ""
     }
 
     /// What is wrong with the room's lockstep.

@@ -58,7 +58,8 @@ struct SyncView {
         let target = "target \(sync.targetMicroseconds.text(0)) µs"
         let verdict = StatusView.alarm(of: room) ?? target
         // What was said some seconds ago may not be so any more.
-        let age = sync.isStale ? "\(Int(sync.reportAgeSeconds)) s ago: " : ""
+        let isOld = sync.isStale && room.state != .lost
+        let age = isOld ? "\(Int(sync.reportAgeSeconds)) s ago: " : ""
         return "\(room.name.printable) · \(age)\(room.state.rawValue) · clock "
             + "\(sync.clock.printable) · \(verdict)"
     }
@@ -89,6 +90,7 @@ struct SyncView {
 
     private func parts(_ sync: SyncStatus) -> String {
         let parts = sync.parts
+        guard sync.boundMicroseconds != nil || parts.clockMicroseconds != nil else { return "–" }
         return "error \(StatusView.text(parts.errorMicroseconds))"
             + " + clock \(StatusView.text(parts.clockMicroseconds))"
             + " + path \(StatusView.text(parts.pathMicroseconds))"

@@ -30,7 +30,7 @@ extension String {
     ///
     /// - Parameter indent: of all lines but the first; a terminal too narrow for it gets one line.
     func wrapped(toColumns width: Int, indent: Int) -> [String] {
-        guard columns > width, width >= 2 * indent, width > 0 else { return [cut(toColumns: width)] }
+        guard columns > width, width >= max(1, 2 * indent) else { return [cut(toColumns: width)] }
         let words = split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         var lines = words.prefix(1)
         for word in words.dropFirst() {
