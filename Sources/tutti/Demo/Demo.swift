@@ -11,7 +11,9 @@ struct Demo: AsyncParsableCommand {
             used. Exit status 1 when the rooms were not in lockstep: p99 of the skew above a \
             quarter of a sample (5.2 µs), or any dropout.
 
-            Skew of a pair A → B is positive where B plays the same content later.
+            Skew of a pair A → B is positive where B plays the same content later. What a room \
+            costs its machine is measured from the fifth second on, for three seconds at least; in \
+            the JSON of a shorter run rooms have no "cost".
 
             Examples:
               tutti demo
