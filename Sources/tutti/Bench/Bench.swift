@@ -30,7 +30,7 @@ struct Bench: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    @Option(help: "Processor time for each benchmark.")
+    @Option(parsing: .unconditional, help: "Seconds of processor time for each benchmark.")
     var seconds = 1.0
 
     func validate() throws {

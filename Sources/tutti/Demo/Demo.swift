@@ -25,10 +25,12 @@ struct Demo: AsyncParsableCommand {
     @Argument(help: "What to play; without it, a piece that the program makes up.")
     var file: String?
 
-    @Option(help: ArgumentHelp("Rooms, 2 to 16.", valueName: "n"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Rooms, 2 to 16.", valueName: "n"))
     var rooms = 3
 
-    @Option(help: ArgumentHelp("End after this long, 3 to 3600.", valueName: "s"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("End after this long, 3 to 3600.", valueName: "s"))
     var seconds = 20.0
 
     @Option(
