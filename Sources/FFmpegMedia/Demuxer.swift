@@ -16,6 +16,9 @@ final class Demuxer {
         + "mov,mp3,mpc,mpc8,mpeg,mpegts,oga,ogg,oma,rm,rso,sln,sox,tak,truehd,tta,voc,vqf,w64,wav,"
         + "wv,xwma"
 
+    /// Headers are shorter, the pictures in them included: 64 MiB.
+    private static let headerBlocksMax = (64 << 20) / ByteStream.blockSize
+
     let location: MediaLocation
     let cancellation: MediaCancellation
     private(set) var context: UnsafeMutablePointer<AVFormatContext>
@@ -180,6 +183,23 @@ extension Demuxer {
             stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
     }
 
+    /// Some demuxers call it an I/O error when a file ends within its header, as they call a disk
+    /// that fails: whether it is not that.
+    private static func readsToEnd(
+        _ location: MediaLocation, _ cancellation: MediaCancellation
+    ) -> Bool {
+        // What arrives has an error of its own for bytes that do not.
+        if location.arriving != nil { return true }
+        guard !location.isRemote,
+            let stream = try? ByteStream(location, cancellation: cancellation)
+        else { return false }
+        for _ in 0..<headerBlocksMax {
+            guard let bytes = unsafe try? stream.next() else { return false }
+            if bytes.isEmpty { return true }
+        }
+        return false
+    }
+
     private static func open(
         _ location: MediaLocation, _ container: String?, _ reader: ArrivingReader?,
         _ cancellation: MediaCancellation
@@ -207,6 +227,11 @@ extension Demuxer {
         var code = unsafe avformat_open_input(&context, location.address, format, &options)
         guard code >= 0, let opened = unsafe context else {
             if let known = reader?.failure { throw known }
+            if code == cff_error(EIO), readsToEnd(location, cancellation) {
+                throw MediaError(
+                    .damaged, operation: "avformat_open_input", subject: location.subject,
+                    reason: "ends within its header, as if cut off; try another copy")
+            }
             throw MediaError(library: code, operation: "avformat_open_input", location: location)
         }
         code = unsafe avformat_find_stream_info(opened, nil)
