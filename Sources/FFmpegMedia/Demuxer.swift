@@ -173,6 +173,16 @@ extension Demuxer {
         return String(names.prefix { $0 != "," })
     }
 
+    /// Frames that a FLAC's header says it has; `nil` for other containers, and where it is left open.
+    func promisedFrames(perSecond sampleRate: Int) -> Int64? {
+        let duration = unsafe stream.pointee.duration
+        guard containerName == "flac", duration != cff_no_timestamp, duration > 0,
+            unsafe context.pointee.duration_estimation_method == AVFMT_DURATION_FROM_STREAM
+        else { return nil }
+        return unsafe av_rescale_q(
+            duration, stream.pointee.time_base, AVRational(num: 1, den: Int32(sampleRate)))
+    }
+
     /// Whether an MP4 says that its samples are encrypted.
     var isProtected: Bool {
         let tag = unsafe stream.pointee.codecpar.pointee.codec_tag
