@@ -16,6 +16,9 @@ final class Demuxer {
         + "mov,mp3,mpc,mpc8,mpeg,mpegts,oga,ogg,oma,rm,rso,sln,sox,tak,truehd,tta,voc,vqf,w64,wav,"
         + "wv,xwma"
 
+    /// Headers are shorter, the pictures in them included: 64 MiB.
+    private static let headerBlocksMax = (64 << 20) / ByteStream.blockSize
+
     let location: MediaLocation
     let cancellation: MediaCancellation
     private(set) var context: UnsafeMutablePointer<AVFormatContext>
@@ -170,6 +173,16 @@ extension Demuxer {
         return String(names.prefix { $0 != "," })
     }
 
+    /// Frames that a FLAC's header says it has; `nil` for other containers, and where it is left open.
+    func promisedFrames(perSecond sampleRate: Int) -> Int64? {
+        let duration = unsafe stream.pointee.duration
+        guard containerName == "flac", duration != cff_no_timestamp, duration > 0,
+            unsafe context.pointee.duration_estimation_method == AVFMT_DURATION_FROM_STREAM
+        else { return nil }
+        return unsafe av_rescale_q(
+            duration, stream.pointee.time_base, AVRational(num: 1, den: Int32(sampleRate)))
+    }
+
     /// Whether an MP4 says that its samples are encrypted.
     var isProtected: Bool {
         let tag = unsafe stream.pointee.codecpar.pointee.codec_tag
@@ -178,6 +191,23 @@ extension Demuxer {
         if ["drms", "enca", "aavd"].contains(name) { return true }
         return unsafe av_stream_get_side_data(
             stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
+    }
+
+    /// Some demuxers call it an I/O error when a file ends within its header, as they call a disk
+    /// that fails: whether it is not that.
+    private static func readsToEnd(
+        _ location: MediaLocation, _ cancellation: MediaCancellation
+    ) -> Bool {
+        // What arrives has an error of its own for bytes that do not.
+        if location.arriving != nil { return true }
+        guard !location.isRemote,
+            let stream = try? ByteStream(location, cancellation: cancellation)
+        else { return false }
+        for _ in 0..<headerBlocksMax {
+            guard let bytes = unsafe try? stream.next() else { return false }
+            if bytes.isEmpty { return true }
+        }
+        return false
     }
 
     private static func open(
@@ -207,6 +237,11 @@ extension Demuxer {
         var code = unsafe avformat_open_input(&context, location.address, format, &options)
         guard code >= 0, let opened = unsafe context else {
             if let known = reader?.failure { throw known }
+            if code == cff_error(EIO), readsToEnd(location, cancellation) {
+                throw MediaError(
+                    .damaged, operation: "avformat_open_input", subject: location.subject,
+                    reason: "ends within its header, as if cut off; try another copy")
+            }
             throw MediaError(library: code, operation: "avformat_open_input", location: location)
         }
         code = unsafe avformat_find_stream_info(opened, nil)

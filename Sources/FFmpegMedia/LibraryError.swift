@@ -51,6 +51,14 @@ extension MediaError {
                 operation == "avformat_open_input"
                 ? make(.notMedia, "is not an audio file that can be played: \(said)")
                 : make(.damaged, "is damaged: \(said); try another copy")
+        // What libavformat says of a name that nobody knows, and of a transfer that breaks off.
+        case cff_error(EIO) where location.isRemote:
+            self = make(
+                .network,
+                operation.hasSuffix("read_frame") || operation.hasSuffix("read_partial")
+                    ? "cannot be fetched to its end: the connection broke off; check the network"
+                    : "cannot be fetched: its host is not found, or the connection broke off; "
+                        + "check address and network")
         default:
             self =
                 location.isRemote

@@ -8,6 +8,9 @@ public struct MediaInfo: Equatable, Sendable {
     public var album: String?
     /// Frames of the item, exact; `nil` for a live stream.
     public var frameCount: Int64?
+    /// What the header of a FLAC promises, where that is more than a second beyond ``frameCount``:
+    /// the file was cut off. Headers of other containers are rounded, guessed, or left open.
+    public var promisedFrameCount: Int64?
     /// Frames per second.
     public var sampleRate: Int
     /// Channels in the file.
@@ -35,6 +38,10 @@ extension MediaInfo {
         album = tag("album")
         self.frameCount = frameCount
         sampleRate = decoder.sampleRate
+        let second = Int64(sampleRate)
+        promisedFrameCount = demuxer.promisedFrames(perSecond: sampleRate).flatMap { promised in
+            frameCount.flatMap { promised - $0 > second ? promised : nil }
+        }
         channelCount = decoder.channelCount
         codec = decoder.codecName
         container = demuxer.containerName

@@ -55,6 +55,13 @@ import Testing
         let rate = try #require(measurement.bestRate)
         #expect((rate * measurement.bestNanoseconds * 1e-9 - 1).magnitude < 1e-9)
 
+        // The middle half is around the median, and is what the table shows of it.
+        let (low, high) = (
+            measurement.lowerQuartileReferenceSteps, measurement.upperQuartileReferenceSteps
+        )
+        #expect(low <= measurement.medianReferenceSteps && measurement.medianReferenceSteps <= high)
+        #expect(measurement.unitsPerOperation == Double(steps))
+
         let report = BenchReport(
             version: "1", secondsEach: 0.01, referenceNanoseconds: 1.5, benchmarks: [measurement])
         let json = try JSONSerialization.jsonObject(with: JSONEncoder().encode(report))
@@ -62,7 +69,37 @@ import Testing
         #expect(fields["schema"] as? Int == 1)
         #expect(
             (fields["benchmarks"] as? [[String: Any]])?.first?["name"] as? String == "reference")
-        #expect(report.text.contains("reference"))
+        #expect(report.text(width: 200).contains("reference"))
+    }
+
+    @Test func `a table of 80 columns still tells the spread`() throws {
+        let measurement = Measurement(
+            name: "simulation/some-scenario", operation: "30 s of 3 rooms", unit: "room-second",
+            bestNanoseconds: 2.63e6, medianNanoseconds: 2.75e6, medianReferenceSteps: 1_600_000,
+            lowerQuartileReferenceSteps: 1_580_000, upperQuartileReferenceSteps: 1_620_000,
+            runs: 2_000, operationsPerRun: 1, unitsPerOperation: 90,
+            rateUnit: "room-hours/min", bestRate: 6.33, checksum: "1")
+        var report = BenchReport(
+            version: "1", secondsEach: 1, referenceNanoseconds: 1.5, benchmarks: [measurement])
+        report.processor = "A Processor"
+        let lines = report.text(width: 80).split(separator: "\n").map(String.init)
+        #expect(lines.prefix(2).allSatisfy { $0.columns <= 80 })
+        #expect(lines[0].contains("SPREAD") && lines[1].contains("2.5 %"))
+        #expect(lines[1].contains(measurement.name) && lines[1].contains("1600000"))
+        #expect(lines.last?.contains("A Processor") == true)
+        let wide = report.text(width: 200)
+        #expect(wide.contains("room-hours/min") && wide.contains("2000"))
+    }
+
+    @Test func `quantiles lie on the line between values`() {
+        // Of 0…100 each share is its own percentage, in whatever order they come.
+        let values = (0...100).map { Double(($0 * 37) % 101) }
+        for percent in 0...100 {
+            let quantile = BenchRunner.quantile(Double(percent) / 100, of: values)
+            #expect((quantile - Double(percent)).magnitude < 1e-9)
+        }
+        #expect(BenchRunner.quantile(0.75, of: [2, 4]) == 3.5)
+        #expect(BenchRunner.quantile(0.25, of: [7]) == 7 && BenchRunner.quantile(0.5, of: []) == 0)
     }
 
     @Test func `spans keep three digits and find their unit`() {

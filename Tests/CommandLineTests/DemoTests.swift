@@ -90,6 +90,24 @@ import Testing
         #expect(json["inLockstep"] as? Bool == true)
     }
 
+    @Test func `a run too short for a cost says so, and how the rooms met is said in words`() {
+        func text(_ costs: [RoomCost?], _ discovery: DiscoveryMode) -> String {
+            let lockstep = Lockstep(
+                rooms: ["a", "b"], pairs: [(0, 1)], points: [], startSkewMicroseconds: 1,
+                dropouts: [], programmeSeconds: 5)
+            return DemoReport(
+                DemoResult(
+                    rooms: DemoRoom.all(2, tag: "7"), lockstep: lockstep, discovery: discovery,
+                    title: "t", folder: nil, costs: costs)
+            ).text(colour: false)
+        }
+        #expect(text([], .direct).contains("cost        not measured: that takes 9 s"))
+        let one = text([nil, RoomCost(processorPercent: 1.25, residentMegabytes: 22)], .avahi)
+        #expect(one.contains("cost        1.25 % of a core and 22.0 MB"))
+        #expect(text([], .direct).contains("t, 5.0 s, rooms told the leader's address\n"))
+        #expect(one.contains("t, 5.0 s, rooms found by Avahi\n"))
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func `a child ends when its parent lets go of it, and is reaped`() async throws {
         let log = FileManager.default.temporaryDirectory.appending(path: "tutti-child-\(getpid())")

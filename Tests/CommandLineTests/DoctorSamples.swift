@@ -88,6 +88,8 @@ extension DoctorTests {
         facts.cache = .found(
             FolderFacts(
                 path: "/c", existing: "/c", isWritable: true, freeBytes: 9_000_000_000))
+        facts.state = .found(
+            FolderFacts(path: "/s", existing: "/s", isWritable: true, freeBytes: 1))
         facts.codecs = .found(
             CodecFacts(version: "59", titles: ["FLAC"], missing: [], readsHTTP: true))
         return facts
@@ -130,6 +132,8 @@ extension DoctorTests {
         sick.avahi = .found(AvahiFacts(hasBus: false, isRunning: false))
         sick.cache = .found(
             FolderFacts(path: "/c", existing: "/", isWritable: false, freeBytes: 0))
+        sick.state = .found(
+            FolderFacts(path: "/s", existing: "/", isWritable: false, freeBytes: 0))
         sick.codecs = .found(
             CodecFacts(version: "59", titles: ["FLAC"], missing: ["FLAC"], readsHTTP: false))
         var unknown = DoctorFacts()

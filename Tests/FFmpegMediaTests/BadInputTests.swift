@@ -154,6 +154,17 @@ import Testing
         }
     }
 
+    /// Every length of a FLAC header: 4 bytes of mark, 38 of the stream's figures, then the tags.
+    @Test(arguments: [4, 5, 20, 41, 60, 100])
+    func `a file that ends within its header is called cut off, not unreadable`(
+        length: Int
+    ) throws {
+        let path = try write(try data("16.flac").prefix(length), "header-\(length).flac")
+        let failure = #expect(throws: MediaError.self) { _ = try FFmpegSource(path) }
+        #expect([.damaged, .notMedia].contains(failure?.code), "\(failure.map { "\($0)" } ?? "")")
+        #expect(failure?.reason.contains("Input/output") == false)
+    }
+
     @Test func `a damaged stretch of FLAC is silent and moves nothing`() throws {
         let linear = try readAll(FFmpegSource(Fixtures.path("16.flac")))
         var bytes = try data("16.flac")

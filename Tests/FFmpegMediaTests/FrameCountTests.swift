@@ -1,3 +1,4 @@
+import Foundation
 import Playout
 import Testing
 
@@ -38,6 +39,22 @@ import Testing
                 + ["-seekable", "0", "-y", "file:" + path])
         let source = try FFmpegSource(path)
         #expect(source.format.frameCount == Int64(Fixtures.frameCount))
+        #expect(source.info.promisedFrameCount == nil)
+    }
+
+    @Test func `a FLAC that was cut off says how long it was, and nothing else does`() throws {
+        let whole = try Data(contentsOf: URL(fileURLWithPath: Fixtures.path("16.flac")))
+        for part in [0.6, 0.2] {
+            let path = Fixtures.path("promise.flac")
+            try whole.prefix(Int(part * Double(whole.count))).write(
+                to: URL(fileURLWithPath: path))
+            let info = try FFmpegSource(path).info
+            #expect(info.promisedFrameCount == Int64(Fixtures.frameCount))
+            #expect(info.frameCount ?? .max < Int64(Fixtures.frameCount))
+        }
+        for name in Fixtures.names {
+            #expect(try FFmpegSource(Fixtures.path(name)).info.promisedFrameCount == nil, "\(name)")
+        }
     }
 
     @Test(arguments: ["mp3", "m4a", "flac"])

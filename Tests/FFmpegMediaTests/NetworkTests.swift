@@ -57,6 +57,17 @@ import Testing
         let source = try FFmpegSource(server.url())
         let failure = #expect(throws: MediaError.self) { _ = try readAll(source) }
         #expect(failure?.code == .network)
+        #expect(failure?.reason.contains("broke off") == true, "\(failure?.reason ?? "")")
+    }
+
+    @Test func `a host that nobody knows is said to be that`() throws {
+        // No name has a part of 64 letters: it is refused at once, and no server is asked.
+        let name = String(repeating: "x", count: 64)
+        let failure = #expect(throws: MediaError.self) {
+            _ = try FFmpegSource("http://\(name).invalid/a.mp3")
+        }
+        #expect(failure?.code == .network)
+        #expect(failure?.reason.contains("host is not found") == true, "\(failure?.reason ?? "")")
     }
 
     @Test func `another thread ends the wait for a silent server`() throws {

@@ -72,4 +72,17 @@ import Timing
         #expect(facts.first?.failure != nil)
         #expect(facts.first?.comesBack == false)
     }
+
+    /// From the kernel's sources: what x86, a Raspberry Pi and another ARM board say.
+    @Test(arguments: [
+        ("processor\t: 0\nmodel\t\t: 1\nmodel name\t: AMD  EPYC: 7\nflags\t: fpu", "AMD EPYC: 7"),
+        ("processor\t: 0\nCPU part\t: 0xd08\n\nModel\t\t: Raspberry Pi 4", "Raspberry Pi 4"),
+        ("Hardware\t: BCM2835\nSerial\t: 1", "BCM2835"),
+        ("processor\t: 0\nmodel name\t:", nil), ("", nil),
+    ])
+    func `a processor is called what the kernel calls it, or the board`(
+        text: String, name: String?
+    ) {
+        #expect(Processor.name(in: text) == name)
+    }
 }

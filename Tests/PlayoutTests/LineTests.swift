@@ -285,6 +285,30 @@ private let sample = 1.0 / 48_000
         #expect(roughness(rig.channel()) < Self.crossing)
     }
 
+    /// What lies further back than the ring keeps is missing, and only that.
+    @Test(arguments: [500, -330, -400, -1_000] as [Int64])
+    func `a large latency offset is silent for as long as what is missing`(milliseconds: Int64) {
+        let rig = Rig()
+        let voice = rig.voice(Self.tone)
+        rig.run(.milliseconds(200))
+        let line = Line(itemFrame: 0, instant: rig.groupNow + .milliseconds(100))
+        voice.start(line, clock: rig.clock)
+        rig.run(.seconds(5))
+        let begin = rig.channel().count
+        rig.engine.port.setLatencyOffset(.milliseconds(milliseconds))
+        rig.run(.seconds(2))
+        var (silence, longest) = (0, 0)
+        for value in rig.channel()[begin...] {
+            silence = value.magnitude < 1e-4 ? silence + 1 : 0
+            longest = max(longest, silence)
+        }
+        let kept = OutputPort.ringFrames / 8
+        let missing = max(0, -Int(milliseconds) * 48 - kept)
+        // A period more, in which the voice has faded out and in.
+        #expect((missing...missing + (missing > 0 ? 480 : 0)).contains(longest), "\(longest)")
+        #expect((rig.lateness(of: voice, on: line)! + Double(milliseconds) * 1e-3).magnitude < 1e-6)
+    }
+
     @Test func `a latency offset makes an output play earlier, without a click`() {
         let rig = Rig()
         let voice = rig.voice(Self.tone)

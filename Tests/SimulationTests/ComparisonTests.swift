@@ -38,4 +38,17 @@ import func Glibc.log
         #expect(mean < 0.9, "\(mean)")
         #expect(ratios.allSatisfy { $0.ratio < 2 }, "\(ratios)")
     }
+
+    @Test func `no path's joins are another's`() throws {
+        // All those that are wifi with something more.
+        let comparison = try ClockComparison(
+            paths: ["wifi", "wifi2", "sleepy", "bloat"], seeds: 1, events: false)
+        var seen: [[String: [Double]]] = []
+        for job in comparison.jobs where job.kind == .join && job.seed == 1 {
+            let figures = job.perform().figures
+            #expect(!seen.contains(figures), "\(job.path.name)")
+            seen.append(figures)
+        }
+        #expect(seen.count == 3)
+    }
 }

@@ -49,7 +49,7 @@ public struct ClockComparison: Sendable {
 
     /// Something to be computed; independent of all the others.
     public struct Job: Sendable {
-        enum Kind: Sendable {
+        enum Kind: Equatable, Sendable {
             case steady
             case join
             case event(ClockEvent)
@@ -99,7 +99,8 @@ public struct ClockComparison: Sendable {
             jobs += numbers.map { Job(path: path, seed: $0, kind: .steady) }
         }
         if joins {
-            for path in paths {
+            // A download begins when a room has long joined: until then it is the path without it.
+            for path in paths where path.network.toRoom.download == nil {
                 for seed in 1...UInt64(few.count * Self.joinsPerSeed) {
                     jobs.append(Job(path: path, seed: first + seed, kind: .join))
                 }

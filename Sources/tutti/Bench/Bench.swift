@@ -10,7 +10,11 @@ struct Bench: ParsableCommand {
             the one in the middle what it costs here and now. Time is processor time of one \
             thread. "× ref" is the figure in steps of a fixed loop of arithmetic that is timed \
             beside each run: it changes little from machine to machine and tells a change of the \
-            code.
+            code. SPREAD is the width of the middle half of these ratios, in percent of their \
+            median: smaller differences tell nothing.
+
+            In JSON all figures are per "unit"; an operation has unitsPerOperation of them, and a \
+            run operationsPerRun operations. Instead of the spread there are both quartiles.
 
             NAME chooses all benchmarks that begin with it.
 
@@ -26,7 +30,7 @@ struct Bench: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    @Option(help: "Processor time for each benchmark.")
+    @Option(parsing: .unconditional, help: "Seconds of processor time for each benchmark.")
     var seconds = 1.0
 
     func validate() throws {
@@ -56,7 +60,9 @@ struct Bench: ParsableCommand {
             if !BenchReport.isOptimised {
                 Terminal.error.write("tutti: a debug build; build with -c release to measure\n")
             }
-            Terminal.output.write(report.text)
+            let terminal = Terminal.output
+            terminal.write(
+                report.text(width: terminal.isInteractive ? max(terminal.width, 60) : 200))
         }
     }
 }

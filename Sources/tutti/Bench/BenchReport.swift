@@ -1,3 +1,5 @@
+import LinuxHost
+
 /// What `tutti bench` prints: for machines as it is, for people as a table.
 struct BenchReport: Encodable {
     /// Changes when a field changes its meaning.
@@ -5,6 +7,8 @@ struct BenchReport: Encodable {
     var version: String
     var isOptimised = Self.isOptimised
     var architecture = Self.architecture
+    /// `nil`, and absent in JSON, where the kernel does not tell.
+    var processor = Processor.name
     var secondsEach: Double
     var reference = ReferenceLoop.description
     /// Of one step of the reference loop, the best of all runs.
@@ -31,14 +35,16 @@ struct BenchReport: Encodable {
         return !isDebug
     }
 
-    var text: String {
+    /// - Parameter width: columns; the table gives up its least important ones.
+    func text(width: Int) -> String {
         var table = Table(columns: [
-            Table.Column(title: "BENCHMARK", rank: 9),
+            Table.Column(title: "BENCHMARK", rank: 9, least: 24),
             Table.Column(title: "BEST", alignsRight: true, rank: 8),
             Table.Column(title: "MEDIAN", alignsRight: true, rank: 5),
             Table.Column(title: "PER", rank: 6, least: 12),
             Table.Column(title: "× REF", alignsRight: true, rank: 7),
-            Table.Column(title: "RATE", alignsRight: true, rank: 4, least: 19),
+            Table.Column(title: "SPREAD", alignsRight: true, rank: 4),
+            Table.Column(title: "RATE", alignsRight: true, rank: 2, least: 19),
             Table.Column(title: "RUNS", alignsRight: true, rank: 1),
         ])
         table.rows = benchmarks.map { measurement in
@@ -46,16 +52,19 @@ struct BenchReport: Encodable {
                 measurement.name, Self.span(measurement.bestNanoseconds),
                 Self.span(measurement.medianNanoseconds), measurement.unit,
                 Self.number(measurement.medianReferenceSteps),
+                "\((100 * measurement.spread).text(1)) %",
                 measurement.bestRate.map { rate in
                     "\(Self.number(rate)) \(measurement.rateUnit ?? "")"
                 } ?? "",
                 "\(measurement.runs)",
             ]
         }
-        let lines = table.lines(
-            width: Terminal.output.isInteractive ? max(Terminal.output.width, 60) : 200)
+        let lines = table.lines(width: width)
         let step = Self.span(referenceNanoseconds)
-        return lines.joined(separator: "\n") + "\nref: \(step) a step of \(reference)\n"
+        let machine = [processor?.printable, architecture].compactMap(\.self).joined(
+            separator: ", ")
+        return lines.joined(separator: "\n")
+            + "\nref: \(step) a step of \(reference)\non: \(machine)\n"
     }
 
     /// Three digits of a duration, with the unit that suits it.

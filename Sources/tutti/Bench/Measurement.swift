@@ -10,13 +10,24 @@ struct Measurement: Encodable {
     /// Steps of the reference loop that take as long, the median over runs: each run is divided by
     /// a reference run beside it.
     var medianReferenceSteps: Double
+    /// Between these lies the middle half of the runs: how far to trust the median.
+    var lowerQuartileReferenceSteps: Double
+    var upperQuartileReferenceSteps: Double
     var runs: Int
     var operationsPerRun: Int
+    /// How many of `unit` are in one operation.
+    var unitsPerOperation: Double
     var rateUnit: String?
     /// By the best run.
     var bestRate: Double?
     /// Made from the results of the first operation: the same on every machine for the same code.
     var checksum: String
+
+    /// The middle half of the runs lies within this share of the median.
+    var spread: Double {
+        medianReferenceSteps > 0
+            ? (upperQuartileReferenceSteps - lowerQuartileReferenceSteps) / medianReferenceSteps : 0
+    }
 }
 
 /// Runs benchmarks: short runs, as many as fit the time, each with the reference beside it.
@@ -71,15 +82,23 @@ struct BenchRunner {
         return Measurement(
             name: benchmark.name, operation: benchmark.operation, unit: benchmark.unit,
             bestNanoseconds: best, medianNanoseconds: Self.median(spans),
-            medianReferenceSteps: Self.median(ratios), runs: spans.count,
-            operationsPerRun: operations, rateUnit: benchmark.rate?.unit, bestRate: rate,
-            checksum: String(checksum, radix: 16))
+            medianReferenceSteps: Self.median(ratios),
+            lowerQuartileReferenceSteps: Self.quantile(0.25, of: ratios),
+            upperQuartileReferenceSteps: Self.quantile(0.75, of: ratios), runs: spans.count,
+            operationsPerRun: operations, unitsPerOperation: benchmark.unitsPerOperation,
+            rateUnit: benchmark.rate?.unit, bestRate: rate, checksum: String(checksum, radix: 16))
     }
 
-    static func median(_ values: [Double]) -> Double {
+    static func median(_ values: [Double]) -> Double { quantile(0.5, of: values) }
+
+    /// The value with this share of the others below it, 0…1; between two values on the line
+    /// through both.
+    static func quantile(_ share: Double, of values: [Double]) -> Double {
         let sorted = values.sorted()
-        let middle = sorted.count / 2
-        guard !sorted.isEmpty else { return 0 }
-        return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+        guard let last = sorted.indices.last else { return 0 }
+        let place = share * Double(last)
+        let below = Int(place)
+        let above = min(below + 1, last)
+        return sorted[below] + (place - Double(below)) * (sorted[above] - sorted[below])
     }
 }

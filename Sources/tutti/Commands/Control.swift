@@ -111,6 +111,8 @@ struct Seek: AsyncParsableCommand {
               tutti seek 1:23.5
               tutti seek 83.5
               tutti seek 1:02:03
+
+            A time behind the end, or in the last second, is a second before the end.
             """)
 
     @Argument(help: "Seconds, M:SS or H:MM:SS, with a fraction if you like.")
@@ -186,13 +188,21 @@ struct Mute: AsyncParsableCommand {
 struct Offset: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Say how much later the sound leaves what hangs on a room's output.",
+        usage: """
+            tutti offset <room> <µs[±µs]> [--leader <host:port>] [--group <room>] \
+            [--config <path>] [--verbose] [--log-level <level>]
+            """,
         discussion: """
             An amplifier, a DSP or a wireless loudspeaker delays; the room plays earlier by this \
-            much, from now on and without a click, and remembers it for this output. Positive: \
-            the room is heard too late. Microseconds, at most half a second. Who has measured it \
-            says how well (1500±50, or 1500+-50): then what tutti status --sync promises is about \
-            the loudspeaker, and includes that. A room whose settings give latency-offset-us \
-            keeps to them.
+            much, from now on, and remembers it for this output. Positive: the room is heard too \
+            late. Microseconds, at most half a second. Who has measured it says how well (1500±50, \
+            or 1500+-50): then what tutti status --sync promises is about the loudspeaker, and \
+            includes that. A room whose settings give latency-offset-us keeps to them.
+
+            While it plays, a change of up to 200 µs is unheard and a larger one a cross-fade of \
+            15 ms, both without a click. One that makes the room play later by more than it keeps \
+            of what it has played (0.34 s at 48 kHz, half of that at 96) is also a silence: as \
+            long as what is missing.
 
             Examples:
               tutti offset bedroom 1500
@@ -220,7 +230,7 @@ struct Offset: AsyncParsableCommand {
         do {
             return (try roomID(words[0]), try LatencyOffset(parsing: words[1]))
         } catch let error as InvalidValue {
-            throw ValidationError("\(error)")
+            throw ValidationError("a \(error.subject) \(error.reason)")
         }
     }
 

@@ -30,7 +30,8 @@ struct SimulateScenario: ParsableCommand {
     @Argument(help: "Name of the scenario; a wrong one lists them.")
     var scenario: String
 
-    @Option(help: "What the world is drawn from; any whole number from 0 on.")
+    @Option(
+        parsing: .unconditional, help: "What the world is drawn from; any whole number from 0 on.")
     var seed: UInt64 = 1
 
     func run() throws {

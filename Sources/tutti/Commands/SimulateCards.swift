@@ -20,10 +20,10 @@ struct SimulateCards: ParsableCommand {
               tutti simulate cards --seeds 2 --seconds 60
             """)
 
-    @Option(help: "Crystals of each kind of card.")
+    @Option(parsing: .unconditional, help: "Crystals of each kind of card.")
     var seeds = 6
 
-    @Option(help: "Length of each run, seconds.")
+    @Option(parsing: .unconditional, help: "Length of each run, seconds.")
     var seconds = 300
 
     func validate() throws {

@@ -11,7 +11,9 @@ struct Demo: AsyncParsableCommand {
             used. Exit status 1 when the rooms were not in lockstep: p99 of the skew above a \
             quarter of a sample (5.2 µs), or any dropout.
 
-            Skew of a pair A → B is positive where B plays the same content later.
+            Skew of a pair A → B is positive where B plays the same content later. What a room \
+            costs its machine is measured from the fifth second on, for three seconds at least; in \
+            the JSON of a shorter run rooms have no "cost".
 
             Examples:
               tutti demo
@@ -23,10 +25,12 @@ struct Demo: AsyncParsableCommand {
     @Argument(help: "What to play; without it, a piece that the program makes up.")
     var file: String?
 
-    @Option(help: ArgumentHelp("Rooms, 2 to 16.", valueName: "n"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Rooms, 2 to 16.", valueName: "n"))
     var rooms = 3
 
-    @Option(help: ArgumentHelp("End after this long, 3 to 3600.", valueName: "s"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("End after this long, 3 to 3600.", valueName: "s"))
     var seconds = 20.0
 
     @Option(

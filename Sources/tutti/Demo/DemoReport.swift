@@ -11,6 +11,7 @@ struct DemoReport: Encodable {
         /// Error of the crystal of its card.
         var partsPerMillion: Double
         var dropouts: Int
+        /// `nil`, and absent in JSON, for a room that played for too short a time.
         var cost: RoomCost?
     }
 
@@ -83,6 +84,7 @@ struct DemoReport: Encodable {
         seconds = number(lockstep.programmeSeconds) ?? 0
         title = result.title
         discovery = result.discovery.rawValue
+        howFound = result.discovery.phrase
         inLockstep = lockstep.complaint == nil
         reason = lockstep.complaint
         points = lockstep.points
@@ -93,6 +95,7 @@ struct DemoReport: Encodable {
     private let points: [Lockstep.Point]
     private let pairNames: [(String, String)]
     private let folder: String?
+    private let howFound: String
 
     private enum CodingKeys: String, CodingKey {
         case skewMicroseconds, startSkewMicroseconds, dropouts, rooms, pairs, events, windows
@@ -121,7 +124,7 @@ struct DemoReport: Encodable {
         let verdict = inLockstep ? "In lockstep." : "Not in lockstep."
         let paint = inLockstep ? "\u{1B}[32m" : "\u{1B}[31m"
         var lines = [
-            "", "\(title), \(seconds.text(1)) s, rooms found through \(discovery)",
+            "", "\(title), \(seconds.text(1)) s, \(howFound)",
             "Skew between what left the virtual cards, against true time (\(windows) windows of 1 s):",
             "",
         ]
@@ -132,7 +135,7 @@ struct DemoReport: Encodable {
             "first 0.5 s \(text(startSkewMicroseconds)) µs (worst pair)",
             "dropouts    \(dropouts)",
         ]
-        if let cost = costText { lines.append("cost        \(cost)") }
+        lines.append("cost        \(costText)")
         for event in events.prefix(10) {
             lines.append(
                 "  \(event.room): \(event.kind) of \(event.milliseconds.text(3)) ms at \(event.seconds.text(2)) s"
@@ -144,11 +147,14 @@ struct DemoReport: Encodable {
     }
 
     /// Of the dearest room, so that nobody is left out.
-    private var costText: String? {
+    private var costText: String {
         let costs = rooms.compactMap(\.cost)
         guard let processor = costs.map(\.processorPercent).max(),
             let memory = costs.map(\.residentMegabytes).max()
-        else { return nil }
+        else {
+            let least = CostMeter.leastPlaying / .seconds(1)
+            return "not measured: that takes \(least.text(0)) s of music"
+        }
         return
             "\(processor.text(2)) % of a core and \(memory.text(1)) MB in a room at most, its card included"
     }

@@ -9,6 +9,15 @@ enum DiscoveryMode: String, Sendable {
     case privateAvahi = "private avahi"
     /// None could be started: followers are told the leader's address.
     case direct
+
+    /// How the rooms got together, to end a heading.
+    var phrase: String {
+        switch self {
+        case .avahi: "rooms found by Avahi"
+        case .privateAvahi: "rooms found by an Avahi of the demo's own"
+        case .direct: "rooms told the leader's address"
+        }
+    }
 }
 
 /// A D-Bus and an avahi-daemon that only the demo sees.

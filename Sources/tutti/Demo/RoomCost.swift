@@ -14,6 +14,8 @@ struct CostMeter {
     static let settling = Duration.seconds(5)
     /// A shorter measurement is mostly chance.
     static let shortest = Duration.seconds(3)
+    /// Looks come a few times a second: with this much of music there is a measurement.
+    static let leastPlaying = settling + shortest + .seconds(1)
 
     /// One look at a process.
     struct Reading: Equatable {

@@ -9,8 +9,8 @@ struct Doctor: AsyncParsableCommand {
             Tests what a room needs, for about five seconds: real-time priority and how late \
             threads really wake up, clocks, the sound card (it is opened and plays silence), time \
             stamps of packets, interfaces and wifi power saving, multicast, ports, Avahi, the \
-            cache folder and FFmpeg. With --leader, also the path to that leader, and whether its \
-            rooms hear multicast as one frame or converted to a packet for each.
+            cache and state folders and FFmpeg. With --leader, also the path to that leader, and \
+            whether its rooms hear multicast as one frame or converted to a packet for each.
 
             Each finding is ok, a note (nothing is lost by it), a warning (it works, but not as \
             well as it could) or a problem (a room cannot play like this). Exit status 1 when \

@@ -79,6 +79,7 @@ struct DoctorFacts: Sendable {
     var ports = DoctorFacts.Answer<PortFacts>.skipped
     var avahi = DoctorFacts.Answer<AvahiFacts>.skipped
     var cache = DoctorFacts.Answer<FolderFacts>.skipped
+    var state = DoctorFacts.Answer<FolderFacts>.skipped
     var codecs = DoctorFacts.Answer<CodecFacts>.skipped
 }
 
@@ -87,17 +88,8 @@ enum OutputFacts: Equatable, Sendable {
     case card(CardFacts)
     /// A card without hardware, or none at all.
     case none(String)
-    /// A file: the folder it goes to.
-    case file(path: String, folder: FolderFacts)
-}
-
-/// A folder that will be written to.
-struct FolderFacts: Equatable, Sendable {
-    var path: String
-    /// The folder itself, or the nearest one above that exists.
-    var existing: String
-    var isWritable: Bool
-    var freeBytes: Int64
+    /// A file: the folder it goes to, and what is there already.
+    case file(path: String, folder: FolderFacts, place: FilePlace)
 }
 
 struct AvahiFacts: Equatable, Sendable {

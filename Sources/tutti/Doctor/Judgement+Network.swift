@@ -15,7 +15,10 @@ extension Judgement {
                         + "can be reached", advice: "ip link and ip address show what there is")
             ]
         }
+        // Also what was looked for and is not there is said.
         return outward.flatMap(interface)
+            + (outward.contains { $0.powerSave != nil }
+                ? [] : [.ok("wifi", "no interface is wireless, so none saves power")])
     }
 
     private static func interface(_ facts: InterfaceFacts) -> [Finding] {
@@ -128,8 +131,8 @@ extension Judgement {
             return [
                 .problem(
                     area, "\(facts.peer) answered none of \(facts.sent) time requests",
-                    advice: "start it there (tutti lead FILE), and let UDP of that port through: "
-                        + "ufw allow PORT/udp, or nft")
+                    advice: "start it there (tutti lead FILE), and let "
+                        + portsThrough(of: facts.peer))
             ]
         }
         let share = 100 * facts.answered / max(1, facts.sent)
@@ -162,6 +165,14 @@ extension Judgement {
             ]
         }
         return [.ok(area, found)]
+    }
+
+    /// What a firewall on the way to a leader must do, to end the sentence "let …".
+    ///
+    /// - Parameter address: ends with the port after a colon.
+    static func portsThrough(of address: String) -> String {
+        let port = address[(address.lastIndex(of: ":") ?? address.startIndex)...].dropFirst()
+        return "UDP and TCP of port \(port) through any firewall there: ufw allow \(port), or nft"
     }
 
     // MARK: - Multicast, ports

@@ -128,18 +128,36 @@ extension Judgement {
         switch facts {
         case .none(let text):
             return [.note("output", "\(text) is no sound card: there is no hardware to test")]
-        case .file(let path, let folder):
-            guard folder.isWritable else {
-                return [
-                    .problem(
-                        "output", "\(path) cannot be written in \(folder.existing)",
-                        advice: "choose a folder that is writable: --output file:PATH")
-                ]
-            }
-            return [
-                .ok("output", "\(path) can be written, \(folder.freeBytes / 1_000_000) MB are free")
-            ]
+        case .file(let path, let folder, let place): return [file(path, folder, place)]
         case .card(let card): return [opened(card), pace(card), stamps(card), pointer(card)]
+        }
+    }
+
+    /// The file is made, its folder is not.
+    private static func file(
+        _ path: String, _ folder: FolderFacts, _ place: FilePlace
+    ) -> Finding {
+        let area = "output"
+        let free = "\(folder.freeBytes / 1_000_000) MB are free"
+        switch place {
+        case .refused(let reason):
+            return .problem(
+                area, "\(path) cannot be written (\(reason))",
+                advice: "choose a file that can be: --output file:PATH")
+        case .writable: return .ok(area, "\(path) is there and will be replaced, \(free)")
+        case .free:
+            guard folder.exists else {
+                return .problem(
+                    area, "\(path) cannot be written: there is no folder \(folder.path)",
+                    advice: "mkdir -p \(folder.path), or choose a folder that exists: "
+                        + "--output file:PATH")
+            }
+            guard folder.isWritable else {
+                return .problem(
+                    area, "\(path) cannot be written in \(folder.path)",
+                    advice: "choose a folder that is writable: --output file:PATH")
+            }
+            return .ok(area, "\(path) can be written, \(free)")
         }
     }
 

@@ -1,4 +1,5 @@
 import LinuxHost
+import Room
 import Timing
 
 /// Turns what the probes found into findings: values in, sentences out, nothing asked of the
@@ -6,6 +7,13 @@ import Timing
 enum Judgement {
     /// All findings in the order in which sound and time flow.
     static func findings(_ facts: DoctorFacts, wishes: DoctorWishes) -> [Finding] {
+        /// - Returns: what `judge` makes of an answer; one finding where there is none.
+        func about<Value>(
+            _ answer: DoctorFacts.Answer<Value>, _ area: String, _ judge: (Value) -> [Finding]
+        ) -> [Finding] {
+            if case .found(let value) = answer { return judge(value) }
+            return missing(answer, area, wishes).map { [$0] } ?? []
+        }
         var all: [Finding] = []
         all += about(facts.machine, "kernel", machine)
         all += about(facts.wakeUps, "wake-ups") { wakeUps($0, facts.machine, wishes) }
@@ -18,41 +26,38 @@ enum Judgement {
         all += about(facts.ports, "ports", ports)
         all += about(facts.avahi, "Avahi") { avahi($0, wishes) }
         all += about(facts.cache, "cache folder") { cache($0, wishes) }
+        all += about(facts.state, "state folder", state)
         all += about(facts.codecs, "FFmpeg", codecs)
         return all
     }
 
-    /// - Returns: what `judge` makes of an answer; one finding where there is none.
-    private static func about<Value>(
-        _ answer: DoctorFacts.Answer<Value>, _ area: String, _ judge: (Value) -> [Finding]
-    ) -> [Finding] {
+    /// What is said of a probe without a value; `nil` where there was nothing to test.
+    private static func missing<Value>(
+        _ answer: DoctorFacts.Answer<Value>, _ area: String, _ wishes: DoctorWishes
+    ) -> Finding? {
+        let advice = advice(forFailed: area, wishes)
         switch answer {
-        case .found(let value): judge(value)
         case .failed(let reason):
             // What a room needs to play is a problem; what only its comfort needs, a warning.
-            if ["output", "leader"].contains(area) {
-                [.problem(area, reason, advice: advice(forFailed: area))]
-            } else {
-                [.warning(area, "could not be tested: \(reason)", advice: advice(forFailed: area))]
-            }
+            return ["output", "leader"].contains(area)
+                ? .problem(area, reason, advice: advice)
+                : .warning(area, "could not be tested: \(reason)", advice: advice)
         case .unanswered:
-            [
-                .warning(
-                    area, "gave no answer in time and was left alone",
-                    advice: advice(forFailed: area))
-            ]
-        case .skipped: []
+            return .warning(area, "gave no answer in time and was left alone", advice: advice)
+        case .found, .skipped: return nil
         }
     }
 
-    private static func advice(forFailed area: String) -> String {
+    private static func advice(
+        forFailed area: String, _ wishes: DoctorWishes
+    ) -> String {
         switch area {
         case "output":
             "choose an output that works: tutti doctor --output alsa:PCM (aplay -L lists them), "
                 + "virtual, or file:PATH"
         case "leader", conversionArea:
-            "start it there (tutti lead FILE), check its address, and let UDP and TCP of its port "
-                + "through any firewall"
+            "start it there (tutti lead FILE), check its address, and let "
+                + portsThrough(of: wishes.leader ?? ":\(HostPort.defaultPort)")
         case "Avahi": "systemctl restart dbus avahi-daemon"
         default: "run tutti doctor again; if it stays so, journalctl -k may say why"
         }
@@ -164,7 +169,7 @@ enum Judgement {
             advice: "ulimit -n 1024, or LimitNOFILE=1024 in the unit")
     }
 
-    // MARK: - Cache, codecs, Avahi
+    // MARK: - Folders, codecs, Avahi
 
     static func cache(_ facts: FolderFacts, _ wishes: DoctorWishes) -> [Finding] {
         let area = "cache folder"
@@ -198,6 +203,24 @@ enum Judgement {
             ]
         }
         return [.ok(area, found)]
+    }
+
+    /// A room plays without one, and begins anew each time.
+    static func state(_ facts: FolderFacts) -> [Finding] {
+        let area = "state folder"
+        guard facts.isWritable else {
+            return [
+                .warning(
+                    area,
+                    "\(facts.existing) is not writable: what would be kept in \(facts.path), "
+                        + "latency offsets, this node's number and the rates of clocks, is "
+                        + "forgotten when the program ends",
+                    advice:
+                        "choose another with --state-folder PATH or state-folder in tutti.yaml, "
+                        + "or as root: install -d -o \"$USER\" \(facts.path)")
+            ]
+        }
+        return [.ok(area, "\(facts.path) can be written")]
     }
 
     static func codecs(_ facts: CodecFacts) -> [Finding] {

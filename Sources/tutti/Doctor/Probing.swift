@@ -23,8 +23,9 @@ enum Probing {
         facts.interfaces = await limited(.seconds(2)) { try InterfaceFacts.all() }
         let port = settings.port
         facts.ports = await limited(.seconds(3)) { PortFacts.probe(port: port) }
-        let folder = settings.cacheFolder
-        facts.cache = await limited(.seconds(2)) { FolderFacts(examining: folder) }
+        let (cache, state) = (settings.cacheFolder, settings.stateFolder)
+        facts.cache = await limited(.seconds(2)) { FolderFacts(examining: cache) }
+        facts.state = await limited(.seconds(2)) { FolderFacts(examining: state) }
         facts.codecs = await limited(.seconds(5)) {
             CodecFacts(
                 version: InstalledCodecs.version, titles: InstalledCodecs.titles,
@@ -49,10 +50,10 @@ enum Probing {
         switch settings.output {
         case .none, .virtual: return .found(.none("\(settings.output)"))
         case .file(let path):
-            let folder = path.split(separator: "/").dropLast().joined(separator: "/")
-            let place = path.hasPrefix("/") ? "/" + folder : folder.isEmpty ? "." : folder
             return await limited(.seconds(2)) {
-                .file(path: path, folder: FolderFacts(examining: place))
+                .file(
+                    path: path, folder: FolderFacts(examining: FolderFacts.above(path)),
+                    place: FilePlace(examining: path))
             }
         case .alsa(let pcm):
             let (rate, buffer) = (settings.sampleRate, settings.bufferMilliseconds)
@@ -148,34 +149,5 @@ extension AvahiFacts {
             HostClock.sleep(until: HostClock.now() + .milliseconds(20))
         }
         return AvahiFacts(hasBus: true, isRunning: session.isConnected)
-    }
-}
-
-extension FolderFacts {
-    /// Looks at a folder, or at the nearest one above it: makes nothing that stays.
-    init(examining path: String) {
-        self.path = path
-        var place = path
-        while access(place, F_OK) != 0, place != "/", place != "." {
-            let parent = place.split(separator: "/").dropLast().joined(separator: "/")
-            place = place.hasPrefix("/") ? "/" + parent : parent.isEmpty ? "." : parent
-        }
-        existing = place
-        isWritable = Self.takesFile(place)
-        var space = statvfs()
-        freeBytes =
-            statvfs(place, &space) == 0
-            ? Int64(clamping: UInt64(space.f_bavail) * UInt64(space.f_frsize)) : 0
-    }
-
-    /// Really writes: permissions, read-only mounts and quotas have one thing in common.
-    private static func takesFile(_ folder: String) -> Bool {
-        var template = Array("\(folder)/.tutti-doctor-XXXXXX".utf8CString)
-        let descriptor = mkstemp(&template)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        unlink(template)
-        let bytes = [UInt8](repeating: 0, count: 4_096)
-        return write(descriptor, bytes, bytes.count) == bytes.count
     }
 }
