@@ -29,7 +29,7 @@ struct AssetLibrary: Sendable {
         for location in locations {
             logger.info("reading", metadata: ["asset": "\(location)"])
             do {
-                assets.append(try await describe(location, cache: cache))
+                assets.append(try await describe(location, cache: cache, logger: logger))
             } catch is CancellationError {
                 throw CancellationError()
             } catch {
@@ -47,7 +47,7 @@ struct AssetLibrary: Sendable {
     }
 
     private static func describe(
-        _ location: String, cache: MediaCache
+        _ location: String, cache: MediaCache, logger: Logger
     ) async throws -> (AssetDescriptor, Member.AssetFile) {
         var file = Member.AssetFile(path: location)
         if isURL(location) {
@@ -73,6 +73,12 @@ struct AssetLibrary: Sendable {
                     reason: "has no end or no sound; give a file or URL of a finished recording")
             }
             return (source.info, try MediaFingerprint(of: path, cancellation: cancellation))
+        }
+        if let promised = info.promisedFrameCount, let count = info.frameCount {
+            let (has, should) = (count / Int64(info.sampleRate), promised / Int64(info.sampleRate))
+            logger.warning(
+                "the file was cut off; what is there is played",
+                metadata: ["asset": "\(location)", "seconds": "\(has) of \(should)"])
         }
         let descriptor = try AssetDescriptor(
             hash: ContentHash(bytes: print.hash), byteCount: print.byteCount,

@@ -131,7 +131,7 @@ struct Rooms: AsyncParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    @Option(help: ArgumentHelp("How long to look.", valueName: "s"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("How long to look.", valueName: "s"))
     var seconds = 1.5
 
     func validate() throws {
