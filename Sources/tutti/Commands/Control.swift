@@ -194,10 +194,11 @@ struct Offset: AsyncParsableCommand {
             """,
         discussion: """
             An amplifier, a DSP or a wireless loudspeaker delays; the room plays earlier by this \
-            much, from now on, and remembers it for this output. Positive: the room is heard too \
-            late. Microseconds, at most half a second. Who has measured it says how well (1500±50, \
-            or 1500+-50): then what tutti status --sync promises is about the loudspeaker, and \
-            includes that. A room whose settings give latency-offset-us keeps to them.
+            much, from now on, and remembers it for this output as --output names it. Positive: \
+            the room is heard too late. Microseconds, at most half a second. Who has measured it \
+            says how well (1500±50, or 1500+-50): then what tutti status --sync promises is about \
+            the loudspeaker, and includes that. A room whose settings give latency-offset-us keeps \
+            to them.
 
             While it plays, a change of up to 200 µs is unheard and a larger one a cross-fade of \
             15 ms, both without a click. One that makes the room play later by more than it keeps \
