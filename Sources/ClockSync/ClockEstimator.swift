@@ -43,7 +43,7 @@ public struct ClockEstimator: Sendable {
     static let eagerSpan = Nanoseconds.milliseconds(1_500)
     static let eagerInterval = Nanoseconds.milliseconds(10)
     /// Without an accepted sample for this long, the clock runs on its own.
-    static let silence = Nanoseconds.seconds(3)
+    public static let silence = Nanoseconds.seconds(3)
     /// Samples that a clock must have to be called locked.
     static let samplesToLock = 8
 

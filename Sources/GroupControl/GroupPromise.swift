@@ -46,7 +46,9 @@ extension RoomStatus {
         }
         if state == .failed { return "it cannot play this item" }
         if state == .noOutput { return "it has no output" }
-        return sync.clock == "none"
-            ? "the clock is not known" : "the position of the card is not known"
+        if sync.clock == "none" { return "the clock is not known" }
+        if sync.parts.cardMicroseconds == nil { return "the position of the card is not known" }
+        return state.canPromise
+            ? "the clock stood still or was set, and is measured anew" : "it does not play yet"
     }
 }

@@ -29,10 +29,6 @@ public struct RoomStatus: Codable, Equatable, Sendable {
         self.name = name
         state = report.activity
         bufferSeconds = report.bufferSeconds
-        if report.sync.quality > .none {
-            clockOffsetMicroseconds = report.clockDeviation.microseconds
-            clockBoundMicroseconds = report.clockBound.microseconds
-        }
         roundTripMicroseconds = report.roundTrip?.microseconds
         stamps = report.stamps
         cardPartsPerMillion = report.cardPartsPerMillion
@@ -56,7 +52,11 @@ public struct RoomStatus: Codable, Equatable, Sendable {
         let sync = SyncStatus(
             report, age: max(.zero, now - reportedAt),
             history: .init(history, at: now, hasPoints: hasPoints))
-        if sync.boundMicroseconds != nil { errorMicroseconds = report.error.microseconds }
+        if sync.isOfSound { errorMicroseconds = report.error.microseconds }
+        if sync.parts.clockMicroseconds != nil {
+            clockOffsetMicroseconds = report.clockDeviation.microseconds
+            clockBoundMicroseconds = report.clockBound.microseconds
+        }
         self.sync = sync
     }
 }

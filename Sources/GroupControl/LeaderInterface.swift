@@ -78,4 +78,40 @@ public enum RoomNews: Equatable, Sendable {
     case failed(reason: String)
     /// Its bound rose above its target, or fell below.
     case alarm(Bool, bound: Nanoseconds)
+
+    /// What a flood is counted by.
+    var kind: Int {
+        switch self {
+        case .joined: 0
+        case .left: 1
+        case .lost: 2
+        case .heardAgain: 3
+        case .failed: 4
+        case .alarm(let isRaised, _): isRaised ? 5 : 6
+        }
+    }
+}
+
+/// Lets news of each kind pass once a second: a room that says the same again and again fills no
+/// log.
+public struct NewsFilter: Sendable {
+    /// Of all kinds and rooms together.
+    static let most = 64
+    static let interval = Nanoseconds.seconds(1)
+
+    private struct Key: Hashable {
+        var room: RoomID
+        var kind: Int
+    }
+    private var last: [Key: GroupInstant] = [:]
+
+    public init() {}
+
+    public mutating func admits(_ news: RoomNews, of room: RoomID, at now: GroupInstant) -> Bool {
+        let key = Key(room: room, kind: news.kind)
+        last = last.filter { now - $0.value < Self.interval }
+        guard last.count < Self.most, last[key] == nil else { return false }
+        last[key] = now
+        return true
+    }
 }

@@ -26,10 +26,13 @@ extension LeaderMachine {
         case .notReady(let id, let reason):
             receiveNotReady(id, reason: reason, from: place, at: now)
         case .report(let report):
-            let wasAlarming = members[place].report?.sync.isAlarming ?? false
             members[place].take(report, at: now)
-            if report.sync.isAlarming != wasAlarming, let bound = report.bound {
-                tell(.alarm(!wasAlarming, bound: bound), of: members[place])
+            // A room that promises nothing just now has not come back to its target.
+            if let bound = report.bound, report.sync.quality.isPlayable,
+                report.sync.isAlarming != members[place].isAlarming
+            {
+                members[place].isAlarming = report.sync.isAlarming
+                tell(.alarm(report.sync.isAlarming, bound: bound), of: members[place])
             }
         case .goodbye:
             tell(.left, of: members.remove(at: place))
@@ -44,14 +47,15 @@ extension LeaderMachine {
             return
         }
         var history = SyncHistory()
+        var isNew = true
         for member in members where member.hello.room == hello.room {
-            if member.link != link { outbox.append(.close(member.link)) }
+            if member.link == link { isNew = false } else { outbox.append(.close(member.link)) }
             history = member.history
         }
         members.removeAll { $0.hello.room == hello.room || $0.link == link }
         members.append(Member(link: link, hello: hello, history: history, at: now))
         let place = members.count - 1
-        tell(.joined, of: members[place])
+        if isNew { tell(.joined, of: members[place]) }
         send(.welcome(welcome), to: link)
         send(.settings(rememberedSettings(of: hello.room)), to: link)
         send(.state(session), to: link)

@@ -3,7 +3,7 @@ public import Timing
 extension LeaderMachine {
     /// The group as a person sees it at this instant; rooms sorted by name.
     ///
-    /// - Parameter hasPoints: whether every point of the rooms' histories is told; 600 numbers a
+    /// - Parameter hasPoints: whether every point of the rooms' histories is told; 900 numbers a
     ///   room.
     public func status(at now: GroupInstant, hasPoints: Bool = false) -> GroupStatus {
         let asset = session.current
@@ -51,12 +51,11 @@ extension LeaderMachine {
         of member: Member, at now: GroupInstant, hasPoints: Bool
     ) -> RoomStatus {
         var report = member.report ?? RoomReport()
-        if member.isLost {
-            report.activity = .lost
-            let silence = Int((now - member.reportedAt).seconds)
-            report.detail = "not heard for \(silence) s"
-        } else if !member.hello.hasOutput {
+        if !member.hello.hasOutput {
             report.activity = .noOutput
+        } else if member.isLost {
+            report.activity = .lost
+            report.detail = "not heard for \(Int((now - member.reportedAt).seconds)) s"
         } else if !member.failure.isEmpty {
             report.activity = .failed
             report.detail = member.failure

@@ -25,6 +25,8 @@ struct Member: Sendable {
     var lastHeard: GroupInstant
     /// Not heard for a while: nothing waits for it until it speaks again.
     var isLost = false
+    /// By its last promise.
+    var isAlarming = false
     /// Of its output, as it said last.
     var latency: Nanoseconds
     var report: RoomReport?

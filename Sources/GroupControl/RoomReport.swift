@@ -20,9 +20,17 @@ public enum RoomActivity: String, CaseIterable, Codable, Sendable {
     case lost
     /// Takes part without a loudspeaker.
     case noOutput
+
+    /// Whether the room sounds, or would at an instant: then its bound is a promise.
+    var canPromise: Bool {
+        switch self {
+        case .idle, .ready, .playing, .paused: true
+        case .joining, .fetching, .prerolling, .failed, .lost, .noOutput: false
+        }
+    }
 }
 
-/// How a room is doing, told once a second.
+/// How a room is doing, told once a second, and when it does something else.
 ///
 /// Values a person reads; numbers that are not finite become 0 and long texts are cut, so that a
 /// status can always be shown.
@@ -47,7 +55,7 @@ public struct RoomReport: Equatable, Sendable {
     public var ratioPartsPerMillion: Double
     /// Audible position against the line; positive: we are late.
     public var error: Nanoseconds
-    /// Gaps: times that a sounding voice ran dry, as seen a few times a second.
+    /// Times that a sounding voice ran dry, as seen at each report.
     public var dropouts: Int
     /// Times the output was started again after it broke off.
     public var restarts: Int

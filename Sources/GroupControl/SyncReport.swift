@@ -96,12 +96,18 @@ public struct SyncReport: Equatable, Sendable {
 }
 
 extension RoomReport {
+    /// Wider than this is no promise. A clock that stood still, or was set, says an hour until it
+    /// has been measured again.
+    static let widestBound = Nanoseconds.seconds(60)
+
     /// The promise: half width of the interval around the group's line that contains the sound of
     /// this room; `nil` while clock or card are not known, and nothing can be promised.
     public var bound: Nanoseconds? {
         guard sync.quality > .none, let card = sync.card else { return nil }
-        return error.magnitude + max(clockBound, .zero) + max(card, .zero)
+        let sum =
+            error.magnitude + max(clockBound, .zero) + max(card, .zero)
             + (sync.latencyOffset.uncertainty ?? .zero)
+        return sum <= Self.widestBound ? sum : nil
     }
 
     /// The part of the clock's bound that more exchanges would make smaller.

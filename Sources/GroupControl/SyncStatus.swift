@@ -87,6 +87,9 @@ public struct SyncStatus: Codable, Equatable, Sendable {
 
     public var isStale: Bool { reportAgeSeconds > Self.staleSeconds }
 
+    /// Whether ``boundMicroseconds`` is of a sound: elsewhere it is what it would be.
+    var isOfSound: Bool { parts.errorMicroseconds != nil }
+
     /// - Parameter age: since the report came.
     init(_ report: RoomReport, age: Nanoseconds, history: History) {
         let sync = report.sync
@@ -99,12 +102,12 @@ public struct SyncStatus: Codable, Equatable, Sendable {
             case .locked: "locked"
             }
         let isHeard = !isStale && report.activity != .lost
-        // What does not sound is nowhere.
-        if isHeard, report.activity != .failed, report.activity != .noOutput {
+        if isHeard, report.activity.canPromise {
             boundMicroseconds = report.bound?.microseconds
             expectedMicroseconds = report.expectedError?.microseconds
         }
-        if boundMicroseconds != nil {
+        // What does not sound is nowhere.
+        if report.activity == .playing, boundMicroseconds != nil {
             parts.errorMicroseconds = report.error.magnitude.microseconds
         }
         if isHeard {
@@ -116,7 +119,8 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         }
         parts.calibrationMicroseconds = sync.latencyOffset.uncertainty?.microseconds
         targetMicroseconds = sync.target.microseconds
-        alarm = isHeard ? sync.isAlarming && boundMicroseconds != nil : report.activity == .lost
+        // A room that has just fallen silent is no better than it was.
+        alarm = report.activity == .lost || sync.isAlarming
         skewPartsPerMillion = sync.skewPartsPerMillion
         skewDeviationPartsPerMillion = sync.skewDeviationPartsPerMillion
         ownStamps = sync.ownStamps

@@ -254,8 +254,8 @@ private struct ClockLoop {
             switch effect {
             case .send(let request):
                 send(request)
-                // How often nobody answered; afterwards each publication says how it goes.
-                if follower.answered == 0 { _ = note(at: now) }
+                // How often nobody answered; once there is a clock, each publication says how it goes.
+                if follower.sharedClock(at: now) == nil { _ = note(at: now) }
             case .publish(let clock): publish(clock, note(at: now))
             }
         }

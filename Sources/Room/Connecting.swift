@@ -5,12 +5,15 @@ import Wire
 
 /// Connects to a leader's control service.
 ///
+/// - Parameter limit: longest message accepted, bytes.
 /// - Throws: `RoomError` with code `unreachable` that names the address and the cause.
-func connect(to address: HostPort, timeout: TimeAmount) async throws -> EnvelopeChannel {
+func connect(
+    to address: HostPort, timeout: TimeAmount, limit: Int
+) async throws -> EnvelopeChannel {
     do {
         let channel = try await ConnectionRace(address, timeout) { channel in
             channel.eventLoop.makeCompletedFuture {
-                try EnvelopeCodec.add(to: channel, limit: FrameDecoder.roomLimit)
+                try EnvelopeCodec.add(to: channel, limit: limit)
             }
         }.winner().get()
         return try await channel.asyncChannel(of: EnvelopeChannel.self)

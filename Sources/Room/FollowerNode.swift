@@ -151,7 +151,8 @@ public final class FollowerNode: Sendable {
             let found = try await finder.next()
             let address = found.address
             clock.approach(address)
-            let channel = try await Room.connect(to: address, timeout: connectLimit)
+            let channel = try await Room.connect(
+                to: address, timeout: connectLimit, limit: FrameDecoder.roomLimit)
             finder.connected(to: address)
             clock.setHost(address.host)
             return try await channel.executeThenClose { inbound, outbound in

@@ -23,7 +23,7 @@ public struct GroupClient: Sendable {
 
     /// The group as the leader sees it now.
     ///
-    /// - Parameter hasPoints: with every point of the rooms' histories; up to 2.4 kB a room.
+    /// - Parameter hasPoints: with every point of the rooms' histories; up to 3.6 kB a room.
     public func status(hasPoints: Bool = false) async throws -> GroupStatus {
         guard case .status(let status) = try await ask(hasPoints ? .syncStatus : .status) else {
             throw unexpected()
@@ -47,7 +47,8 @@ public struct GroupClient: Sendable {
         return try await withThrowingTaskGroup(of: ControlReply?.self) { group in
             group.addTask {
                 let channel = try await Room.connect(
-                    to: address, timeout: .nanoseconds(timeout.wholeNanoseconds))
+                    to: address, timeout: .nanoseconds(timeout.wholeNanoseconds),
+                    limit: FrameDecoder.clientLimit)
                 do {
                     return try await channel.executeThenClose { inbound, outbound in
                         try await outbound.write(.request(request))

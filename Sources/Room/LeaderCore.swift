@@ -15,6 +15,7 @@ actor LeaderCore {
     private var notifiers: [LinkID: Notifier] = [:]
     private var nextLink: LinkID = 1
     private var hasLeft = false
+    private var newsFilter = NewsFilter()
     private let alarm = Alarm()
     private let clock: LeaderClock
     private let logger: Logger
@@ -95,8 +96,11 @@ actor LeaderCore {
             case .notify(let notice, let port, let link): notifiers[link]?(notice, port)
             case .close(let link): outboxes.removeValue(forKey: link)?.finish()
             case .ended: ended()
-            // Rooms that call again while it leaves are no news.
-            case .news(let news, let room): if !hasLeft { log(news, of: room) }
+            case .news(let news, let room):
+                // Rooms that call again while it leaves are no news.
+                if !hasLeft, newsFilter.admits(news, of: room, at: clock.groupNow()) {
+                    log(news, of: room)
+                }
             }
         }
         alarm.set(machine.nextDeadline.map(clock.local))
@@ -111,7 +115,9 @@ actor LeaderCore {
         case .heardAgain: logger.notice("a room is heard again", metadata: room)
         case .failed(let reason):
             logger.warning(
-                "a room cannot play", metadata: room.merging(["reason": "\(reason)"]) { $1 })
+                "a room cannot play",
+                // Text of another node is not trusted to be one line.
+                metadata: room.merging(["reason": "\(reason.debugDescription)"]) { $1 })
         case .alarm(let isRaised, let bound):
             let bound: Logger.Metadata = ["bound_us": "\(bound.count / 1_000)"]
             logger.log(

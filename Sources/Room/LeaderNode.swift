@@ -18,6 +18,8 @@ import func Glibc.time
 public final class LeaderNode: Sendable {
     /// Rooms and control clients connected at once; beyond, new ones are closed unheard.
     static let connectionsMax = 512
+    /// All connections, a file for each that is served, and what a node has open anyway.
+    static let openFiles = LeaderPort.connectionsMax + MediaService.connectionsMax + 256
     /// How long what was said last may take to leave before the links are cut.
     static let farewellLimit = Duration.milliseconds(200)
 
@@ -52,6 +54,7 @@ public final class LeaderNode: Sendable {
         let name = try roomID(configuration.name)
         let library = try await AssetLibrary.open(
             locations, cache: configuration.openCache(), logger: logger)
+        OpenFiles.allow(Self.openFiles)
         let door = try await LeaderPort.open(configuration.port)
         // A leader that does not come to serve leaves no port taken.
         defer { door.close() }

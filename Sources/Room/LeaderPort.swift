@@ -60,6 +60,8 @@ final class LeaderPort: Sendable {
         }
         deadline.cancel()
         await Self.methodLetters.contains(first) ? media(channel) : links(channel)
+        // Whoever served it has closed it, if it came to be served.
+        try? await channel.close()
     }
 }
 
@@ -85,7 +87,7 @@ final class FirstByte: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelInactive()
     }
 
-    /// Reads until there is one.
+    /// Reads until there is one; closes the channel when the task is cancelled before.
     static func read(_ channel: any Channel) async throws -> UInt8 {
         let found = channel.eventLoop.makePromise(of: UInt8.self)
         channel.eventLoop.execute {
@@ -95,7 +97,11 @@ final class FirstByte: ChannelInboundHandler, RemovableChannelHandler {
             handler.found = found
             channel.read()
         }
-        return try await found.futureResult.get()
+        return try await withTaskCancellationHandler {
+            try await found.futureResult.get()
+        } onCancel: {
+            channel.close(promise: nil)
+        }
     }
 
     /// Passes on what was held to the handlers behind, and leaves the channel, if there is one; on

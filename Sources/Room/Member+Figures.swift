@@ -134,8 +134,10 @@ struct ClockFigures: Sendable {
             return "the leader cannot be asked for the time: \(advice)"
         case .holdover:
             guard let last = statistics.lastAcceptedAt else { return nil }
-            let silence = Int((HostClock.now() - last).seconds)
-            return "the leader's clock has not answered for \(silence) s: \(advice)"
+            // Also a clock that jumped holds over, until the next answer.
+            let silence = HostClock.now() - last
+            guard silence > ClockEstimator.silence else { return nil }
+            return "the leader's clock has not answered for \(Int(silence.seconds)) s: \(advice)"
         case .none, .acquiring, .locked: return nil
         }
     }

@@ -207,13 +207,17 @@ extension PBSyncHistory {
             guard points.count <= SyncHistory.capacity else {
                 throw WireError(.tooLong, "\(subject).\(name)", "\(points.count) points")
             }
-            guard points.count == errors.count else {
+            // An older leader tells no ages.
+            guard points.count == errors.count || name == "ages" && points.isEmpty else {
                 throw WireError(
                     .outOfRange, "\(subject).\(name)", "\(points.count) of \(errors.count) points")
             }
             guard points.allSatisfy(\.isFinite) else {
                 throw WireError(.outOfRange, "\(subject).\(name)", "not all finite")
             }
+        }
+        guard ages.allSatisfy({ (0...Float(SyncHistory.capacity)).contains($0) }) else {
+            throw WireError(.outOfRange, "\(subject).ages", "not all within minutes")
         }
         var history = SyncStatus.History()
         history.seconds = try Wire.index(seconds, "\(subject).seconds")

@@ -66,6 +66,8 @@ import Timing
         estimator.leaderChanged(epoch: 9, at: silent + .seconds(60))
         #expect(estimator.expectedError == nil, "nothing is measured of the new one")
         #expect(try expected(61) > before)
+        estimator.localClockJumped(at: silent + .seconds(62))
+        #expect(try expected(62) >= .seconds(3_600), "nobody knows for how long it stood still")
     }
 
     @Test func `a difference of the directions shifts by half of it, within the bound`() {

@@ -49,11 +49,12 @@ import Timing
         #expect((Self.report().expectedError ?? .zero) < (Self.report().bound ?? .zero))
     }
 
-    @Test func `absurd figures of a peer give an absurd bound and no crash`() {
+    @Test func `absurd figures of a peer are no promise and no crash`() {
         let wild = Self.report(
             error: Nanoseconds(.min), clock: Nanoseconds(.max), path: Nanoseconds(.min),
             card: Nanoseconds(.max))
-        #expect(wild.bound == Nanoseconds(.max))
+        #expect(wild.bound == nil)
+        #expect(Self.report(clock: .seconds(3_600)).bound == nil)
         _ = wild.expectedError
         _ = wild.clockPart
     }
@@ -242,6 +243,27 @@ import Timing
         #expect(told == [.joined, .lost])
     }
 
+    @Test(arguments: RoomActivity.allCases)
+    func `who cannot sound promises nothing, and only what sounds has an error`(
+        activity: RoomActivity
+    ) {
+        // Only the leader says that a room is lost, and it hears this one.
+        guard activity != .lost else { return }
+        let status = status(stage(`What a room promises`.report(activity: activity)))
+        let room = status.rooms[1]
+        let canSound = [.idle, .ready, .playing, .paused].contains(activity)
+        #expect((room.sync?.boundMicroseconds != nil) == canSound)
+        #expect(room.promiseObstacle == nil || !canSound)
+        #expect((room.errorMicroseconds != nil) == (activity == .playing))
+    }
+
+    @Test func `a clock that stood still promises nothing until it is measured`() {
+        let stopped = status(stage(`What a room promises`.report(clock: .seconds(3_600))))
+        #expect(stopped.rooms[1].sync?.boundMicroseconds == nil)
+        #expect(obstacle(stopped).contains("stood still"))
+        #expect(stopped.rooms[1].sync?.history.seconds == 0, "no point of the history")
+    }
+
     @Test func `without a clock nobody knows an error, and nothing is zero`() {
         let room = status(stage(`What a room promises`.report(quality: .none))).rooms[1]
         #expect(room.errorMicroseconds == nil && room.clockBoundMicroseconds == nil)
@@ -257,7 +279,11 @@ import Timing
         var stage = stage()
         var loud = `What a room promises`.report()
         loud.sync.isAlarming = true
-        for report in [loud, loud, `What a room promises`.report()] {
+        // A promise that is missing for a moment is no end of the alarm, and no other one begins.
+        var acquiring = `What a room promises`.report(quality: .acquiring)
+        acquiring.sync.isAlarming = false
+        let silent = `What a room promises`.report(quality: .none)
+        for report in [loud, acquiring, silent, loud, `What a room promises`.report()] {
             stage.receive(.report(report), from: 1)
         }
         stage.command(.seek(seconds: 3))
@@ -273,5 +299,23 @@ import Timing
                 .joined, .joined, .alarm(true, bound: .microseconds(53)),
                 .alarm(false, bound: .microseconds(53)), .failed(reason: "torn"), .left, .left,
             ])
+    }
+}
+
+@Suite struct `News of rooms` {
+    @Test func `the same of one room passes once a second, and of all no more than some`() {
+        var filter = NewsFilter()
+        let start = GroupInstant(nanoseconds: 0)
+        func admits(_ news: RoomNews, _ name: String, after seconds: Int64 = 0) -> Bool {
+            filter.admits(news, of: room(name), at: start + .seconds(seconds))
+        }
+        #expect(admits(.failed(reason: "torn"), "a"))
+        #expect(admits(.failed(reason: "worn"), "a") == false)
+        #expect(admits(.left, "a"))
+        #expect(admits(.failed(reason: "torn"), "b"))
+        #expect(admits(.failed(reason: "torn"), "a", after: 1))
+        let passed = (0..<1_000).count { admits(.joined, "room \($0)", after: 9) }
+        #expect(passed == NewsFilter.most)
+        #expect(admits(.joined, "late", after: 10))
     }
 }

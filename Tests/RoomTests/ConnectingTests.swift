@@ -11,6 +11,7 @@ import RealTime
 import Synchronization
 import Testing
 import Timing
+import Wire
 
 @testable import Room
 
@@ -93,7 +94,8 @@ extension IntegrationTests {
                     try await channel.close()
                 }
                 group.addTask {
-                    let channel = try await Room.connect(to: address, timeout: .seconds(20))
+                    let channel = try await Room.connect(
+                        to: address, timeout: .seconds(20), limit: FrameDecoder.roomLimit)
                     order.note("room")
                     try await channel.executeThenClose { _, _ in }
                 }

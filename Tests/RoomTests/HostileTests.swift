@@ -37,11 +37,15 @@ extension IntegrationTests {
                     strange.append(RandomBytes.make(count: 2_000, seed: seed))
                     strange.append(FrameEncoder.frame(RandomBytes.make(count: 200, seed: seed)))
                 }
+                // They stay open until the leader has answered somebody after them.
+                var open: [any Channel] = []
                 for bytes in strange {
                     let channel = try await RawConnection.connect(to: port)
                     try? await channel.writeAndFlush(ByteBuffer(bytes: bytes))
-                    try? await channel.close()
+                    open.append(channel)
                 }
+                _ = try await group.client().status()
+                for channel in open { try? await channel.close() }
                 // What is half said stays open until the leader has had enough.
                 let half = try await RawConnection.connect(to: port)
                 try await half.writeAndFlush(ByteBuffer(bytes: hello.dropLast()))

@@ -56,5 +56,39 @@ extension IntegrationTests {
                 try await until("the silent one is cut off") { !silent.isActive }
             }
         }
+
+        @Test func `who leaves without a word, or after half of one, leaves nothing behind`()
+            async throws
+        {
+            try await withPort { port in
+                for word in [[], [0], Array("G".utf8)] as [[UInt8]] {
+                    let visitor = try await RawConnection.connect(to: port)
+                    if !word.isEmpty { try await visitor.writeAndFlush(ByteBuffer(bytes: word)) }
+                    try await visitor.close()
+                }
+                try await RawConnection.open(to: port) { connection in
+                    try await connection.send([0])
+                    #expect(try await connection.read(5) == Data("link".utf8) + [0])
+                }
+            }
+        }
+
+        @Test func `a silent visitor does not hold up the end`() async throws {
+            let door = try await LeaderPort.open(0)
+            let node = RunningNode {
+                try await door.run(links: Self.echo("link"), media: Self.echo("media"))
+            }
+            let silent = try await RawConnection.connect(to: door.port)
+            // Another is served: the silent one is accepted by now.
+            try await RawConnection.open(to: door.port) { connection in
+                try await connection.send([0])
+                #expect(try await connection.read(5) == Data("link".utf8) + [0])
+            }
+            #expect(silent.isActive)
+            let begin = ContinuousClock.now
+            _ = await node.stop()
+            // It would be cut off only after this.
+            #expect(ContinuousClock.now - begin < LeaderPort.firstWordLimit)
+        }
     }
 }

@@ -143,7 +143,10 @@ import Timing
         for spoil in [
             { $0.errors = Array(repeating: 0, count: SyncHistory.capacity + 1) },
             { ($0.errors, $0.bounds, $0.ages) = ([1], [.nan], [0]) },
-            { ($0.errors, $0.bounds) = ([1], [1]) }, { $0.ages = [1] }, { $0.seconds = -1 },
+            { $0.ages = [1] },
+            { ($0.errors, $0.bounds, $0.ages) = ([1], [1], [1e30]) },
+            { ($0.errors, $0.bounds, $0.ages) = ([1], [1], [-1]) },
+            { ($0.errors, $0.bounds, $0.ages) = ([1, 2], [1, 2], [1]) }, { $0.seconds = -1 },
             { $0.error.max = .infinity },
         ] as [(inout PBSyncHistory) -> Void] {
             var raw = PBSyncHistory(SyncStatus.History())

@@ -18,8 +18,8 @@ enum Sparkline {
         let columns = min(width, max(1, Int(span.rounded(.up))))
         var peaks = [Float?](repeating: nil, count: columns)
         for (value, age) in zip(values, ages) {
-            let place = Int(((1 - age / span) * Float(columns)).rounded(.down))
-            let column = min(max(place, 0), columns - 1)
+            let place = ((1 - age / span) * Float(columns)).rounded(.down)
+            let column = Int(min(max(place, 0), Float(columns - 1)))
             peaks[column] = max(peaks[column] ?? 0, value.magnitude)
         }
         return String(

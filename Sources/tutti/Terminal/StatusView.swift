@@ -79,9 +79,11 @@ struct StatusView {
 
     /// Why the room stands where it stands, and whether it may be further off than it should.
     static func detail(of room: RoomStatus) -> String {
-        guard room.detail.isEmpty else { return room.detail.printable }
         let silence = room.sync?.isStale == true ? room.promiseObstacle : nil
-        return alarm(of: room) ?? silence ?? ""
+        let (complaint, detail) = (alarm(of: room) ?? silence ?? "", room.detail.printable)
+        // The same is not said twice.
+        if complaint.hasSuffix(detail) { return complaint }
+        return complaint.isEmpty ? detail : "\(complaint) · \(detail)"
     }
 
     /// What is wrong with the room's lockstep.
