@@ -120,6 +120,16 @@ import Timing
         }
     }
 
+    @Test func `a room that is paused has no error, and still a promise`() throws {
+        var paused = Self.room("b")
+        (paused.state, paused.errorMicroseconds) = (.paused, nil)
+        paused.sync?.parts.errorMicroseconds = nil
+        let lines = SyncView(status: Self.status([paused]), width: 200).lines
+        #expect(lines.contains { $0.contains("error     none: nothing sounds; last 61 s") })
+        #expect(lines.contains { $0.contains("made of   error – + clock 10.0") })
+        #expect(lines.contains { $0.contains("promised  ± 53.0 µs") })
+    }
+
     @Test func `an alarm is seen in every view`() {
         let status = Self.status([Self.room("bath", alarm: true)])
         #expect(

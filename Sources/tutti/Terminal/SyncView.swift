@@ -66,7 +66,8 @@ struct SyncView {
 
     private func error(_ room: RoomStatus, _ sync: SyncStatus) -> String {
         let now =
-            room.errorMicroseconds.map { "\($0.text(1, sign: true)) µs at the DAC" } ?? "not known"
+            room.errorMicroseconds.map { "\($0.text(1, sign: true)) µs at the DAC" }
+            ?? (sync.boundMicroseconds == nil ? "not known" : "none: nothing sounds")
         return now + spread(sync.history.error, sync.history.errors, sync)
     }
 
