@@ -239,6 +239,12 @@ import Timing
         #expect(fetching.map(\.1) == [first + .milliseconds(100)])
         _ = room.receive(.fetched(item.hash, .done), at: first + .milliseconds(400))
         #expect(reports(until: first + .milliseconds(400)).map(\.0) == [.prerolling])
+        // While the clock is measured, the path is left alone.
+        _ = room.receive(.clock(.acquiring), at: first + .milliseconds(600))
+        _ = room.receive(.prepared(1, .ready(latency: .zero)), at: first + .milliseconds(700))
+        #expect(reports(until: first + .milliseconds(1_300)).isEmpty)
+        _ = room.receive(.clock(.locked), at: first + .milliseconds(1_300))
+        #expect(reports(until: first + .milliseconds(1_300)).map(\.0) == [.ready])
     }
 
     @Test func `a silent leader is given up and reports come once a second`() {
