@@ -183,7 +183,9 @@ extension RoomMachine {
     /// The leader shows what this room does: it hears soon of what changed. Not before there is a
     /// clock: on the air each word on the path holds up the packets that measure it.
     private mutating func hastenReport(at now: LocalInstant) {
-        guard isJoined, clock.isPlayable, let reported, activity != reported.activity else { return }
+        guard isJoined, clock.isPlayable, let reported, activity != reported.activity else {
+            return
+        }
         nextReport = min(nextReport, max(now, reported.at + Self.shortestReportInterval))
     }
 
