@@ -36,7 +36,7 @@ public struct RoomStatus: Codable, Equatable, Sendable {
         volume = settings.volume
         muted = settings.muted
         dropouts = report.dropouts
-        xruns = report.restarts
+        xruns = report.xruns
         detail = report.detail
     }
 
@@ -52,7 +52,7 @@ public struct RoomStatus: Codable, Equatable, Sendable {
         let sync = SyncStatus(
             report, age: max(.zero, now - reportedAt),
             history: .init(history, at: now, hasPoints: hasPoints))
-        if sync.isOfSound { errorMicroseconds = report.error.microseconds }
+        if sync.parts.errorMicroseconds != nil { errorMicroseconds = report.error.microseconds }
         if sync.parts.clockMicroseconds != nil {
             clockOffsetMicroseconds = report.clockDeviation.microseconds
             clockBoundMicroseconds = report.clockBound.microseconds

@@ -26,7 +26,7 @@ extension LeaderMachine {
     private var detail: String {
         if session.phase == .waiting, complaint.isEmpty, let required = pending?.required {
             let ready = members.count { $0.takesPart && $0.pending?.standing == .ready }
-            return "waits until \(required) rooms are ready; \(ready) are"
+            return "waits for rooms: \(ready) of \(required) are ready"
         }
         guard session.phase == .playing else { return complaint }
         let rooms = members.filter(\.takesPart)

@@ -57,8 +57,8 @@ public struct RoomReport: Equatable, Sendable {
     public var error: Nanoseconds
     /// Times that a sounding voice ran dry, as seen at each report.
     public var dropouts: Int
-    /// Times the output was started again after it broke off.
-    public var restarts: Int
+    /// Times that the card ran dry, or broke off, and was started again.
+    public var xruns: Int
     public var detail: String
     /// What the room promises of its lockstep, and why.
     public var sync: SyncReport
@@ -68,7 +68,7 @@ public struct RoomReport: Equatable, Sendable {
         clockDeviation: Nanoseconds = .zero, clockBound: Nanoseconds = .zero,
         roundTrip: Nanoseconds? = nil, stamps: String = "", cardPartsPerMillion: Double = 0,
         ratioPartsPerMillion: Double = 0, error: Nanoseconds = .zero, dropouts: Int = 0,
-        restarts: Int = 0, detail: String = "", sync: SyncReport = SyncReport()
+        xruns: Int = 0, detail: String = "", sync: SyncReport = SyncReport()
     ) {
         self.activity = activity
         self.bufferSeconds = bufferSeconds.isFinite ? bufferSeconds : 0
@@ -80,7 +80,7 @@ public struct RoomReport: Equatable, Sendable {
         self.ratioPartsPerMillion = ratioPartsPerMillion.isFinite ? ratioPartsPerMillion : 0
         self.error = error
         self.dropouts = max(0, dropouts)
-        self.restarts = max(0, restarts)
+        self.xruns = max(0, xruns)
         self.detail = detail.limited(toBytes: Self.longestText)
         self.sync = sync
     }

@@ -87,9 +87,6 @@ public struct SyncStatus: Codable, Equatable, Sendable {
 
     public var isStale: Bool { reportAgeSeconds > Self.staleSeconds }
 
-    /// Whether ``boundMicroseconds`` is of a sound: elsewhere it is what it would be.
-    var isOfSound: Bool { parts.errorMicroseconds != nil }
-
     /// - Parameter age: since the report came.
     init(_ report: RoomReport, age: Nanoseconds, history: History) {
         let sync = report.sync

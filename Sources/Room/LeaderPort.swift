@@ -25,8 +25,7 @@ final class LeaderPort: Sendable {
     ///
     /// - Parameter port: 0 takes a free one; see ``port``.
     static func open(_ port: Int) async throws -> LeaderPort {
-        LeaderPort(
-            server: try await listenOnAllInterfaces(port: port))
+        LeaderPort(server: try await listenOnAllInterfaces(port: port))
     }
 
     var channel: any Channel { server.channel }

@@ -45,7 +45,7 @@ extension Member {
             roundTrip: figures.roundTrip, stamps: figures.stamps,
             cardPartsPerMillion: card.cardPartsPerMillion,
             ratioPartsPerMillion: card.ratioPartsPerMillion, error: card.error,
-            dropouts: dropouts, restarts: card.restarts, detail: detail,
+            dropouts: dropouts, xruns: card.restarts, detail: detail,
             sync: sync(figures, card))
     }
 

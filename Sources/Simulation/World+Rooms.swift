@@ -170,7 +170,7 @@ extension World {
             clockBound: statistics?.bound ?? .zero, roundTrip: statistics?.roundTrip ?? .zero,
             stamps: "simulated", cardPartsPerMillion: output.cardPartsPerMillion,
             ratioPartsPerMillion: output.ratioPartsPerMillion, error: output.error,
-            dropouts: Int(output.starvedFrames), restarts: output.restarts)
+            dropouts: Int(output.starvedFrames), xruns: output.restarts)
     }
 
     // MARK: The card

@@ -176,7 +176,7 @@ extension PBRoomStatus {
             cardPartsPerMillion: try finite(cardPartsPerMillion, "\(subject).card ppm"),
             ratioPartsPerMillion: try finite(ratioPartsPerMillion, "\(subject).ratio ppm"),
             dropouts: try Wire.count(dropouts, "\(subject).dropouts"),
-            restarts: try Wire.count(xruns, "\(subject).xruns"),
+            xruns: try Wire.count(xruns, "\(subject).xruns"),
             detail: try text(detail, "\(subject).detail"))
         let settings = try valid(subject) { () throws(InvalidValue) in
             try RoomSettings(volume: Int(volume), muted: muted)

@@ -192,7 +192,7 @@ extension PBReport {
         ratioPartsPerMillion = report.ratioPartsPerMillion
         error = report.error.count
         dropouts = Int64(report.dropouts)
-        restarts = Int64(report.restarts)
+        xruns = Int64(report.xruns)
         detail = report.detail
         sync = PBSyncReport(report.sync)
     }
@@ -207,7 +207,7 @@ extension PBReport {
             cardPartsPerMillion: try finite(cardPartsPerMillion, "\(subject).card ppm"),
             ratioPartsPerMillion: try finite(ratioPartsPerMillion, "\(subject).ratio ppm"),
             error: Nanoseconds(error), dropouts: try count(dropouts, "\(subject).dropouts"),
-            restarts: try count(restarts, "\(subject).restarts"),
+            xruns: try count(xruns, "\(subject).xruns"),
             detail: try text(detail, "\(subject).detail"),
             sync: try sync.checked("\(subject).sync"))
     }

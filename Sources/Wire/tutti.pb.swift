@@ -446,7 +446,7 @@ nonisolated struct PBReport: Sendable {
 
   var dropouts: Int64 = 0
 
-  var restarts: Int64 = 0
+  var xruns: Int64 = 0
 
   var detail: String = String()
 
@@ -2072,7 +2072,7 @@ nonisolated extension PBRoomSettings: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Report"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}activity\0\u{3}buffer_seconds\0\u{3}clock_deviation\0\u{3}clock_bound\0\u{3}round_trip\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{1}error\0\u{1}dropouts\0\u{1}restarts\0\u{1}detail\0\u{1}sync\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}activity\0\u{3}buffer_seconds\0\u{3}clock_deviation\0\u{3}clock_bound\0\u{3}round_trip\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{1}error\0\u{1}dropouts\0\u{1}xruns\0\u{1}detail\0\u{1}sync\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2090,7 +2090,7 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
       case 8: try { try decoder.decodeSingularDoubleField(value: &self.ratioPartsPerMillion) }()
       case 9: try { try decoder.decodeSingularSInt64Field(value: &self.error) }()
       case 10: try { try decoder.decodeSingularInt64Field(value: &self.dropouts) }()
-      case 11: try { try decoder.decodeSingularInt64Field(value: &self.restarts) }()
+      case 11: try { try decoder.decodeSingularInt64Field(value: &self.xruns) }()
       case 12: try { try decoder.decodeSingularStringField(value: &self.detail) }()
       case 13: try { try decoder.decodeSingularMessageField(value: &self._sync) }()
       default: break
@@ -2133,8 +2133,8 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     if self.dropouts != 0 {
       try visitor.visitSingularInt64Field(value: self.dropouts, fieldNumber: 10)
     }
-    if self.restarts != 0 {
-      try visitor.visitSingularInt64Field(value: self.restarts, fieldNumber: 11)
+    if self.xruns != 0 {
+      try visitor.visitSingularInt64Field(value: self.xruns, fieldNumber: 11)
     }
     if !self.detail.isEmpty {
       try visitor.visitSingularStringField(value: self.detail, fieldNumber: 12)
@@ -2156,7 +2156,7 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     if lhs.ratioPartsPerMillion != rhs.ratioPartsPerMillion {return false}
     if lhs.error != rhs.error {return false}
     if lhs.dropouts != rhs.dropouts {return false}
-    if lhs.restarts != rhs.restarts {return false}
+    if lhs.xruns != rhs.xruns {return false}
     if lhs.detail != rhs.detail {return false}
     if lhs._sync != rhs._sync {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}

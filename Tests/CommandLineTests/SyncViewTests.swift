@@ -19,7 +19,7 @@ import Timing
         let report = RoomReport(
             activity: .playing, clockBound: .microseconds(40), roundTrip: .microseconds(61),
             stamps: "kernel", cardPartsPerMillion: -119.87, ratioPartsPerMillion: 120.01,
-            error: .microseconds(-2), dropouts: 3, restarts: 4,
+            error: .microseconds(-2), dropouts: 3, xruns: 4,
             sync: SyncReport(
                 quality: .locked, path: .microseconds(30), card: .microseconds(11),
                 expectedClock: .microseconds(3), expectedCard: .microseconds(4),

@@ -6,6 +6,17 @@ import Timing
 @Suite struct `The leader tells what is` {
     func detail(_ stage: Stage) -> String { stage.leader.status(at: stage.now).detail ?? "" }
 
+    @Test func `a start that waits says for how many rooms`() {
+        var stage = Stage(configuration(rooms: 2))
+        #expect(detail(stage) == "waits for rooms: 0 of 2 are ready")
+        stage.hello(1, "kitchen")
+        stage.ready(1)
+        #expect(detail(stage) == "waits for rooms: 1 of 2 are ready")
+        stage.hello(2, "bath")
+        stage.ready(2)
+        #expect(!detail(stage).contains("waits"))
+    }
+
     func fail(_ stage: inout Stage, _ link: LinkID, _ reason: String) {
         guard let id = stage.preparations(link).last?.id else { return }
         stage.receive(.notReady(preparation: id, reason: reason), from: link)

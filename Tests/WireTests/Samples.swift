@@ -82,7 +82,7 @@ extension SampleRandom {
             roundTrip: Bool.random(using: &self) ? span() : nil, stamps: text(),
             cardPartsPerMillion: number(), ratioPartsPerMillion: number(), error: any(),
             dropouts: Int.random(in: 0 ... .max, using: &self),
-            restarts: Int.random(in: 0 ... .max, using: &self), detail: text(), sync: sync())
+            xruns: Int.random(in: 0 ... .max, using: &self), detail: text(), sync: sync())
     }
 
     mutating func sync() -> SyncReport {
