@@ -20,11 +20,33 @@ import Timing
             isHeard: isHeard)
     }
 
-    @Test func `no line is played by before it is 0_3 s old, and a good one from then on`() {
-        for use in [nil, .common, .joining] as [ExpectedStart?] {
-            #expect(!isSatisfied(use, error: 0, after: 0.299))
-            #expect(isSatisfied(use, error: LinePatience.goodError, after: 0.3))
+    @Test(arguments: [nil, .common, .joining] as [ExpectedStart?])
+    func `no line is played by before it is 0_3 s old, and a very good one from then on`(
+        use: ExpectedStart?
+    ) {
+        #expect(!isSatisfied(use, error: 0, after: 0.299))
+        #expect(isSatisfied(use, error: LinePatience.goodError / 3, after: 0.3))
+    }
+
+    @Test func `a good line does for who joins, a common start waits for the dense requests`() {
+        let dense = RequestSchedule.denseSpan.seconds
+        let good = LinePatience.goodError
+        #expect(isSatisfied(.joining, error: good, after: 0.3))
+        for use in [nil, .common] as [ExpectedStart?] {
+            #expect(!isSatisfied(use, error: good, after: 0.3))
+            #expect(!isSatisfied(use, error: good / 2, after: dense - 0.001))
+            #expect(isSatisfied(use, error: good, after: dense))
         }
+    }
+
+    @Test func `a line that somebody else waited for before is not waited for again`() {
+        var patience = LinePatience()
+        let wanted = Self.start + .seconds(2)
+        patience.expectUse(for: .common, at: wanted)
+        #expect(
+            patience.isSatisfied(
+                with: .init(error: LinePatience.goodError, skewDeviation: 0, roundTrip: 1e-3),
+                since: Self.start, at: wanted, isHeard: false))
     }
 
     @Test(arguments: [.common, .joining] as [ExpectedStart])
@@ -67,8 +89,8 @@ import Timing
                 with: .init(error: 1e-6, skewDeviation: skewDeviation, roundTrip: 1e-3),
                 since: Self.start, at: Self.start + .milliseconds(300), isHeard: false)
         }
-        #expect(isSatisfied(skewDeviation: 50e-6))
-        #expect(!isSatisfied(skewDeviation: 100e-6))
+        #expect(isSatisfied(skewDeviation: 10e-6))
+        #expect(!isSatisfied(skewDeviation: 20e-6))
     }
 
     @Test func `after a jump that was heard any line is better than none within seconds`() {
