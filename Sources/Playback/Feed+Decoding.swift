@@ -235,11 +235,20 @@ extension Feed {
             // Three eighths of the ring, or what is left to play: one is behind the playing
             // position, and four are in hand when the next turn comes, 1.4 s at 48 kHz.
             let portion = Double(ring.capacityFrames / 8 * 3) / framesPerSecond
-            let rest = isFinished ? Double(report.bufferedFrames) / framesPerSecond : portion
+            let rest =
+                isFinished
+                ? Double(report.bufferedFrames) / framesPerSecond : lineSupply(of: ring) / 2
             let span = Nanoseconds(seconds: min(portion, rest))
             let longest = isStopped ? Self.commandNap : Self.longestNap
             return max(Self.shortestNap, min(longest, span))
         }
+    }
+
+    /// How long the ring lasts by the line, seconds. Where everything stood still for a while, and
+    /// this task is the first to go on, the voice has yet to find out that it must jump.
+    private func lineSupply(of ring: FrameRing) -> Double {
+        guard let frame = lineFrame(in: .zero) else { return .infinity }
+        return max(0, Double(ring.endFrame) - frame) / framesPerSecond
     }
 
     /// Sleeps until the time is over or ``wake()`` is called.

@@ -222,6 +222,26 @@ struct LockstepTests {
         #expect(room.freeVoices == OutputPort.voiceLimit - 1)
     }
 
+    /// The decoder goes on before the output thread: the voice has played nothing meanwhile, and is
+    /// about to jump to the end of what is decoded.
+    @Test(arguments: [6.0, 13.0, 13.5])
+    func `after everything stood still what is decoded lasts until more is`(
+        stall: Double
+    ) async throws {
+        let room = VirtualRoom()
+        // The ring holds 14 s of this item.
+        let player = try await room.makeReadyPlayer(Library().item(seconds: 60), shared: true)
+        let host = room.groupNow + .milliseconds(300)
+        try player.setRate(1, time: .zero, atHostTime: host)
+        await room.step(seconds: 3)
+        await room.standStill(seconds: stall)
+        let back = room.groupNow
+        await room.step(seconds: 2)
+        expectOnLine(
+            room, Line(itemFrame: 0, instant: host, rate: 1), from: back + .milliseconds(500),
+            to: back + .milliseconds(1_900))
+    }
+
     @Test func `two players on one port follow each other without a gap`() async throws {
         let room = VirtualRoom()
         let first = try await room.makeReadyPlayer(Library().item(seconds: 1.5), shared: true)

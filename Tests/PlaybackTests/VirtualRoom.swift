@@ -139,7 +139,8 @@ final class VirtualRoom: @unchecked Sendable {
             return $0.now
         }
         var emitted: [(ArraySlice<Float>, Int64)] = []
-        _ = card.advance(to: now) { emitted.append(($0, $1)) }
+        let event = card.advance(to: now) { emitted.append(($0, $1)) }
+        if event == .restarted { engine.restarted() }
         for (samples, first) in emitted {
             for (offset, index) in stride(from: samples.startIndex, to: samples.endIndex, by: 2)
                 .enumerated()
@@ -167,6 +168,19 @@ final class VirtualRoom: @unchecked Sendable {
     func step(seconds: Double) async {
         let periods = seconds * Double(format.sampleRate) / Double(format.periodFrames)
         for _ in 0..<Int(periods.rounded(.up)) { await step() }
+    }
+
+    /// The process stands still; then the feeds are the first to go on, the output thread follows.
+    func standStill(seconds: Double) async {
+        while !isSettled { await Task.yield() }
+        let due = sleepers.withLock { sleepers in
+            sleepers.now += Nanoseconds(seconds: seconds)
+            let due = sleepers.waiting.filter { $0.value.deadline <= sleepers.now }
+            for serial in due.keys { sleepers.waiting[serial] = nil }
+            return due
+        }
+        for waiting in due.values { waiting.continuation.resume() }
+        await Task.yield()
     }
 
     /// Lets time pass until `condition` holds; an issue is recorded when it does not within a
