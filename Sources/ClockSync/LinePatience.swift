@@ -2,16 +2,16 @@ import func Glibc.exp2
 import func Glibc.sqrt
 import Timing
 
-/// When a line is good enough to be played by: at once when it is good, and with time for less, as
-/// long as nobody plays by it and it may be set anew.
+/// When a line is good enough to be played by: soon when it is good, and with time for less, as long
+/// as nobody plays by it and it may be set anew.
 ///
 /// How fast the demand falls depends on who waits (``ExpectedStart``), and counts from when they
 /// began to.
 struct LinePatience: Equatable, Sendable {
     /// No line is younger than that: it is set to the estimate again and again.
     static let settling = Nanoseconds.milliseconds(300)
-    /// Expected error of a line that may be played by at once, seconds: less than a third of a
-    /// sample at 48 kHz.
+    /// Expected error of a good line, which a joining room plays by at once, seconds: less than a
+    /// third of a sample at 48 kHz.
     static let goodError = 6e-6
     /// … or this share of the shortest round trip, up to ``longestGoodError``: a path so long is not
     /// alike in both directions to that, which nobody can see, and where its jitter is like noise less
@@ -93,7 +93,8 @@ struct LinePatience: Equatable, Sendable {
 
     // So many times the error of a good line will do after waiting so long.
 
-    /// A common start: nobody hears that it waits. In recorded exchanges of emulated wifi, rooms
+    /// A common start: nobody hears that it waits, so hardly any line will do before ``commonSpan``.
+    /// In recorded exchanges of emulated wifi, rooms
     /// that began in the fourth second, all three, were 70 µs apart in half of the pairs and still
     /// 60 two seconds later; in the eighth 18 and 9.
     private static func growth(after waited: Nanoseconds) -> Double {

@@ -16,6 +16,12 @@ extension Feed {
     static let shortestNap = Nanoseconds.milliseconds(10)
     /// While a command is on its way through the output thread, a few periods.
     static let commandNap = Nanoseconds.milliseconds(30)
+    /// A sleep that lasts so much longer than asked means that everything stood still. When this
+    /// task is the first to go on the ring is still full, but the voice is about to jump over what
+    /// should have been heard meanwhile: …
+    static let standstill = Nanoseconds.milliseconds(100)
+    /// … for so long its every jump is looked for.
+    static let alertSpan = Nanoseconds.milliseconds(300)
     /// A paused feed has nothing to look after.
     static let idleNap = Nanoseconds.seconds(3_600)
     /// How long to wait for a slot that another voice is just giving back.
@@ -100,6 +106,7 @@ extension Feed {
     /// Fills the ring whenever there is room, until the voice has come to rest for good.
     private func feed(_ voice: Voice) async throws(PlaybackError) {
         var isFinished = false
+        var alertUntil = output.now()
         while !Task.isCancelled {
             if !isFinished, voice.ring.writableFrames >= Self.chunkFrames {
                 // The reader may hang on a disc or a network; somebody must notice the silence.
@@ -128,7 +135,12 @@ extension Feed {
             }
             if isOver { return }
             look(at: report, isFinished: isFinished)
-            await nap(pause(report, voice.ring, isFinished: isFinished, isStopped: isStopped))
+            var span = pause(report, voice.ring, isFinished: isFinished, isStopped: isStopped)
+            let begin = output.now()
+            if begin < alertUntil { span = min(span, Self.commandNap) }
+            await nap(span)
+            let end = output.now()
+            if end - begin > span + Self.standstill { alertUntil = end + Self.alertSpan }
         }
     }
 
@@ -235,20 +247,11 @@ extension Feed {
             // Three eighths of the ring, or what is left to play: one is behind the playing
             // position, and four are in hand when the next turn comes, 1.4 s at 48 kHz.
             let portion = Double(ring.capacityFrames / 8 * 3) / framesPerSecond
-            let rest =
-                isFinished
-                ? Double(report.bufferedFrames) / framesPerSecond : lineSupply(of: ring) / 2
+            let rest = isFinished ? Double(report.bufferedFrames) / framesPerSecond : portion
             let span = Nanoseconds(seconds: min(portion, rest))
             let longest = isStopped ? Self.commandNap : Self.longestNap
             return max(Self.shortestNap, min(longest, span))
         }
-    }
-
-    /// How long the ring lasts by the line, seconds. Where everything stood still for a while, and
-    /// this task is the first to go on, the voice has yet to find out that it must jump.
-    private func lineSupply(of ring: FrameRing) -> Double {
-        guard let frame = lineFrame(in: .zero) else { return .infinity }
-        return max(0, Double(ring.endFrame) - frame) / framesPerSecond
     }
 
     /// Sleeps until the time is over or ``wake()`` is called.

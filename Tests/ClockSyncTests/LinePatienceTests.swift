@@ -39,7 +39,7 @@ import Timing
         }
     }
 
-    @Test func `a line that somebody else waited for before is not waited for again`() {
+    @Test func `a line that has been measured for longer is not waited for`() {
         var patience = LinePatience()
         let wanted = Self.start + .seconds(2)
         patience.expectUse(for: .common, at: wanted)

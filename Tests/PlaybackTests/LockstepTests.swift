@@ -222,8 +222,8 @@ struct LockstepTests {
         #expect(room.freeVoices == OutputPort.voiceLimit - 1)
     }
 
-    /// The decoder goes on before the output thread: the voice has played nothing meanwhile, and is
-    /// about to jump to the end of what is decoded.
+    /// The decoder goes on before the output thread, and finds the ring full of what the voice will
+    /// jump over.
     @Test(arguments: [6.0, 13.0, 13.5])
     func `after everything stood still what is decoded lasts until more is`(
         stall: Double
