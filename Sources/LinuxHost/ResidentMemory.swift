@@ -15,6 +15,19 @@ import Timing
 /// Memory that only this process has, 10 MB, is not changed by it. See `man 2 madvise`,
 /// MADV_DONTNEED.
 public enum ResidentMemory {
+    /// Bytes. A block of so many is mapped by itself, and given back when it is freed.
+    private static let largeBlock: Int32 = 512 << 10
+
+    /// Has the allocator map each large block by itself, so that it is given back when it is freed.
+    ///
+    /// Once a large block is freed, glibc takes others of its size from an arena, where a smaller
+    /// block behind them keeps them from being given back: of the ring of frames that a seek leaves
+    /// behind, 1 MB, that was so. See `man 3 mallopt`, M_MMAP_THRESHOLD. Before threads are started.
+    public static func mapLargeBlocks() {
+        // Refused, the memory is kept.
+        _ = mallopt(M_MMAP_THRESHOLD, largeBlock)
+    }
+
     /// Trims when ``TrimSchedule`` says so, for as long as it lives.
     ///
     /// On a thread that does nothing else, with the kernel's account left open: a look costs a

@@ -19,8 +19,9 @@ struct TrimSchedule: Equatable, Sendable {
     static let ceiling = 28_000_000
     /// Trims that may follow each other look by look. A start took two or three.
     static let mostCredits = 10
-    /// Calm looks in which one comes back: half a minute.
-    static let looksPerCredit = 60
+    /// Calm looks in which one comes back: ten seconds. An action (a seek, a pause and play) takes
+    /// one to three.
+    static let looksPerCredit = 20
 
     private var credits = Self.mostCredits
     private var looksToCredit = Self.looksPerCredit

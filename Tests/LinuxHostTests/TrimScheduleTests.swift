@@ -26,7 +26,7 @@ import Timing
     }
 
     /// A trim costs 3 ms, and what is needed comes back by page faults.
-    @Test func `who needs more than the ceiling trims once in half a minute in the end`() {
+    @Test func `who needs more than the ceiling trims as seldom as credits come back in the end`() {
         let found = trims([Int](repeating: Self.much, count: 10_000))
         #expect(found.prefix(Self.most) == ArraySlice(0..<Self.most))
         // The eager looks after each trim, then as many as a credit takes.

@@ -8,6 +8,7 @@ import Room
 /// an item has left it behind.
 func runningNode(_ body: () async throws -> Void) async throws {
     Connections.useOneThread()
+    ResidentMemory.mapLargeBlocks()
     // Where there can be no thread for it, memory is what suffers.
     let keeper = try? ResidentMemory.Keeper()
     defer { keeper?.stop() }
