@@ -112,14 +112,21 @@ struct ExchangeHistory: Sendable {
             blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
         }
         let change = pathChange(extremes, at: time)
-        var modal = modes.fits(at: time, prior: filter.prior, delay: floor)
-        for index in modal.indices { modal[index].doubt(change) }
+        let isWire = envelope.delay <= RequestSchedule.wirePath.seconds
+        let lopsidedness = modes.lopsidedness(skew: filter.skew)
+        let crests = modes.fits(at: time, prior: filter.prior, delay: floor)
+            .map { $0.doubted(by: change * lopsidedness) }
         let tracks = tracks(at: time, floor: floor, change: change, filter)
-            .filter(envelope.admits)
-        let others = (edges + modal).filter(envelope.admits)
+        let others =
+            (Reading.all(tracks, modesty: isWire ? Self.wireTrackModesty : Self.trackModesty)
+            + Reading.all(edges, modesty: Self.modesty)
+            + Reading.all(
+                crests, modesty: isWire ? Self.modesty : Self.crestModesty(of: lopsidedness)))
+            .filter { envelope.admits($0.fit) }
         // The first sample is where time is counted from.
-        let offset = Self.mean(envelope, tracks, others, isNew: time < Self.youngSpan)
-        guard var best = (tracks + others).min(by: { $0.error < $1.error }),
+        let offset = Self.mean(
+            envelope, others, isWire: isWire, isNew: time < Self.youngSpan)
+        guard var best = others.map(\.fit).min(by: { $0.error < $1.error }),
             best.error < Self.preference * envelope.error
         else {
             filter.update(with: envelope, after: elapsed)
@@ -137,26 +144,28 @@ struct ExchangeHistory: Sendable {
     /// After 0.3 s on emulated air averages were off by 500 µs (rms, 18 recorded rooms), envelopes
     /// by 9, crests, where there were any, by 2.4, a mean of all by 16.
     private static func mean(
-        _ envelope: EnvelopeFit, _ tracks: [EnvelopeFit], _ others: [EnvelopeFit], isNew: Bool
+        _ envelope: EnvelopeFit, _ others: [Reading], isWire: Bool, isNew: Bool
     ) -> Double {
-        let isWire = envelope.delay <= RequestSchedule.wirePath.seconds
         let isYoung = envelope.span < youngSpan
-        let least = (tracks + others).reduce(envelope.error) { min($0, $1.error) }
+        let least = others.reduce(envelope.error) { min($0, $1.fit.error) }
         let limit = isNew ? relevance * least : .infinity
         // Relative to the envelope's: offsets may be large.
-        func voices(_ fits: [EnvelopeFit], _ modesty: Double) -> [Opinion] {
-            fits.filter { $0.error <= limit }.map {
-                Opinion(value: $0.offset - envelope.offset, error: $0.error, modesty: modesty)
-            }
+        var opinions = others.filter { $0.fit.error <= limit }.map {
+            Opinion(
+                value: $0.fit.offset - envelope.offset, error: $0.fit.error, modesty: $0.modesty)
         }
-        var opinions =
-            voices(tracks, isWire ? wireTrackModesty : trackModesty) + voices(others, modesty)
         if envelope.error <= limit {
             let caution = isYoung && isWire ? youngCaution * envelope.noise * envelope.noise : 0
             opinions.append(
                 Opinion(value: 0, error: sqrt(envelope.error * envelope.error - caution)))
         }
         return envelope.offset + (isWire ? opinions.consensus : opinions.mean)
+    }
+
+    /// Crests that move in both directions alike are not drawn aside, and what they claim is so;
+    /// those of which half moves apart are as all others.
+    private static func crestModesty(of lopsidedness: Double) -> Double {
+        min(max(modesty * lopsidedness, 1), modesty)
     }
 
     /// A long window that a curved clock bends makes a delay too small: by twice its wander where
@@ -186,11 +195,10 @@ struct ExchangeHistory: Sendable {
     private func tracks(
         at time: Double, floor: Double, change: Double, _ filter: SkewFilter
     ) -> [EnvelopeFit] {
-        var tracks = TrackingFit.fits(
+        TrackingFit.fits(
             offsets.samples, at: time, skew: filter.prior.skew, variance: filter.prior.variance,
-            slope: filter.skew, floor: floor)
-        for index in tracks.indices { tracks[index].doubt(change) }
-        return tracks
+            slope: filter.skew, floor: floor
+        ).map { $0.doubted(by: change) }
     }
 
     /// What a path that changed may add in one direction, seconds.
@@ -208,6 +216,16 @@ struct ExchangeHistory: Sendable {
     }
 }
 
+/// What is known beside the envelope, and how many times as large its error counts.
+private struct Reading {
+    var fit: EnvelopeFit
+    var modesty: Double
+
+    static func all(_ fits: [EnvelopeFit], modesty: Double) -> [Reading] {
+        fits.map { Reading(fit: $0, modesty: modesty) }
+    }
+}
+
 extension EnvelopeFit {
     /// Other readings have a say in the offset.
     fileprivate mutating func move(to mean: Double) {
@@ -215,8 +233,12 @@ extension EnvelopeFit {
         offset = mean
     }
 
-    /// Adds to the expected error.
-    fileprivate mutating func doubt(_ more: Double) { error = sqrt(error * error + more * more) }
+    /// With more of an expected error.
+    fileprivate func doubted(by more: Double) -> EnvelopeFit {
+        var fit = self
+        fit.error = sqrt(error * error + more * more)
+        return fit
+    }
 
     /// Whether another reading lies where negative delays are not needed to explain it.
     fileprivate func admits(_ other: EnvelopeFit) -> Bool {

@@ -27,6 +27,8 @@ struct ModalBlocks: Sendable {
     static let limit = 100
     /// Two make a line.
     static let fewest = 2
+    /// Of neighbouring blocks, to tell how alike both directions move.
+    static let fewestPairs = 4
     /// Of all the time, so much must have had clear crests: now and then chance makes one.
     static let clearShare = 0.4
     /// As long as all packets are younger than this they are read together (``CrestPair``); three
@@ -52,6 +54,8 @@ struct ModalBlocks: Sendable {
         var time: Double
         var offset: Double
         var variance: Double
+        /// Half of the sum of both crests' places: their common delay.
+        var delay: Double
         /// Half of what one crest stands higher above its edge than the other.
         var lean: Double
     }
@@ -82,6 +86,7 @@ struct ModalBlocks: Sendable {
             reading = Reading(
                 time: middle, offset: (out.place - home.place) / 2,
                 variance: (out.variance + home.variance) / 4 + noise * noise,
+                delay: (out.place + home.place) / 2,
                 lean: (out.height - home.height) / 2)
         }
     }
@@ -166,6 +171,30 @@ struct ModalBlocks: Sendable {
             fit.error = sqrt(fit.noise * fit.noise + lean * lean)
             return fit
         }
+    }
+
+    /// How much of what the crests move by from block to block is not in both directions alike,
+    /// 0 … 1, as a ratio of root mean squares.
+    ///
+    /// The need: a path whose delay changes may have changed in one direction alone, which shifts the
+    /// offset by half of it. Queues and floors of air do; the load of the hosts moves both ends, and
+    /// there each change was taken for a doubt that was three times what crests were wrong by. If the
+    /// directions move independently, the offset moves as much as the common delay does, and the ratio
+    /// is 1; it is that too while there are too few blocks.
+    ///
+    /// - Parameter skew: the best known.
+    func lopsidedness(skew: Double) -> Double {
+        var (apart, together, pairs) = (0.0, 0.0, 0)
+        for (earlier, later) in zip(blocks, blocks.dropFirst()) {
+            guard let before = earlier.reading, let after = later.reading else { continue }
+            let shift = after.offset - before.offset - skew * (after.time - before.time)
+            let change = after.delay - before.delay
+            apart += shift * shift
+            together += change * change
+            pairs += 1
+        }
+        guard pairs >= Self.fewestPairs, apart < together else { return 1 }
+        return sqrt(apart / together)
     }
 
     /// What all packets say together, as long as they are so few that a line has nothing to hold.

@@ -7,13 +7,13 @@ struct ModalBlocksTests {
     private static let offset = 0.25
 
     /// Half a minute of exchanges, 40 a second, until time 0; the leader's clock is `offset` ahead
-    /// then. What the blocks make of it, a solve every quarter second.
+    /// then. The blocks, measured every quarter second, and the skew as known in the end.
     ///
     /// - Parameter delay: one way at a time, seconds.
-    private func fits(
+    private func blocks(
         seed: UInt64,
         delay: (inout Randomness, _ time: Double, _ isOutward: Bool) -> Double
-    ) -> [EnvelopeFit] {
+    ) -> (ModalBlocks, known: Double) {
         var random = Randomness(seed: seed)
         var blocks = ModalBlocks()
         // The skew is known to 10 ppm at first, which blurs a block by 20 µs, and to one later.
@@ -27,13 +27,22 @@ struct ModalBlocksTests {
             if number == 400 { known = Self.skew + 1e-6 }
             if number % 10 == 9 { blocks.measure(skew: known) }
         }
+        return (blocks, known)
+    }
+
+    /// What they say.
+    private func fits(
+        seed: UInt64,
+        delay: (inout Randomness, _ time: Double, _ isOutward: Bool) -> Double
+    ) -> [EnvelopeFit] {
+        var (blocks, known) = blocks(seed: seed, delay: delay)
         return blocks.fits(at: 0, prior: (known, 1e-6 * 1e-6), delay: 600e-6)
     }
 
     /// Emulated air as recorded: one packet in eight meets nobody, and stamps blur that by 25 µs.
-    private func air(_ random: inout Randomness) -> Double {
+    private func air(_ random: inout Randomness, unhindered: Double = 0.12) -> Double {
         let blur = 60e-6 + 25e-6 * max(-2.4, random.normal())
-        return 300e-6 + blur + (random.chance(0.12) ? 0 : random.gamma(1.6, 1.2e-3))
+        return 300e-6 + blur + (random.chance(unhindered) ? 0 : random.gamma(1.6, 1.2e-3))
     }
 
     /// Root mean square of error and claim, of all seeds and walks; seconds.
@@ -58,6 +67,32 @@ struct ModalBlocksTests {
         // A third of the blur of one packet, and about what is claimed.
         #expect(all.error < 8e-6, "\(all)")
         #expect(all.error < 1.2 * all.claim && all.claim < 3 * all.error, "\(all)")
+    }
+
+    /// Floors that change every three seconds, at random and by more than crests are unsure of.
+    @Test func `whether both directions move alike is told from neighbouring blocks`() {
+        func lopsidedness(
+            _ floors: (_ period: UInt64, _ isOutward: Bool) -> UInt64
+        ) -> [Double] {
+            (1...UInt64(20)).map { seed in
+                let (blocks, known) = blocks(seed: seed) { random, time, isOutward in
+                    let period = UInt64(time / 3 + 1_000)
+                    var chance = Randomness(seed: floors(period, isOutward) + seed << 32)
+                    return air(&random, unhindered: 0.5) + 60e-6 * chance.normal()
+                }
+                return blocks.lopsidedness(skew: known)
+            }
+        }
+        let alike = lopsidedness { period, _ in period }
+        let apart = lopsidedness { period, isOutward in isOutward ? period : period + 10_000 }
+        let middle = { (values: [Double]) in values.sorted()[values.count / 2] }
+        #expect(middle(alike) < 0.4, "\(alike)")
+        // Independent ones move by as much apart as together.
+        #expect(middle(apart) > 0.7, "\(apart)")
+    }
+
+    @Test func `of few blocks nothing is known of how alike both directions move`() {
+        #expect(ModalBlocks().lopsidedness(skew: 0) == 1)
     }
 
     /// A host under load delays both directions: by 90 µs within the half minute.
