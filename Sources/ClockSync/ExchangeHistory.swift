@@ -163,7 +163,7 @@ struct ExchangeHistory: Sendable {
     }
 
     /// Crests that move in both directions alike are not drawn aside, and what they claim is so;
-    /// those of which half moves apart are as all others.
+    /// those that move independently are believed as all others are, and there is no step between.
     private static func crestModesty(of lopsidedness: Double) -> Double {
         min(max(modesty * lopsidedness, 1), modesty)
     }
