@@ -162,8 +162,9 @@ struct ExchangeHistory: Sendable {
         return envelope.offset + (isWire ? opinions.consensus : opinions.mean)
     }
 
-    /// Crests that move in both directions alike are not drawn aside, and what they claim is so;
-    /// those that move independently are believed as all others are, and there is no step between.
+    /// ``modesty`` of crests on air. Those that move in both directions alike are not drawn aside:
+    /// what they claim is so up to a lopsidedness of a half, and from there on it grows in
+    /// proportion.
     private static func crestModesty(of lopsidedness: Double) -> Double {
         min(max(modesty * lopsidedness, 1), modesty)
     }
