@@ -106,8 +106,8 @@ struct ExchangeHistory: Sendable {
                 envelope, forward: forward.points, backward: backward.points, at: time,
                 skew: filter.skew, variance: filter.variance)
         }
-        blocks.measure(skew: filter.skew)
         modes.measure(skew: filter.skew)
+        blocks.measure(skew: filter.skew)
         let edges = DelayBlocks.walks.compactMap {
             blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
         }
@@ -117,8 +117,10 @@ struct ExchangeHistory: Sendable {
         let crests = modes.fits(at: time, prior: filter.prior, delay: floor)
             .map { $0.doubted(by: change * lopsidedness) }
         let tracks = tracks(at: time, floor: floor, change: change, filter)
+        let joining = modes.joining(at: time, prior: filter.prior, delay: floor)
         let others =
-            (Reading.all(tracks, modesty: isWire ? Self.wireTrackModesty : Self.trackModesty)
+            (Reading.all(joining.map { [$0] } ?? [], modesty: 1)
+            + Reading.all(tracks, modesty: isWire ? Self.wireTrackModesty : Self.trackModesty)
             + Reading.all(edges, modesty: Self.modesty)
             + Reading.all(
                 crests, modesty: isWire ? Self.modesty : Self.crestModesty(of: lopsidedness)))

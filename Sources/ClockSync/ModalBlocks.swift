@@ -36,6 +36,9 @@ struct ModalBlocks: Sendable {
     static let youngSpan = 6.0
     /// Between two readings of them, which look at each packet along some tens of slopes; seconds.
     static let youngInterval = 0.05
+    /// … and as long as they are younger than this, and on air, all that they allow has its say
+    /// (``JoiningPosterior``).
+    static let joiningSpan = 5.5
     /// Random walks of the skew, per √s: see ``DelayBlocks``.
     static let walks = DelayBlocks.walks
     /// Half of what two crests may differ by that belong to the same queueing; seconds.
@@ -95,6 +98,7 @@ struct ModalBlocks: Sendable {
     /// Of the block under way, where it can be read already.
     private var newest: Reading?
     private var pair: (reading: CrestPair?, time: Double)?
+    private var joint: (reading: JoiningPosterior?, time: Double)?
     /// What the last reading had which tried all slopes: packets, and the variance of the prior.
     private var searched = (packets: 0, variance: 0.0)
     private var forward: [DelayCrest.Point] = []
@@ -104,6 +108,7 @@ struct ModalBlocks: Sendable {
         blocks = []
         newest = nil
         pair = nil
+        joint = nil
         searched = (0, 0)
         forward = []
         backward = []
@@ -195,6 +200,32 @@ struct ModalBlocks: Sendable {
         }
         guard pairs >= Self.fewestPairs, apart < together else { return 1 }
         return sqrt(apart / together)
+    }
+
+    /// What the packets of a room that joins on air allow; `nil` when they are none, or tell nothing.
+    mutating func joining(
+        at now: Double, prior: (skew: Double, variance: Double), delay: Double
+    ) -> EnvelopeFit? {
+        guard let first = blocks.first?.forward.first ?? forward.first,
+            now - first.time <= Self.joiningSpan, delay > RequestSchedule.wirePath.seconds
+        else { return nil }
+        let interval = max(Self.youngInterval, min(1, (now - first.time) / 20))
+        if joint.map({ now - $0.time >= interval }) ?? true {
+            let reading = JoiningPosterior(
+                blocks.flatMap(\.forward) + forward, blocks.flatMap(\.backward) + backward, at: now,
+                prior: prior, found: joint?.reading)
+            joint = (reading, now)
+        }
+        guard let joint, let reading = joint.reading else { return nil }
+        let (span, age) = (now - first.time, now - joint.time)
+        let noise = sqrt(
+            reading.variance + age * age * reading.skewVariance + Self.noise * Self.noise)
+        var fit = EnvelopeFit(
+            window: span, span: span, offset: reading.offset + reading.skew * age,
+            skew: reading.skew, delay: delay, noise: noise,
+            skewSpread: sqrt(reading.skewVariance), isPinned: false, wander: 0)
+        fit.error = noise
+        return fit
     }
 
     /// What all packets say together, as long as they are so few that a line has nothing to hold.
