@@ -20,7 +20,7 @@ struct JoiningPosterior: Sendable {
     /// Packets that a direction must have.
     static let fewest = 4
     /// So many packets, by likelihood, must have met nobody in each direction.
-    private static let fewestClean = 2.5
+    private static let fewestClean = 4.0
     /// Deviations of the prior that are tried, and of what was found before; to either side.
     private static let reach = (prior: 3.0, found: 4.5)
     /// Slopes to either side that are tried around what was found before.

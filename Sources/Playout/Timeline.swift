@@ -85,8 +85,9 @@ struct Timeline: BitwiseCopyable {
         let limit =
             magnitude < 100e-6 ? 20e-6 + 80e-6 * youth : magnitude < 1e-3 ? 100e-6 : 500e-6
         let correction = max(-limit, min(limit, error / tau))
-        // 10 ppm/s in steady state; in proportion to the gain while young, and for large errors.
-        let slew = limit * (4 / tau) * duration
+        // 10 ppm/s in steady state; in proportion to the gain while young, and for large errors. What
+        // a young clock learns of its rate is followed at once.
+        let slew = limit * ((4 + 8 * youth) / tau) * duration
         return max(skew - slew, min(skew + slew, known + correction))
     }
 
