@@ -28,6 +28,8 @@ struct JoiningPosterior: Sendable {
     /// Steps of slopes where nothing was found yet: deviations of the prior, and by so much the ends of
     /// the packets may move; seconds.
     private static let firstStep = (share: 0.1, blur: 12e-6)
+    /// No steps are shorter: what a crystal does by itself in a second is more.
+    private static let finest = 1e-10
     /// So much at the ends of what was tried says that more has to be: …
     private static let edgeShare = 1e-3
     /// … steps of so many times the length, …
@@ -66,7 +68,7 @@ struct JoiningPosterior: Sendable {
         var half = Int(Self.reach.prior * deviation / step)
         if let found {
             (middle, half) = (found.skew, Self.nearSteps)
-            step = Self.reach.found * sqrt(found.skewVariance) / Double(half)
+            step = max(Self.finest, Self.reach.found * sqrt(found.skewVariance) / Double(half))
         }
         for _ in 0..<Self.passes {
             guard let isInside = integrate(sides, around: middle, step: step, half: half, prior)
@@ -74,10 +76,11 @@ struct JoiningPosterior: Sendable {
             let isFine = skewVariance >= step * step
             if isInside && isFine { return }
             (middle, half) = (skew, Self.nearSteps)
-            step =
+            let wanted =
                 isInside
                 ? Self.reach.found * max(sqrt(skewVariance), step / 2) / Double(half)
                 : step * Self.widening
+            step = max(Self.finest, wanted)
         }
     }
 

@@ -372,6 +372,7 @@ import Timing
         var poor = 0
         for seed: UInt64 in 85...92 {
             var world = ExchangeWorld(.wifiBusy, seed: seed)
+            world.path.extraLoss = 0.7
             world.follower.setIdle(true, at: world.local(0))
             world.run(until: wanted)
             // Nobody waits: what was measured with two packets a second need not be the last word.
@@ -407,6 +408,7 @@ import Timing
         var poor = 0
         for seed: UInt64 in 1...8 {
             var world = ExchangeWorld(.wifiBusy, seed: seed)
+            world.path.extraLoss = 0.7
             world.run(until: 5)
             guard world.published.last?.quality == .acquiring else { continue }
             poor += 1
