@@ -24,7 +24,7 @@ struct JoiningPosterior: Sendable {
     /// Deviations of the prior that are tried, and of what was found before; to either side.
     private static let reach = (prior: 3.0, found: 4.5)
     /// Slopes to either side that are tried around what was found before.
-    private static let nearSteps = 12
+    private static let nearSteps = 8
     /// Steps of slopes where nothing was found yet: deviations of the prior, and by so much the ends of
     /// the packets may move; seconds.
     private static let firstStep = (share: 0.1, blur: 12e-6)
@@ -134,14 +134,14 @@ private struct DelayBins {
     }
 
     /// Of a bin, and from place to place; seconds.
-    private static let step = 2.5e-6
+    private static let step = 4e-6
     /// Bins above the lowest packet; those further up are behind queues, whatever the place.
-    private static let binCount = 60
+    private static let binCount = 38
     /// Places below the lowest packet, and above.
-    private static let below = 6
-    private static let placeCount = 44
+    private static let below = 4
+    private static let placeCount = 28
     /// Widths h that a floor may be blurred by; seconds. Stamps and schedulers of busy hosts: 12 µs.
-    private static let widths = [4e-6, 8e-6, 16e-6, 32e-6]
+    private static let widths = [6e-6, 14e-6, 32e-6]
     /// a. On air where it is larger the few packets that count say the same.
     private static let share = 0.05
     /// λ, as so many times the median distance from the lowest packet: near the place queues are
@@ -214,29 +214,35 @@ private struct DelayBins {
             counts[first] += Double(first + 1) - bin
             counts[first + 1] += bin - Double(first)
         }
+        let full = counts.indices.filter { counts[$0] > 0 }.map { (bin: $0, count: counts[$0]) }
         var (logs, most, best) = ([Double](), -Double.infinity, (place: 0, width: 0))
         logs.reserveCapacity(Self.placeCount * Self.widths.count)
         for place in 0..<Self.placeCount {
             let queued = (far * distance(of: place) - beyond) / queue
             for width in Self.widths.indices {
-                let sum = queued + likelihood(counts, place, width)
+                let sum = queued + likelihood(full, place, width)
                 logs.append(sum)
                 if sum > most { (most, best) = (sum, (place, width)) }
             }
         }
-        return summary(logs, most, counts, best, lowest)
+        return summary(logs, most, full, best, lowest)
     }
 
     /// Of a place above the lowest packet.
     private func distance(of place: Int) -> Double { Double(place - Self.below) * Self.step }
 
-    private func likelihood(_ counts: [Double], _ place: Int, _ width: Int) -> Double {
+    private func likelihood(
+        _ full: [(bin: Int, count: Double)], _ place: Int, _ width: Int
+    ) -> Double {
         let start = Self.placeCount - 1 - place
         var sum = 0.0
-        counts.withUnsafeBufferPointer { counts in
+        full.withUnsafeBufferPointer { full in
             densities[width].withUnsafeBufferPointer { densities in
-                for bin in 0..<Self.binCount {
-                    sum += unsafe counts[bin] * densities[start + bin]
+                var index = 0
+                while index < full.count {
+                    let next = unsafe full[index]
+                    sum += unsafe next.count * densities[start + next.bin]
+                    index += 1
                 }
             }
         }
@@ -245,7 +251,8 @@ private struct DelayBins {
 
     /// - Parameter best: the most likely.
     private func summary(
-        _ logs: [Double], _ most: Double, _ counts: [Double], _ best: (place: Int, width: Int),
+        _ logs: [Double], _ most: Double, _ full: [(bin: Int, count: Double)],
+        _ best: (place: Int, width: Int),
         _ lowest: Double
     ) -> Place {
         var (weight, first, second) = (0.0, 0.0, 0.0)
@@ -258,10 +265,10 @@ private struct DelayBins {
         }
         let mean = first / weight
         let start = Self.placeCount - 1 - best.place
-        let clean = counts.indices.reduce(0.0) {
+        let clean = full.reduce(0.0) {
             let (gathered, other) = Self.densities(
-                at: start + $1, width: Self.widths[best.width], queue: queue)
-            return $0 + counts[$1] * gathered / (gathered + other)
+                at: start + $1.bin, width: Self.widths[best.width], queue: queue)
+            return $0 + $1.count * gathered / (gathered + other)
         }
         return Place(
             evidence: most + log(weight), mean: lowest + mean,

@@ -209,7 +209,7 @@ struct ModalBlocks: Sendable {
         guard let first = blocks.first?.forward.first ?? forward.first,
             now - first.time <= Self.joiningSpan, delay > RequestSchedule.wirePath.seconds
         else { return nil }
-        let interval = max(Self.youngInterval, min(1, (now - first.time) / 20))
+        let interval = max(Self.youngInterval, (now - first.time) / 10)
         if joint.map({ now - $0.time >= interval }) ?? true {
             let reading = JoiningPosterior(
                 blocks.flatMap(\.forward) + forward, blocks.flatMap(\.backward) + backward, at: now,

@@ -24,10 +24,6 @@ struct OutputLine: Equatable, Sendable {
     static let limit = 100e-6
     /// Largest lean when the line is off by more than ``farOff``; 0.35 cent of pitch.
     static let farLimit = 200e-6
-    /// Largest lean of a line that is younger than ``infancy``: what it begins with is off by some tens
-    /// of µs, and known better in a tenth of a second. For so long 0.5 cent of pitch.
-    static let infantLimit = 300e-6
-    static let infancy = 1.5
     /// Fastest line: two crystals at the ends of what exists, and the lean.
     static let rateLimit = 500e-6
     static let farOff = 300e-6
@@ -91,9 +87,7 @@ struct OutputLine: Equatable, Sendable {
         let doubt = min(max(error / 3e-6, 0.5), 8)
         let slow = min(1.5 * doubt, Self.youngTime + 1.5 * doubt * age / Self.calmAge)
         let inside = min(90, 1 + age / 2)
-        let limit =
-            age < Self.infancy
-            ? Self.infantLimit : edge.magnitude > Self.farOff ? Self.farLimit : Self.limit
+        let limit = edge.magnitude > Self.farOff ? Self.farLimit : Self.limit
         // What lies beyond the doubt of the estimate is not smoothed, it is an error.
         let sure = Self.edge(deviation, excess + Self.certainty * error)
         let wanted =
