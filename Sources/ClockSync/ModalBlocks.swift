@@ -36,8 +36,8 @@ struct ModalBlocks: Sendable {
     static let youngSpan = 6.0
     /// Between two readings of them, which look at each packet along some tens of slopes; seconds.
     static let youngInterval = 0.05
-    /// … and as long as they are younger than this, and on air, all that they allow has its say
-    /// (``JoiningPosterior``).
+    /// Until this age, seconds, all that the packets allow has its say on air (``JoiningPosterior``):
+    /// later floors may have moved.
     static let joiningSpan = 5.5
     /// Random walks of the skew, per √s: see ``DelayBlocks``.
     static let walks = DelayBlocks.walks
