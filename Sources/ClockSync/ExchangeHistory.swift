@@ -106,8 +106,8 @@ struct ExchangeHistory: Sendable {
                 envelope, forward: forward.points, backward: backward.points, at: time,
                 skew: filter.skew, variance: filter.variance)
         }
-        modes.measure(skew: filter.skew)
         blocks.measure(skew: filter.skew)
+        modes.measure(skew: filter.skew)
         let edges = DelayBlocks.walks.compactMap {
             blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
         }

@@ -11,7 +11,8 @@ import func Glibc.sqrt
 /// with u the time from now, a share a of packets that met nobody and lie h around the place F or B
 /// of their direction, and the rest behind queues of λ. Places count alike wherever they are, skews
 /// by what was known before, and h is one of a few values (Bayes, with nuisance parameters
-/// integrated out). Packets are counted in bins, so that the work hardly grows with their number.
+/// integrated out). Packets are counted in bins, so that most of the work does not grow with their
+/// number.
 ///
 /// The need: a room that joins knows its rate to 80 ppm only, and plays after 0.35 s. The one best
 /// slope (``CrestPair``) is chosen by chance while few packets are clean, or there is none yet; here
@@ -20,7 +21,7 @@ import func Glibc.sqrt
 /// by, instead of 22, 17, 8.8.
 struct JoiningPosterior: Sendable {
     /// Packets that a direction must have.
-    static let fewest = 4
+    private static let fewest = 4
     /// So many packets, by likelihood, must have met nobody in each direction.
     private static let fewestClean = 4.0
     /// Deviations of the prior that are tried, and of what was found before; to either side.
@@ -144,11 +145,11 @@ private struct DelayBins {
     private static let placeCount = 28
     /// Widths h that a floor may be blurred by; seconds. Stamps and schedulers of busy hosts: 12 µs.
     private static let widths = [6e-6, 14e-6, 32e-6]
-    /// a. On air where it is larger the few packets that count say the same.
+    /// a. With 0.02 and 0.1 recordings of emulated wifi were read as well.
     private static let share = 0.05
     /// λ, as so many times the median distance from the lowest packet: near the place queues are
     /// thinner than an exponential, since air that is idle meets nobody and air that is not takes a
-    /// while. With 1, offsets on air without a clear floor (`wifi5`) were off by twice as much.
+    /// while. With 1, offsets on air without a clear floor (`wifi5`) were off by up to twice as much.
     private static let queueStretch = 3.0
     /// The shortest median believed.
     private static let shortestQueue = 60e-6
