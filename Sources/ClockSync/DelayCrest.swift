@@ -34,6 +34,8 @@ struct DelayCrest: Sendable {
     private(set) var variance = 0.0
     /// By how much it lies above the edge: the fourth lowest packet, for one or two are luck.
     private(set) var height = 0.0
+    /// Of all packets, those that gather here, weighed by their distance.
+    private(set) var share: Double
 
     /// `nil` where nothing gathers, or as much elsewhere.
     ///
@@ -46,6 +48,7 @@ struct DelayCrest: Sendable {
         let values = points.map { $0.value - slope * ($0.time - middle) }
         guard let found = Self.search(values), found.isClear() else { return nil }
         place = found.place
+        share = found.count / Double(points.count)
         for step in 0..<Self.steps {
             let width = step < 2 ? 2 * Self.width : Self.width
             var (weights, rests) = (0.0, 0.0)

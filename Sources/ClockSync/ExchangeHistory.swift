@@ -5,7 +5,7 @@ import Timing
 ///
 /// There are four kinds of reading, each with an error of its own making: the envelope
 /// (``EnvelopeSolver``), the mean (``TrackingFit``), the line through the floors of many blocks
-/// (``DelayBlocks``), and the most frequent delay (``ModalBlocks``). The one with the smallest
+/// (``DelayBlocks``), and the places where delays gather (``ModalBlocks``). The one with the smallest
 /// error says what is known of the skew and how sure it is, the envelope by preference: what it
 /// says is unbiased. The offset is the mean of them all, each by the inverse square of its error,
 /// taken larger by its modesty. One that is far surer than the rest decides; where all doubt, as on
@@ -16,9 +16,10 @@ import Timing
 struct ExchangeHistory: Sendable {
     /// Another reading must be better by this than the envelope.
     static let preference = 0.8
-    /// How many times as large errors of other readings count beside the envelope's: those of one
+    /// How many times as large errors of edges and crests count beside the envelope's: those of one
     /// kind repeat each other, and where only one direction queues they are wrong by more than they
-    /// say. Of 1 to 4 on steady paths, twice to two and a half times left the least errors.
+    /// say. Of 1 to 4 on steady paths, twice to two and a half times left the least errors. Places on
+    /// air, which are the mean of all that packets allow, claim twice what they are off by themselves.
     static let modesty = 2.0
     /// The same for tracks, which repeat each other less since there is one a scale. On wires, where
     /// jitter is like noise, they are better than they say; with 1 a wire loaded in one direction
@@ -107,23 +108,21 @@ struct ExchangeHistory: Sendable {
                 skew: filter.skew, variance: filter.variance)
         }
         blocks.measure(skew: filter.skew)
-        modes.measure(skew: filter.skew)
+        let isWirePath = floor <= RequestSchedule.wirePath.seconds
+        modes.measure(skew: filter.skew, isWire: isWirePath)
         let edges = DelayBlocks.walks.compactMap {
             blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
         }
         let change = pathChange(extremes, at: time)
         let isWire = envelope.delay <= RequestSchedule.wirePath.seconds
-        let lopsidedness = modes.lopsidedness(skew: filter.skew)
-        let crests = modes.fits(at: time, prior: filter.prior, delay: floor)
-            .map { $0.doubted(by: change * lopsidedness) }
+        let doubt = change * modes.lopsidedness(skew: filter.skew)
+        let gatherings = modes.fits(at: time, prior: filter.prior, delay: floor, isWire: isWirePath)
+            .map { $0.doubted(by: doubt) }
         let tracks = tracks(at: time, floor: floor, change: change, filter)
-        let joining = modes.joining(at: time, prior: filter.prior, delay: floor)
         let others =
-            (Reading.all(joining.map { [$0] } ?? [], modesty: 1)
-            + Reading.all(tracks, modesty: isWire ? Self.wireTrackModesty : Self.trackModesty)
+            (Reading.all(tracks, modesty: isWire ? Self.wireTrackModesty : Self.trackModesty)
             + Reading.all(edges, modesty: Self.modesty)
-            + Reading.all(
-                crests, modesty: isWire ? Self.modesty : Self.crestModesty(of: lopsidedness)))
+            + Reading.all(gatherings, modesty: isWirePath ? Self.modesty : 1))
             .filter { envelope.admits($0.fit) }
         // The first sample is where time is counted from.
         let offset = Self.mean(
@@ -162,13 +161,6 @@ struct ExchangeHistory: Sendable {
                 Opinion(value: 0, error: sqrt(envelope.error * envelope.error - caution)))
         }
         return envelope.offset + (isWire ? opinions.consensus : opinions.mean)
-    }
-
-    /// ``modesty`` of crests on air. Those that move in both directions alike are not drawn aside:
-    /// what they claim is so up to a lopsidedness of a half, and from there on it grows in
-    /// proportion.
-    private static func crestModesty(of lopsidedness: Double) -> Double {
-        min(max(modesty * lopsidedness, 1), modesty)
     }
 
     /// A long window that a curved clock bends makes a delay too small: by twice its wander where

@@ -1,53 +1,62 @@
 import func Glibc.sqrt
 import Timing
 
-/// The most frequent delay of each direction in blocks of two seconds, and a line through them.
+/// Where the delays of each direction gather in blocks of some seconds, and a line through them.
 ///
 /// Where a share of the packets meets nobody, their delays gather a little above the floor, as wide
 /// as stamps and schedulers make them, and thin out above. The lowest, which an edge rests on, are
-/// the luckiest of many; a mean is drawn up by all that queue. The crest of the gathering
-/// (``DelayCrest``) is where most agree, and its place is known the better the more there are, as
-/// that of a mean. It moves with the load of the hosts, but in both directions alike; half of their
-/// difference is the offset.
+/// the luckiest of many; a mean is drawn up by all that queue. The place of the gathering is where
+/// many agree, and is known the better the more there are, as that of a mean. Where a large share
+/// gathers it is the crest (``DelayCrest``), and on wires always; on air, where few packets of a
+/// block may have met nobody, it is the mean of all places that the packets allow (``DelayBins``).
+/// It moves with the load of the hosts, but in both directions alike; half of their difference is
+/// the offset.
 ///
-/// What a block cannot tell is whether both crests belong to the same queueing. Where floors move
-/// by themselves, blocks differ by more than they claim and neighbours resemble each other: both
-/// are in the error of the line. So is by how much one direction's crest stands higher above its
-/// edge than the other's.
+/// What a block cannot tell is whether both gatherings belong to the same queueing. Where floors
+/// move by themselves, blocks differ by more than they claim and neighbours resemble each other:
+/// both are in the error of the line. So is by how much one direction's gathering stands higher
+/// above its edge than the other's.
 struct ModalBlocks: Sendable {
-    /// Of a block whose crests are clear; seconds.
-    static let span = 2.0
-    /// A block without clear crests goes on until it has them, or until it is as long as this …
+    /// Of a block whose gatherings are clear; seconds.
+    static let wireSpan = 2.0
+    /// The same on air. With 2 and 4 recordings were read as well, with 6 lines were off by up to twice
+    /// as much.
+    static let airSpan = 3.0
+    /// A block without clear ones goes on until it has them, or until it is as long as this …
     static let longest = 12.0
     /// … or has as many packets.
     static let mostPoints = 2_048
     /// Until this age of a block there are too few.
     static let youngest = 1.0
-    /// Some three minutes, when crests are clear.
+    /// Three minutes on wires, five on air, when gatherings are clear.
     static let limit = 100
     /// Two make a line.
     static let fewest = 2
     /// Of neighbouring blocks, to tell how alike both directions move.
     static let fewestPairs = 4
-    /// Of all the time, so much must have had clear crests: now and then chance makes one.
+    /// Of all the time, so much must have had clear gatherings: now and then chance makes one.
     static let clearShare = 0.4
-    /// As long as all packets are younger than this they are read together (``CrestPair``); three
-    /// blocks, the first number that can contradict each other.
+    /// As long as all packets are younger than this, on wires they are read together (``CrestPair``)
+    /// and no line is drawn: three blocks, the first number that can contradict each other.
     static let youngSpan = 6.0
     /// Between two readings of them, which look at each packet along some tens of slopes; seconds.
     static let youngInterval = 0.05
-    /// Until this age, seconds, all that the packets allow has its say on air (``JoiningPosterior``):
-    /// later floors may have moved.
+    /// The same on air, where beside the line all that the packets allow has its say
+    /// (``JoiningPosterior``): later floors may have moved.
     static let joiningSpan = 5.5
     /// Random walks of the skew, per √s: see ``DelayBlocks``.
     static let walks = DelayBlocks.walks
-    /// Half of what two crests may differ by that belong to the same queueing; seconds.
+    /// Half of what two gatherings may differ by that belong to the same queueing; seconds.
     static let noise = 5e-6
     /// The same for the first seconds on a wire, in which the load of the hosts hardly changes.
-    static let youngWireNoise = 2.5e-6
+    static let youngNoise = 2.5e-6
     /// A block is measured again when the skew known then blurred it by so much; seconds.
     static let blur = 5e-6
-    /// A block that differs by more deviations is one with a wrong crest.
+    /// Of all packets of a block on air, a share whose gathering is not one of chance. (With 0.1 the
+    /// recordings of emulated air were read a tenth worse, with 0.15 as well.) There the mean of all
+    /// places would be drawn to the edge.
+    static let crestShare = 0.2
+    /// A block that differs by more deviations is one with a wrong gathering.
     static let outlier = 3.0
     /// Median of the square of a normal deviate.
     static let medianSquare = 0.455
@@ -57,9 +66,9 @@ struct ModalBlocks: Sendable {
         var time: Double
         var offset: Double
         var variance: Double
-        /// Half of the sum of both crests' places: their common delay.
+        /// Half of the sum of both gatherings' places: their common delay.
         var delay: Double
-        /// Half of what one crest stands higher above its edge than the other.
+        /// Half of what one stands higher above its edge than the other.
         var lean: Double
     }
 
@@ -67,10 +76,11 @@ struct ModalBlocks: Sendable {
     private struct Block: Sendable {
         var forward: [DelayCrest.Point]
         var backward: [DelayCrest.Point]
-        /// `nil` without clear crests.
+        /// `nil` without clear gatherings.
         var reading: Reading?
-        /// Along which it was measured.
+        /// Along which it was measured, and as what.
         var slope = 0.0
+        var isWire = true
 
         init(_ forward: [DelayCrest.Point], _ backward: [DelayCrest.Point]) {
             self.forward = forward
@@ -79,18 +89,31 @@ struct ModalBlocks: Sendable {
 
         var span: Double { forward[forward.count - 1].time - forward[0].time }
 
-        mutating func measure(skew: Double) {
-            slope = skew
-            reading = nil
+        mutating func measure(skew: Double, isWire: Bool) {
+            (slope, self.isWire, reading) = (skew, isWire, nil)
             let middle = forward.reduce(0) { $0 + $1.time } / Double(forward.count)
-            guard let out = DelayCrest(forward, slope: skew, middle: middle),
-                let home = DelayCrest(backward, slope: -skew, middle: middle)
+            guard let out = gathering(forward, slope: skew, middle: middle),
+                let home = gathering(backward, slope: -skew, middle: middle)
             else { return }
             reading = Reading(
                 time: middle, offset: (out.place - home.place) / 2,
                 variance: (out.variance + home.variance) / 4 + noise * noise,
                 delay: (out.place + home.place) / 2,
                 lean: (out.height - home.height) / 2)
+        }
+
+        private func gathering(
+            _ points: [DelayCrest.Point], slope: Double, middle: Double
+        ) -> (place: Double, variance: Double, height: Double)? {
+            let crest = DelayCrest(points, slope: slope, middle: middle)
+            if isWire || (crest?.share ?? 0) >= crestShare {
+                return crest.map { ($0.place, $0.variance, $0.height) }
+            }
+            guard points.count >= DelayBins.fewest else { return nil }
+            let found = DelayBins(points, sign: 1, now: middle, slope: slope).place(along: slope)
+            guard found.clean >= DelayBins.fewestClean, !found.isAtEnd else { return nil }
+            let lowest = DelayCrest.lowest(points.map { $0.value - slope * ($0.time - middle) })
+            return (found.mean, found.variance, max(0, found.mean - lowest[3]))
         }
     }
 
@@ -116,7 +139,7 @@ struct ModalBlocks: Sendable {
 
     /// Both directions of one exchange.
     mutating func insert(forward: DelayCrest.Point, backward: DelayCrest.Point) {
-        if let first = self.forward.first, forward.time > first.time + Self.longest + Self.span {
+        if let first = self.forward.first, forward.time > first.time + Self.longest + Self.airSpan {
             // Nobody answered for a while, or nobody asked.
             self.forward = []
             self.backward = []
@@ -129,19 +152,24 @@ struct ModalBlocks: Sendable {
     /// Makes a block of what has come, and looks at earlier ones again that were measured along
     /// another slope.
     ///
-    /// - Parameter skew: the best known.
-    mutating func measure(skew: Double) {
+    /// - Parameters:
+    ///   - skew: the best known.
+    ///   - isWire: whether most packets gather, or few may.
+    mutating func measure(skew: Double, isWire: Bool) {
         for index in blocks.indices
-        where (skew - blocks[index].slope).magnitude * blocks[index].span > Self.blur {
-            blocks[index].measure(skew: skew)
+        where (skew - blocks[index].slope).magnitude * blocks[index].span > Self.blur
+            || blocks[index].isWire != isWire
+        {
+            blocks[index].measure(skew: skew, isWire: isWire)
         }
         newest = nil
         guard !forward.isEmpty else { return }
         var block = Block(forward, backward)
         let isFull = block.span >= Self.longest || forward.count >= Self.mostPoints
         guard isFull || block.span >= Self.youngest else { return }
-        block.measure(skew: skew)
-        guard isFull || block.span >= Self.span && block.reading != nil else {
+        block.measure(skew: skew, isWire: isWire)
+        let span = isWire ? Self.wireSpan : Self.airSpan
+        guard isFull || block.span >= span && block.reading != nil else {
             newest = block.reading
             return
         }
@@ -151,15 +179,26 @@ struct ModalBlocks: Sendable {
         backward = []
     }
 
-    /// A reading for each walk of the skew, or none.
+    /// A reading for each walk of the skew, or none; of the first seconds one of all packets.
     ///
     /// - Parameters:
     ///   - prior: of the skew, before the samples.
     ///   - delay: smallest delay known of the path.
+    ///   - isWire: as measured.
     mutating func fits(
+        at now: Double, prior: (skew: Double, variance: Double), delay: Double, isWire: Bool
+    ) -> [EnvelopeFit] {
+        guard isWire else {
+            let joining = joining(at: now, prior: prior, delay: delay)
+            return lines(at: now, prior: prior, delay: delay) + (joining.map { [$0] } ?? [])
+        }
+        if let young = young(at: now, prior: prior, delay: delay) { return [young] }
+        return lines(at: now, prior: prior, delay: delay)
+    }
+
+    private func lines(
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
     ) -> [EnvelopeFit] {
-        if let young = young(at: now, prior: prior, delay: delay) { return [young] }
         let readings = blocks.compactMap(\.reading) + (newest.map { [$0] } ?? [])
         let all = blocks.reduce(0) { $0 + $1.span }
         let clear = blocks.reduce(0) { $1.reading == nil ? $0 : $0 + $1.span }
@@ -178,12 +217,12 @@ struct ModalBlocks: Sendable {
         }
     }
 
-    /// How much of what the crests move by from block to block is not in both directions alike,
+    /// How much of what gatherings move by from block to block is not in both directions alike,
     /// 0 … 1, as a ratio of root mean squares.
     ///
     /// The need: a path whose delay changes may have changed in one direction alone, which shifts the
     /// offset by half of it. Queues and floors of air do; the load of the hosts moves both ends, and
-    /// there each change was taken for a doubt that was three times what crests were wrong by. If the
+    /// there each change was taken for a doubt that was three times what they were wrong by. If the
     /// directions move independently, the offset moves as much as the common delay does, and the ratio
     /// is 1; it is that too while there are too few blocks.
     ///
@@ -203,11 +242,11 @@ struct ModalBlocks: Sendable {
     }
 
     /// What the packets of a room that joins on air allow; `nil` when they are none, or tell nothing.
-    mutating func joining(
+    private mutating func joining(
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
     ) -> EnvelopeFit? {
         guard let first = blocks.first?.forward.first ?? forward.first,
-            now - first.time <= Self.joiningSpan, delay > RequestSchedule.wirePath.seconds
+            now - first.time <= Self.joiningSpan
         else { return nil }
         let interval = max(Self.youngInterval, (now - first.time) / 10)
         if joint.map({ now - $0.time >= interval }) ?? true {
@@ -235,14 +274,12 @@ struct ModalBlocks: Sendable {
         guard let first = blocks.first?.forward.first ?? forward.first,
             now - first.time <= Self.youngSpan
         else { return nil }
-        let isWire = delay <= RequestSchedule.wirePath.seconds
         if pair.map({ now - $0.time >= Self.youngInterval }) ?? true {
-            pair = (readPair(at: now, prior: prior, isWire: isWire), now)
+            pair = (readPair(at: now, prior: prior), now)
         }
         guard let pair, let reading = pair.reading else { return nil }
         let span = now - first.time
-        let common = isWire ? Self.youngWireNoise : Self.noise
-        let noise = sqrt(reading.variance + common * common)
+        let noise = sqrt(reading.variance + Self.youngNoise * Self.youngNoise)
         var fit = EnvelopeFit(
             window: span, span: span, offset: reading.offset + reading.skew * (now - pair.time),
             skew: reading.skew, delay: delay, noise: noise + EnvelopeSolver.stampNoise,
@@ -254,12 +291,12 @@ struct ModalBlocks: Sendable {
     /// Trying all slopes is most of the work: that is done whenever the packets have doubled, when the
     /// prior has come into doubt, and as long as no slope is known.
     private mutating func readPair(
-        at now: Double, prior: (skew: Double, variance: Double), isWire: Bool
+        at now: Double, prior: (skew: Double, variance: Double)
     ) -> CrestPair? {
         let out = blocks.flatMap(\.forward) + forward
         let home = blocks.flatMap(\.backward) + backward
         let isSearched =
-            isWire && out.count < 2 * searched.packets && prior.variance <= searched.variance
+            out.count < 2 * searched.packets && prior.variance <= searched.variance
         let known = isSearched ? pair?.reading?.skew : nil
         if known == nil { searched = (out.count, prior.variance) }
         return CrestPair(out, home, at: now, prior: prior, known: known)
