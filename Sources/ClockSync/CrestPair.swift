@@ -13,9 +13,9 @@ import func Glibc.sqrt
 /// each packet says (P. Huber, 1967).
 struct CrestPair: Sendable {
     /// Fewer packets at a crest, weighed by their distance, prove nothing: more than where the slope
-    /// is known, since slopes that gather some are found by looking. (With 8, the worst of twenty
-    /// joins on simulated `pareto` was off by 160 µs instead of 99; with 11 half of the joins on
-    /// `em-wifi` took 0.05 s longer, on `em-busy` 0.2.)
+    /// is known, since slopes that gather some are found by looking. (When air was read so too: with 8,
+    /// the worst of twenty joins on simulated `pareto` was off by 160 µs instead of 99; with 11 half
+    /// of the joins on `em-wifi` took 0.05 s longer, on `em-busy` 0.2.)
     static let fewest = 9.0
     /// Slopes are tried in steps that move the ends of the packets by this share of a width.
     static let slopeStep = 0.5
