@@ -22,7 +22,7 @@ struct DelayBins {
         /// Of the place, seconds, and seconds².
         var mean: Double
         var variance: Double
-        /// Packets that met nobody.
+        /// Packets that met nobody, at the likeliest place.
         var clean: Double
         /// Higher places would have to be looked at too.
         var isAtEnd: Bool
@@ -39,13 +39,13 @@ struct DelayBins {
     private static let endShare = 0.05
     /// Widths h that a floor may be blurred by; seconds. Stamps and schedulers of busy hosts: 12 µs.
     private static let widths = [6e-6, 14e-6, 32e-6]
-    /// a. With 0.02 and 0.1 recordings of emulated wifi were read as well.
+    /// a. With 0.02 and 0.1 recordings of emulated wifi were read as well, when queues had one length.
     private static let share = 0.05
     /// λ, as so many times the median distance from the lowest packet: of air on which packets wait
     /// for one another without an end, and of air that is idle or takes a while, so that few wait a
     /// little. With the longer one alone what waits a little on simulated `wifi` passed for packets that
-    /// met nobody, with the shorter one alone offsets on air without a clear floor were off by up to
-    /// twice as much.
+    /// met nobody, with the shorter one alone lines of rooms that joined on air without a clear
+    /// floor were off by up to twice as much.
     private static let queueStretches = [1.0, 4.0]
     /// The same beyond the bins.
     private static let farStretch = 3.0
@@ -134,18 +134,16 @@ struct DelayBins {
         }
         let full = counts.indices.filter { counts[$0] > 0 }.map { (bin: $0, count: counts[$0]) }
         let farthest = far * log(1 - Self.share) - beyond / farQueue
-        var (logs, most, best) = ([Double](), -Double.infinity, (place: 0, shape: 0))
+        var logs: [Double] = []
         logs.reserveCapacity(Self.placeCount * shapes.count)
         for place in 0..<Self.placeCount {
             let reach = last * Self.step - distance(of: place)
-            for (index, shape) in shapes.enumerated() {
-                let sum =
-                    farthest - far * reach / shape.queue + likelihood(full, place, shape.densities)
-                logs.append(sum)
-                if sum > most { (most, best) = (sum, (place, index)) }
+            for shape in shapes {
+                logs.append(
+                    farthest - far * reach / shape.queue + likelihood(full, place, shape.densities))
             }
         }
-        return summary(logs, most, full, best, lowest)
+        return summary(logs, full, lowest)
     }
 
     /// Of a place above the lowest packet.
@@ -171,11 +169,12 @@ struct DelayBins {
         return sum
     }
 
-    /// - Parameter best: the most likely.
+    /// - Parameter logs: likelihoods of all shapes at each place.
     private func summary(
-        _ logs: [Double], _ most: Double, _ full: [(bin: Int, count: Double)],
-        _ best: (place: Int, shape: Int), _ lowest: Double
+        _ logs: [Double], _ full: [(bin: Int, count: Double)], _ lowest: Double
     ) -> Place {
+        let most = logs.max() ?? 0
+        let best = logs.firstIndex(of: most) ?? 0
         var (weight, first, second) = (0.0, 0.0, 0.0)
         for index in logs.indices {
             let factor = exp(logs[index] - most)
@@ -186,9 +185,10 @@ struct DelayBins {
         }
         let mean = first / weight
         let last = logs.suffix(shapes.count).reduce(0) { $0 + exp($1 - most) }
-        let start = Self.placeCount - 1 - best.place
+        let start = Self.placeCount - 1 - best / shapes.count
         let clean = full.reduce(0.0) {
-            let (gathered, queued) = Self.densities(at: start + $1.bin, shapes[best.shape])
+            let (gathered, queued) = Self.densities(
+                at: start + $1.bin, shapes[best % shapes.count])
             return $0 + $1.count * gathered / (gathered + queued)
         }
         return Place(

@@ -19,7 +19,7 @@ struct ExchangeHistory: Sendable {
     /// How many times as large errors of edges and crests count beside the envelope's: those of one
     /// kind repeat each other, and where only one direction queues they are wrong by more than they
     /// say. Of 1 to 4 on steady paths, twice to two and a half times left the least errors. Places on
-    /// air, which are the mean of all that packets allow, claim twice what they are off by themselves.
+    /// air, which are the mean of all that packets allow, claimed twice what they were off by on recordings, or more.
     static let modesty = 2.0
     /// The same for tracks, which repeat each other less since there is one a scale. On wires, where
     /// jitter is like noise, they are better than they say; with 1 a wire loaded in one direction
@@ -116,7 +116,7 @@ struct ExchangeHistory: Sendable {
         let change = pathChange(extremes, at: time)
         let isWire = envelope.delay <= RequestSchedule.wirePath.seconds
         let doubt = change * modes.lopsidedness(skew: filter.skew)
-        let gatherings = modes.fits(at: time, prior: filter.prior, delay: floor, isWire: isWirePath)
+        let gatherings = modes.fits(at: time, prior: filter.prior, delay: floor)
             .map { $0.doubted(by: doubt) }
         let tracks = tracks(at: time, floor: floor, change: change, filter)
         let others =

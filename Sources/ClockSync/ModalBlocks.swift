@@ -53,7 +53,7 @@ struct ModalBlocks: Sendable {
     /// A block is measured again when the skew known then blurred it by so much; seconds.
     static let blur = 5e-6
     /// Of all packets of a block on air, a share whose gathering is not one of chance. (With 0.1 the
-    /// recordings of emulated air were read a tenth worse, with 0.15 as well.) There the mean of all
+    /// recordings of emulated air were read a tenth to a fifth worse, with 0.15 as well.) There the mean of all
     /// places would be drawn to the edge.
     static let crestShare = 0.2
     /// A block that differs by more deviations is one with a wrong gathering.
@@ -118,6 +118,8 @@ struct ModalBlocks: Sendable {
     }
 
     private var blocks: [Block] = []
+    /// As what they were measured last.
+    private var isWire = true
     /// Of the block under way, where it can be read already.
     private var newest: Reading?
     private var pair: (reading: CrestPair?, time: Double)?
@@ -156,6 +158,7 @@ struct ModalBlocks: Sendable {
     ///   - skew: the best known.
     ///   - isWire: whether most packets gather, or few may.
     mutating func measure(skew: Double, isWire: Bool) {
+        self.isWire = isWire
         for index in blocks.indices
         where (skew - blocks[index].slope).magnitude * blocks[index].span > Self.blur
             || blocks[index].isWire != isWire
@@ -184,9 +187,8 @@ struct ModalBlocks: Sendable {
     /// - Parameters:
     ///   - prior: of the skew, before the samples.
     ///   - delay: smallest delay known of the path.
-    ///   - isWire: as measured.
     mutating func fits(
-        at now: Double, prior: (skew: Double, variance: Double), delay: Double, isWire: Bool
+        at now: Double, prior: (skew: Double, variance: Double), delay: Double
     ) -> [EnvelopeFit] {
         guard isWire else {
             let joining = joining(at: now, prior: prior, delay: delay)
