@@ -19,7 +19,8 @@ struct ExchangeHistory: Sendable {
     /// How many times as large errors of edges and crests count beside the envelope's: those of one
     /// kind repeat each other, and where only one direction queues they are wrong by more than they
     /// say. Of 1 to 4 on steady paths, twice to two and a half times left the least errors. Places on
-    /// air, which are the mean of all that packets allow, claimed twice what they were off by on recordings, or more.
+    /// air, which are the mean of all that packets allow, are taken once: on recordings they claimed
+    /// twice what they were off by, or more.
     static let modesty = 2.0
     /// The same for tracks, which repeat each other less since there is one a scale. On wires, where
     /// jitter is like noise, they are better than they say; with 1 a wire loaded in one direction

@@ -53,8 +53,8 @@ struct ModalBlocks: Sendable {
     /// A block is measured again when the skew known then blurred it by so much; seconds.
     static let blur = 5e-6
     /// Of all packets of a block on air, a share whose gathering is not one of chance. (With 0.1 the
-    /// recordings of emulated air were read a tenth to a fifth worse, with 0.15 as well.) There the mean of all
-    /// places would be drawn to the edge.
+    /// recordings of emulated air were read a tenth to a fifth worse, with 0.15 as well.) There the mean
+    /// of all places would be drawn to the edge.
     static let crestShare = 0.2
     /// A block that differs by more deviations is one with a wrong gathering.
     static let outlier = 3.0
