@@ -60,17 +60,43 @@ public struct ReplyHold<Request: Sendable>: Sendable {
 }
 
 extension TimeRequest {
+    /// How long its answer waits.
+    public struct Hold: Equatable, Sendable {
+        /// Not at all, or half of the silence (``TimeRequest/pause``), 0.2 to 100 ms.
+        public var usual: Nanoseconds
+        /// At most, for the answers before it to be as far away as ``spacing``.
+        public var longest: Nanoseconds
+        /// Until the next answer to the same peer.
+        public var spacing: Nanoseconds
+
+        @usableFromInline
+        init(usual: Nanoseconds, longest: Nanoseconds, spacing: Nanoseconds) {
+            self.usual = usual
+            self.longest = longest
+            self.spacing = spacing
+        }
+    }
+
     /// Of a request that does not say when the next will follow. Processors and emulated switches
     /// were as slow as ever after it.
     private static let usualHold = Nanoseconds.milliseconds(10)
     private static let shortestHold = Nanoseconds.microseconds(200)
     /// What the network may not make us hold: it bounds how long a flood stays with us.
     private static let longestHold = Nanoseconds.milliseconds(100)
+    /// Answers that wait for each other: with more, requests would be forgotten before they are
+    /// answered (``ClockFollower/outstandingLimit``).
+    private static let longestQueue: Int64 = 16
 
-    /// How long its answer waits: not at all, or half of the silence (``pause``), 0.2 to 100 ms.
-    public var hold: Nanoseconds {
-        if isPrompt { return .zero }
-        guard pause > .zero else { return Self.usualHold }
-        return min(max(Nanoseconds(pause.count / 2), Self.shortestHold), Self.longestHold)
+    public var hold: Hold {
+        if isPrompt { return Hold(usual: .zero, longest: .zero, spacing: .zero) }
+        guard pause > .zero else {
+            return Hold(usual: Self.usualHold, longest: Self.usualHold, spacing: .zero)
+        }
+        let usual = min(max(Nanoseconds(pause.count / 2), Self.shortestHold), Self.longestHold)
+        // Less than requests are apart, so that those that waited catch up.
+        let spacing = min(Nanoseconds(pause.count / 4 * 3), Self.longestHold)
+        return Hold(
+            usual: usual,
+            longest: min(usual + spacing * Self.longestQueue, Self.longestHold), spacing: spacing)
     }
 }

@@ -88,7 +88,7 @@ public final class TimeService: Sendable {
                 patience.take(request, isKernelStamp: arrival.isKernelStamp, at: arrival.at)
                 hold.insert(
                     Waiting(request: request, arrival: arrival),
-                    until: arrival.at + request.hold)
+                    until: server.due(for: request, from: arrival.from, arrival: arrival.at))
                 desk?.take(request, arrival, epoch: clock().epoch)
             }
             while let waiting = hold.next(dueAt: HostClock.now()) {

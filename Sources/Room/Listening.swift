@@ -31,7 +31,7 @@ func listenOnAllInterfaces(port: Int) async throws -> NIOAsyncChannel<any Channe
 
 @Sendable
 private func holdBack(_ channel: any Channel) -> EventLoopFuture<any Channel> {
-    channel.eventLoop.makeCompletedFuture {
+    channel.repeatSoon().flatMapThrowing {
         try channel.pipeline.syncOperations.addHandler(FirstByte())
         return channel
     }

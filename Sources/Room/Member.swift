@@ -75,8 +75,8 @@ actor Member {
     /// The attempt to connect that counts: what an older one still brings is not heard, least of
     /// all its end.
     private var attempt = 0
-    /// When the leader was found, until something of it is played.
-    private var foundAt: LocalInstant?
+    /// How far a room has come that found a leader, until something of it is played.
+    private var progress: JoinProgress?
     /// The preparation of a line that runs already.
     private var joining: UInt64?
     /// Of who leads, or led last.
@@ -181,7 +181,7 @@ actor Member {
     /// The uplink reached the leader; `outbox` takes what this room says.
     func linkUp(_ outbox: Outbox<RoomToLeader>, _ attempt: Int, foundAt: LocalInstant) {
         guard attempt == self.attempt else { return outbox.finish() }
-        self.foundAt = machine.isIdle ? foundAt : nil
+        progress = machine.isIdle ? JoinProgress(foundAt: foundAt) : nil
         self.outbox?.finish()
         self.outbox = outbox
         receiveInput(.connected)
@@ -242,6 +242,7 @@ actor Member {
             logger.notice(
                 "joined", metadata: ["leader": "\(welcome.leaderName)", "term": "\(welcome.term)"])
             self.welcome = welcome
+            progress?.reach(.welcome)
             // The machine has forgotten the quality of the clock before.
             clock.follow(welcome)
         case .disconnected(let reason):
@@ -289,12 +290,12 @@ actor Member {
     /// How long after it found the leader a room is heard that joins a running line. Of a common
     /// start others say when it is.
     private func sayJoined(_ commit: Commit) {
-        guard let foundAt = foundAt.take(), commit.id == joining, let output else { return }
+        guard var progress = progress.take(), commit.id == joining, let output else { return }
         let begin = clock.cell.load().map.inverted(commit.change.instant)
         let queueEnd = output.port.report.queueEnd(sampleRate: output.port.format.sampleRate)
         let heardAt = max(HostClock.now(), queueEnd, begin)
-        logger.notice(
-            "plays along", metadata: ["msSinceFound": "\((heardAt - foundAt).count / 1_000_000)"])
+        progress.reach(.sound, at: heardAt)
+        logger.notice("plays along", metadata: progress.metadata)
     }
 
     private func setLatencyOffset(_ offset: LatencyOffset) {
@@ -323,7 +324,8 @@ actor Member {
         }
         do {
             let notices = try await stage.prepare(
-                preparation, file, clock: clock.cell)
+                preparation, file, clock: clock.cell
+            ) { progress?.reach(.item) }
             finish(preparation, .ready(latency: stage.latency))
             for await notice in notices {
                 switch notice {
@@ -367,5 +369,9 @@ actor Member {
         clock.expectStart(start)
     }
 
-    private func takeQuality() { receiveInput(.clock(clock.cell.load().quality)) }
+    private func takeQuality() {
+        let quality = clock.cell.load().quality
+        if quality.isPlayable { progress?.reach(.clock) }
+        receiveInput(.clock(quality))
+    }
 }

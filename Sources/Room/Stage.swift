@@ -71,11 +71,14 @@ final class Stage {
 
     /// Opens, seeks and decodes ahead.
     ///
+    /// - Parameter didDecode: called when something is decoded ahead, and again when more is: the clock
+    ///   and the card may still be waited for.
     /// - Returns: what the player says until it is withdrawn or has ended.
     /// - Throws: `PlaybackError` saying why the item cannot be played here; `CancellationError`
     ///   when the preparation was withdrawn.
     func prepare(
-        _ preparation: Preparation, _ file: Member.AssetFile, clock: ClockCell
+        _ preparation: Preparation, _ file: Member.AssetFile, clock: ClockCell,
+        didDecode: () -> Void
     ) async throws -> AsyncStream<PlayerNotice> {
         try checkWanted(preparation.id)
         let reading = MediaCancellation()
@@ -91,7 +94,8 @@ final class Stage {
         do {
             try await item.ready()
             try check(item, against: preparation.asset)
-            try await preroll(player, preparation, clock, isArriving: file.arrival != nil)
+            try await preroll(
+                player, preparation, clock, isArriving: file.arrival != nil, didDecode)
         } catch {
             let isWithdrawn = !wanted.contains(preparation.id)
             withdraw(preparation.id)
@@ -113,7 +117,8 @@ final class Stage {
     ///   measured. So for a common start the clock comes first, also when it was lost since the fetch
     ///   began.
     private func preroll(
-        _ player: Player, _ order: Preparation, _ clock: ClockCell, isArriving: Bool
+        _ player: Player, _ order: Preparation, _ clock: ClockCell, isArriving: Bool,
+        _ didDecode: () -> Void
     ) async throws {
         let deadline = HostClock.now() + Self.settlingLimit
         let sampleRate = order.asset.sampleRate
@@ -135,6 +140,7 @@ final class Stage {
                 try await player.preroll(
                     atRate: order.rate, time: MediaTime(frame: frame, sampleRate: sampleRate))
             else { throw CancellationError() }
+            didDecode()
             // However far the line has run on meanwhile: the next time would take as long.
             if wasKnown || HostClock.now() >= deadline { return try checkWanted(order.id) }
             func isLeftBehind() -> Bool { place() > frame.adding(saturating: Self.joinReach) }

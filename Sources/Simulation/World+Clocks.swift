@@ -113,12 +113,16 @@ extension World {
     // MARK: Answering
 
     func requestArrived(_ life: RoomLife, _ bytes: [UInt8]) {
-        guard case .request(let request)? = (unsafe TimePacket(bytes.span.bytes)) else { return }
+        guard let leader, case .request(let request)? = (unsafe TimePacket(bytes.span.bytes)) else {
+            return
+        }
         let place = Self.leaderPlace
         let stamped = now + hosts[place].receiveStampLateness()
-        let hold = request.hold
+        let arrival = local(place, stamped)
+        let hold =
+            leader.server.due(for: request, from: life.peer, arrival: arrival) - arrival
         queue.schedule(
-            .requestRead(life, bytes, arrival: local(place, stamped)),
+            .requestRead(life, bytes, arrival: arrival),
             at: stamped + hold + hosts[place].readDuration())
     }
 
@@ -129,7 +133,7 @@ extension World {
         let place = Self.leaderPlace
         leader.packet += 1
         let reply = leader.server.reply(
-            to: request, from: life.room * 1_000 + life.life, arrival: arrival,
+            to: request, from: life.peer, arrival: arrival,
             isKernelStamp: true, departure: local(place), packet: leader.packet,
             clock: leader.clock)
         guard let reply else { return }

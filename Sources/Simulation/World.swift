@@ -44,6 +44,9 @@ final class World {
     struct RoomLife: Equatable {
         var room: Int
         var life: Int
+
+        /// As the leader tells peers apart.
+        var peer: Int { room * 1_000 + life }
     }
 
     let scenario: Scenario

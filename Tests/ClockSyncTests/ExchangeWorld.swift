@@ -152,7 +152,8 @@ struct ExchangeWorld {
         let packet = packets.remove(at: index)
         switch packet.content {
         case .request(let request):
-            let hold = request.hold.seconds
+            let arrival = LocalInstant(nanoseconds: group(now).nanoseconds)
+            let hold = (server.due(for: request, from: 1, arrival: arrival) - arrival).seconds
             post(.held(request, arrival: group(now)), at: now + hold)
         case .held(let request, let arrival): answer(request, arrival)
         case .reply(let reply):

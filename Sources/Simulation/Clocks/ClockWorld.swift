@@ -6,7 +6,9 @@ import Timing
 struct ClockWorld {
     private enum Event {
         case timer
-        case request(TimeRequest, arrival: LocalInstant)
+        case request(TimeRequest, arrival: LocalInstant, reading: Nanoseconds)
+        /// Its answer is due.
+        case read(TimeRequest, arrival: LocalInstant)
         case reply(TimeReply, arrival: LocalInstant)
         case requestStamp(UInt32, LocalInstant)
         case replyStamp(UInt32, LocalInstant)
@@ -131,7 +133,10 @@ struct ClockWorld {
             guard local >= follower.nextDeadline else { return }
             alarm = nil
             perform(follower.advance(to: local))
-        case .request(let request, let arrival): answer(request, arrival)
+        case .request(let request, let arrival, let reading):
+            let hold = server.due(for: request, from: 1, arrival: arrival) - arrival
+            queue.schedule(.read(request, arrival: arrival), at: now + hold + reading)
+        case .read(let request, let arrival): answer(request, arrival)
         case .reply(let reply, let arrival):
             perform(
                 follower.receive(
@@ -166,23 +171,17 @@ struct ClockWorld {
                 travels.toLeader.append(Travel(departure: departure, duration: arrival - departure))
             }
             let stamped = arrival + receiveLateness()
-            let read = held(request, stamped, stamping.exponential(mean: 15e-6))
-            queue.schedule(.request(request, arrival: leader(stamped)), at: read)
+            let reading = Nanoseconds(seconds: stamping.exponential(mean: 15e-6))
+            queue.schedule(
+                .request(request, arrival: leader(stamped), reading: reading), at: stamped)
             if copies > 0, copying.chance(copies) {
                 // After the first was read, and within the server's memory of 64 requests, which
                 // may come in trains of 16, 8 ms apart.
                 let again = stamped + Nanoseconds(seconds: copying.uniform(0.5e-3, 0.02))
                 queue.schedule(
-                    .request(request, arrival: leader(again)), at: held(request, again, 0))
+                    .request(request, arrival: leader(again), reading: .zero), at: again)
             }
         }
-    }
-
-    /// When a request is read for its answer: the leader lets the path fall silent before.
-    private func held(
-        _ request: TimeRequest, _ stamped: TrueInstant, _ wait: Double
-    ) -> TrueInstant {
-        stamped + request.hold + Nanoseconds(seconds: wait)
     }
 
     private mutating func answer(_ request: TimeRequest, _ arrival: LocalInstant) {
