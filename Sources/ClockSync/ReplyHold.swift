@@ -94,7 +94,7 @@ extension TimeRequest {
         }
         let usual = min(max(Nanoseconds(pause.count / 2), Self.shortestHold), Self.longestHold)
         // Less than requests are apart, so that those that waited catch up.
-        let spacing = min(Nanoseconds(pause.count / 4 * 3), Self.longestHold)
+        let spacing = min(Nanoseconds(pause.count / 16 * 15), Self.longestHold)
         return Hold(
             usual: usual,
             longest: min(usual + spacing * Self.longestQueue, Self.longestHold), spacing: spacing)
