@@ -64,9 +64,10 @@ extension TimeRequest {
     public struct Hold: Equatable, Sendable {
         /// Not at all, or half of the silence (``TimeRequest/pause``), 0.2 to 100 ms.
         public var usual: Nanoseconds
-        /// At most, for the answers before it to be as far away as ``spacing``.
+        /// … and at most, where the answer before it is less than its ``spacing`` away.
         public var longest: Nanoseconds
-        /// Until the next answer to the same peer.
+        /// Until the next answer to the same peer; zero where requests are so far apart that none
+        /// catches up with another.
         public var spacing: Nanoseconds
 
         @usableFromInline
@@ -83,20 +84,21 @@ extension TimeRequest {
     private static let shortestHold = Nanoseconds.microseconds(200)
     /// What the network may not make us hold: it bounds how long a flood stays with us.
     private static let longestHold = Nanoseconds.milliseconds(100)
+    /// Answers to requests further apart do not wait for each other: an answer is wanted soon after a
+    /// long pause.
+    private static let longestSpacing = Nanoseconds.milliseconds(30)
     /// Answers that wait for each other: with more, requests would be forgotten before they are
     /// answered (``ClockFollower/outstandingLimit``).
     private static let longestQueue: Int64 = 16
 
     public var hold: Hold {
         if isPrompt { return Hold(usual: .zero, longest: .zero, spacing: .zero) }
-        guard pause > .zero else {
-            return Hold(usual: Self.usualHold, longest: Self.usualHold, spacing: .zero)
-        }
-        let usual = min(max(Nanoseconds(pause.count / 2), Self.shortestHold), Self.longestHold)
-        // Less than requests are apart, so that those that waited catch up.
-        let spacing = min(Nanoseconds(pause.count / 16 * 15), Self.longestHold)
-        return Hold(
-            usual: usual,
-            longest: min(usual + spacing * Self.longestQueue, Self.longestHold), spacing: spacing)
+        let half = pause > .zero ? Nanoseconds(pause.count / 2) : Self.usualHold
+        let usual = min(max(half, Self.shortestHold), Self.longestHold)
+        // A little less than requests are apart, so that those that waited catch up.
+        let isClose = pause <= Self.longestSpacing
+        let spacing = isClose ? Nanoseconds(pause.count / 16 * 15) : .zero
+        let queue = min(spacing * Self.longestQueue, Self.longestHold)
+        return Hold(usual: usual, longest: usual + queue, spacing: spacing)
     }
 }

@@ -86,9 +86,10 @@ public final class TimeService: Sendable {
             while events != [], let arrival = try? socket.receive() {
                 guard case .request(let request)? = arrival.packet else { continue }
                 patience.take(request, isKernelStamp: arrival.isKernelStamp, at: arrival.at)
-                hold.insert(
-                    Waiting(request: request, arrival: arrival),
-                    until: server.due(for: request, from: arrival.from, arrival: arrival.at))
+                guard
+                    let due = server.admit(request, from: arrival.from, arrival: arrival.at)
+                else { continue }
+                hold.insert(Waiting(request: request, arrival: arrival), until: due)
                 desk?.take(request, arrival, epoch: clock().epoch)
             }
             while let waiting = hold.next(dueAt: HostClock.now()) {

@@ -119,11 +119,12 @@ extension World {
         let place = Self.leaderPlace
         let stamped = now + hosts[place].receiveStampLateness()
         let arrival = local(place, stamped)
-        let hold =
-            leader.server.due(for: request, from: life.peer, arrival: arrival) - arrival
+        guard let due = leader.server.admit(request, from: life.peer, arrival: arrival) else {
+            return
+        }
         queue.schedule(
             .requestRead(life, bytes, arrival: arrival),
-            at: stamped + hold + hosts[place].readDuration())
+            at: stamped + (due - arrival) + hosts[place].readDuration())
     }
 
     func answer(_ life: RoomLife, _ bytes: [UInt8], _ arrival: LocalInstant) {

@@ -19,10 +19,12 @@ import Timing
         _ server: inout ClockServer<Int>, _ sequence: UInt32, from peer: Int = 0,
         packet: UInt32 = 0, clock: SharedClock = clock()
     ) -> TimeReply? {
-        server.reply(
-            to: TimeRequest(sequence: sequence, t1: instant(7), stamps: .kernel), from: peer,
-            arrival: instant(10), isKernelStamp: true, departure: instant(20), packet: packet,
-            clock: clock)
+        let request = TimeRequest(sequence: sequence, t1: instant(7), stamps: .kernel)
+        let due = server.admit(request, from: peer, arrival: instant(10))
+        guard due != nil else { return nil }
+        return server.reply(
+            to: request, from: peer, arrival: instant(10), isKernelStamp: true,
+            departure: instant(20), packet: packet, clock: clock)
     }
 
     @Test func `a reply carries the request's t1 and the group's reading of both stamps`() throws {

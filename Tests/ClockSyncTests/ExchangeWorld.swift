@@ -153,8 +153,8 @@ struct ExchangeWorld {
         switch packet.content {
         case .request(let request):
             let arrival = LocalInstant(nanoseconds: group(now).nanoseconds)
-            let hold = (server.due(for: request, from: 1, arrival: arrival) - arrival).seconds
-            post(.held(request, arrival: group(now)), at: now + hold)
+            guard let due = server.admit(request, from: 1, arrival: arrival) else { return }
+            post(.held(request, arrival: group(now)), at: now + (due - arrival).seconds)
         case .held(let request, let arrival): answer(request, arrival)
         case .reply(let reply):
             perform(

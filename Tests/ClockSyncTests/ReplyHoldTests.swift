@@ -13,7 +13,7 @@ import Timing
 
     @Test func `an answer leaves halfway to the next request, within limits`() {
         func wait(_ pause: Nanoseconds) -> Nanoseconds {
-            Self.request(pause: pause).hold
+            Self.request(pause: pause).hold.usual
         }
         #expect(wait(.milliseconds(125)) == .microseconds(62_500))
         #expect(wait(.milliseconds(10)) == .milliseconds(5))
@@ -21,7 +21,98 @@ import Timing
         // Whatever a packet claims, it is held neither for ever nor not at all.
         #expect(wait(Nanoseconds(1)) == .microseconds(200))
         #expect(wait(.seconds(4_000)) == .milliseconds(100))
-        #expect(Self.request(pause: .milliseconds(10), isPrompt: true).hold == .zero)
+        #expect(Self.request(pause: .milliseconds(10), isPrompt: true).hold.usual == .zero)
+    }
+
+    /// Admits requests of one room, numbered from 1.
+    private struct Desk {
+        var server = ClockServer<Int>()
+        var count: UInt32 = 0
+
+        mutating func due(
+            _ pause: Nanoseconds, isPrompt: Bool = false, at arrival: LocalInstant
+        ) throws -> LocalInstant {
+            count += 1
+            var request = ReplyHoldTests.request(pause: pause, isPrompt: isPrompt)
+            request.sequence = count
+            let due = server.admit(request, from: 1, arrival: arrival)
+            return try #require(due)
+        }
+    }
+
+    @Test func `answers to requests that were held up together leave apart, and catch up`() throws {
+        let pause = Nanoseconds.milliseconds(2)
+        var desk = Desk()
+        // Ten requests 2 ms apart, of which the path holds up the first nine until the tenth comes.
+        let dues = try (0..<10).map { _ in try desk.due(pause, at: start) }
+        #expect(dues.first == start + .milliseconds(1), "halfway to the next, as ever")
+        let gaps = zip(dues, dues.dropFirst()).map { $1 - $0 }
+        #expect(gaps.allSatisfy { $0 == Nanoseconds(1_875_000) })
+        // Those that come in time afterwards are answered later and later no more.
+        let waits = try (1...400).map { number in
+            let arrival = start + pause * Int64(number)
+            return try desk.due(pause, at: arrival) - arrival
+        }
+        #expect(waits[0] <= dues[9] - start)
+        #expect(zip(waits, waits.dropFirst()).allSatisfy { $1 <= $0 })
+        #expect(waits[399] == .milliseconds(1))
+    }
+
+    @Test func `one room's answers do not wait for another's`() {
+        var server = ClockServer<Int>()
+        for peer in 0..<50 {
+            let due = server.admit(
+                Self.request(pause: .milliseconds(2)), from: peer, arrival: start)
+            #expect(due == start + .milliseconds(1))
+        }
+    }
+
+    @Test func `a copy takes nobody's place`() throws {
+        let request = Self.request(pause: .milliseconds(2))
+        var (server, other) = (ClockServer<Int>(), ClockServer<Int>())
+        _ = server.admit(request, from: 1, arrival: start)
+        _ = other.admit(request, from: 1, arrival: start)
+        let copy = server.admit(request, from: 1, arrival: start)
+        #expect(copy == nil)
+        var next = request
+        next.sequence += 1
+        let due = server.admit(next, from: 1, arrival: start)
+        let expected = other.admit(next, from: 1, arrival: start)
+        #expect(due == expected)
+    }
+
+    @Test(arguments: [1, 2, 9, 25, 30, 31, 600] as [Int64])
+    func `however many come at once, each is answered in its time`(
+        pauseMilliseconds: Int64
+    ) throws {
+        let pause = Nanoseconds.milliseconds(pauseMilliseconds)
+        let hold = Self.request(pause: pause).hold
+        var desk = Desk()
+        for _ in 0..<1_000 {
+            let due = try desk.due(pause, at: start)
+            #expect(due >= start + hold.usual)
+            #expect(due <= start + hold.longest)
+        }
+        #expect(hold.longest <= .milliseconds(200))
+        // A room whose requests are far apart is answered as if it had not asked before.
+        let next = try desk.due(.milliseconds(600), at: start)
+        #expect(next == start + .milliseconds(100))
+    }
+
+    @Test func `after a long pause a burst is answered at once`() throws {
+        var desk = Desk()
+        _ = try desk.due(.milliseconds(600), at: start)
+        let burst = start + .milliseconds(20)
+        let due = try desk.due(.milliseconds(10), at: burst)
+        #expect(due == burst + .milliseconds(5))
+    }
+
+    @Test func `prompt answers never wait`() throws {
+        var desk = Desk()
+        for _ in 0..<20 {
+            let due = try desk.due(.milliseconds(2), isPrompt: true, at: start)
+            #expect(due == start)
+        }
     }
 
     @Test func `what is held comes back in order of time`() {

@@ -134,8 +134,9 @@ struct ClockWorld {
             alarm = nil
             perform(follower.advance(to: local))
         case .request(let request, let arrival, let reading):
-            let hold = server.due(for: request, from: 1, arrival: arrival) - arrival
-            queue.schedule(.read(request, arrival: arrival), at: now + hold + reading)
+            guard let due = server.admit(request, from: 1, arrival: arrival) else { return }
+            queue.schedule(
+                .read(request, arrival: arrival), at: now + (due - arrival) + reading)
         case .read(let request, let arrival): answer(request, arrival)
         case .reply(let reply, let arrival):
             perform(
