@@ -76,6 +76,45 @@ extension IntegrationTests {
             #expect(clock.cell.load().epoch == 6)
         }
 
+        /// Both ends, where the kernel has the options; elsewhere the connection works all the same.
+        @Test(.timeLimit(.minutes(1)))
+        func `what a connection loses is repeated soon where the kernel can`() async throws {
+            let listener = try await listenOnAllInterfaces(port: 0)
+            try await listener.executeThenClose { accepted in
+                let port = try #require(listener.channel.localAddress?.port)
+                let room = try await Room.connect(
+                    to: HostPort(host: "127.0.0.1", port: port), timeout: .seconds(20),
+                    limit: FrameDecoder.roomLimit)
+                var connections = accepted.makeAsyncIterator()
+                let leader = try #require(try await connections.next())
+                let usual = try usualTimeout()
+                for channel in [room.channel, leader] {
+                    let timeout = try? await channel.getOption(
+                        .tcpOption(TCPOption.shortestTimeout)
+                    ).get()
+                    #expect((timeout == nil) == (usual == nil))
+                    // In ticks of the kernel, of 10 ms at most.
+                    if let timeout, let usual {
+                        #expect((50_000...60_000).contains(timeout))
+                        #expect(timeout < usual)
+                    }
+                }
+                try await leader.close()
+                try await room.executeThenClose { _, _ in }
+            }
+        }
+
+        /// What the system gives a connection that asks for nothing, µs; `nil` where it does not say.
+        private func usualTimeout() throws -> CInt? {
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            try #require(descriptor >= 0)
+            defer { Glibc.close(descriptor) }
+            var (value, length) = (CInt(0), socklen_t(MemoryLayout<CInt>.size))
+            let result = unsafe getsockopt(
+                descriptor, CInt(IPPROTO_TCP), TCPOption.shortestTimeout.rawValue, &value, &length)
+            return result == 0 ? value : nil
+        }
+
         /// A listener whose queue is full lets first packets go unanswered, as a network does that
         /// loses them.
         @Test(.timeLimit(.minutes(1)))
