@@ -9,7 +9,7 @@ public import Timing
 ///
 /// Inlinable for the reason given at ``ReplyHold``.
 public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
-    /// A group of 200 rooms, five times over; 64 KiB.
+    /// A group of 200 rooms, five times over; some 100 KiB.
     @inlinable public static var peerLimit: Int { 1024 }
     /// Replies whose transmit stamp is still to come. The kernel delivers one within a fraction
     /// of a millisecond.
@@ -31,12 +31,12 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
         @usableFromInline var transmitted: LocalInstant?
         /// Replies since the kernel stamped one; ``ClockServer/unstampedLimit`` at first.
         @usableFromInline var unstamped = ClockServer.unstampedLimit
-        /// No answer is due before: it would follow on the heels of the last one.
-        @usableFromInline var free: LocalInstant?
+        /// The last answer that others keep a distance from: when it is due, and how far.
+        @usableFromInline var spaced: (due: LocalInstant, spacing: Nanoseconds)?
         /// The newest request admitted, and in bit k whether the one k before it was (as in the
         /// anti-replay window of RFC 4303).
         @usableFromInline var newest: UInt32 = 0
-        @usableFromInline var answered: UInt64 = 0
+        @usableFromInline var admitted: UInt64 = 0
 
         @inlinable init(peer: Peer) { self.peer = peer }
 
@@ -44,18 +44,18 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
         @inlinable
         mutating func admit(_ sequence: UInt32) -> Bool {
             let progress = Int32(bitPattern: sequence &- newest)
-            if answered == 0 || progress <= -ClockServer.window {
-                (newest, answered) = (sequence, 1)
+            if admitted == 0 || progress <= -ClockServer.window {
+                (newest, admitted) = (sequence, 1)
                 return true
             }
             if progress > 0 {
-                answered = progress < ClockServer.window ? answered << UInt64(progress) | 1 : 1
+                admitted = progress < ClockServer.window ? admitted << UInt64(progress) | 1 : 1
                 newest = sequence
                 return true
             }
             let bit: UInt64 = 1 << UInt64(-progress)
-            defer { answered |= bit }
-            return answered & bit == 0
+            defer { admitted |= bit }
+            return admitted & bit == 0
         }
     }
     @usableFromInline struct Pending: Sendable {
@@ -82,28 +82,31 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
 
     /// A request has arrived.
     ///
-    /// Requests that the path held up arrive together. Answered together, they would share one fate
-    /// on the way home, and few of all answers would find it empty: in 0.45 s rooms that joined on
-    /// emulated air had 10 requests that met nobody and 5 such answers (half of 290 joins; one in ten had 6
-    /// and 3), and one in eight did not know its clock by then. So answers to one peer leave nearly as far
-    /// apart as its requests did.
+    /// Requests that the path held up arrive together. Answered together, they would share one fate on
+    /// the way home, of which only the first finds it empty. So answers to one peer leave nearly as far
+    /// apart as the silences between its requests were meant to be, as far as ``TimeRequest/Hold`` goes.
+    /// <doc:ClockEstimation> says what it brings.
     ///
     /// - Parameters:
     ///   - peer: where it came from.
     ///   - arrival: when, by the local clock.
+    ///   - now: local time of this call.
     /// - Returns: when its answer is due, by the local clock; `nil` for a copy made by the network.
     ///   Answering it would overwrite the transmit stamp that the first answer's owner waits for with a
     ///   later one.
     @inlinable
     public mutating func admit(
-        _ request: TimeRequest, from peer: Peer, arrival: LocalInstant
+        _ request: TimeRequest, from peer: Peer, arrival: LocalInstant, at now: LocalInstant
     ) -> LocalInstant? {
         let slot = slot(of: peer)
         guard slots[slot].admit(request.sequence) else { return nil }
         let hold = request.hold
-        let due = min(
-            max(arrival + hold.usual, slots[slot].free ?? arrival), arrival + hold.longest)
-        if hold.spacing > .zero { slots[slot].free = due + hold.spacing }
+        var due = max(arrival + hold.usual, now)
+        if let last = slots[slot].spaced {
+            let spacing = min(last.spacing, hold.spacing)
+            due = max(due, min(last.due + spacing, arrival + hold.longest))
+        }
+        if hold.spacing > .zero { slots[slot].spaced = (due, hold.spacing) }
         return due
     }
 

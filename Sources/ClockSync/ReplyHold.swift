@@ -11,14 +11,16 @@ public import Timing
 /// Elsewhere the leader lets the path fall silent again before it answers; the request says how
 /// long nothing else will travel.
 ///
-/// In the middle of that silence, both directions come out of one of the same length. The wait
+/// In the middle of that silence, both directions come out of one of the same length (later, where
+/// requests were held up on their way: ``ClockServer/admit(_:from:arrival:at:)``). The wait
 /// costs nothing in precision: t2 and t3 are stamped where they happen, and each direction is
 /// fitted for itself.
 ///
 /// Inlinable: not specialised, the generic code of a leader took a third of its time service.
 public struct ReplyHold<Request: Sendable>: Sendable {
-    /// A thousand rooms that join at once fit; more are answered by their next request.
-    @inlinable public static var limit: Int { 2_048 }
+    /// A thousand rooms that join at once fit: on emulated air each has three requests here, reckoned for 2 ms
+    /// between them and 2 ± 3 ms on the way. More are answered by their next request.
+    @inlinable public static var limit: Int { 4_096 }
 
     @usableFromInline struct Entry: Sendable {
         @usableFromInline var due: LocalInstant
@@ -33,6 +35,9 @@ public struct ReplyHold<Request: Sendable>: Sendable {
 
     @inlinable public init() {}
 
+    /// Whether a request more would not be kept.
+    @inlinable public var isFull: Bool { entries.count >= Self.limit }
+
     /// Keeps `request` until `due`.
     ///
     /// - Returns: whether there was room.
@@ -40,7 +45,7 @@ public struct ReplyHold<Request: Sendable>: Sendable {
     public mutating func insert(
         _ request: Request, until due: LocalInstant
     ) -> Bool {
-        guard entries.count < Self.limit else { return false }
+        guard !isFull else { return false }
         var place = entries.count
         while place > 0, entries[place - 1].due < due { place -= 1 }
         entries.insert(Entry(due: due, request: request), at: place)
@@ -62,12 +67,12 @@ public struct ReplyHold<Request: Sendable>: Sendable {
 extension TimeRequest {
     /// How long its answer waits.
     public struct Hold: Equatable, Sendable {
-        /// Not at all, or half of the silence (``TimeRequest/pause``), 0.2 to 100 ms.
+        /// Not at all, or half of the silence (``TimeRequest/pause``), 0.2 to 100 ms; 10 where that is
+        /// not known.
         public var usual: Nanoseconds
-        /// … and at most, where the answer before it is less than its ``spacing`` away.
+        /// … and at most, where the answer before it would be less than ``spacing`` away; up to 115 ms.
         public var longest: Nanoseconds
-        /// Until the next answer to the same peer; zero where requests are so far apart that none
-        /// catches up with another.
+        /// Of an answer from those to the same peer that are spaced too; zero: it is not.
         public var spacing: Nanoseconds
 
         @usableFromInline
@@ -82,10 +87,11 @@ extension TimeRequest {
     /// were as slow as ever after it.
     private static let usualHold = Nanoseconds.milliseconds(10)
     private static let shortestHold = Nanoseconds.microseconds(200)
-    /// What the network may not make us hold: it bounds how long a flood stays with us.
+    /// What the network may not make us hold, and not make others wait for it: it bounds how long a
+    /// flood stays with us.
     private static let longestHold = Nanoseconds.milliseconds(100)
-    /// Answers to requests further apart do not wait for each other: an answer is wanted soon after a
-    /// long pause.
+    /// Answers to requests further apart keep no distance: hardly any catches up with another, and after
+    /// a long pause an answer is wanted soon.
     private static let longestSpacing = Nanoseconds.milliseconds(30)
     /// Answers that wait for each other: with more, requests would be forgotten before they are
     /// answered (``ClockFollower/outstandingLimit``).

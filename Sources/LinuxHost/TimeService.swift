@@ -4,7 +4,7 @@ import Synchronization
 public import Timing
 import Wire
 
-/// The leader's time service: a thread that answers time requests, each after its `ReplyHold`.
+/// The leader's time service: a thread that answers time requests, each when `ClockServer` says.
 ///
 /// UDP on both families, marked for the voice queue. Nothing else happens on its thread, because
 /// where the kernel does not stamp what leaves, t3 is as good as the thread is punctual.
@@ -86,8 +86,9 @@ public final class TimeService: Sendable {
             while events != [], let arrival = try? socket.receive() {
                 guard case .request(let request)? = arrival.packet else { continue }
                 patience.take(request, isKernelStamp: arrival.isKernelStamp, at: arrival.at)
-                guard
-                    let due = server.admit(request, from: arrival.from, arrival: arrival.at)
+                guard !hold.isFull,
+                    let due = server.admit(
+                        request, from: arrival.from, arrival: arrival.at, at: HostClock.now())
                 else { continue }
                 hold.insert(Waiting(request: request, arrival: arrival), until: due)
                 desk?.take(request, arrival, epoch: clock().epoch)

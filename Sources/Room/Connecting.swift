@@ -28,10 +28,10 @@ func connect(
 }
 
 extension Channel {
-    /// What is lost is repeated after ``TCPOption/shortestTimeout`` at the earliest, instead of 0.2 s: on a
-    /// LAN that is far longer than an answer takes, and a room that joins is missed meanwhile.
+    /// Before it connects or listens: what is lost is repeated 50 ms after its acknowledgement is
+    /// overdue and not 200. On a LAN that is long, and a room that joins is missed meanwhile.
     ///
-    /// Kernels before Linux 6.15 do not have the option, and repeat as they always did.
+    /// Kernels before Linux 6.15 do not have the options, and repeat as they always did.
     func repeatSoon() -> EventLoopFuture<Void> {
         let options = [
             setOption(.tcpOption(TCPOption.shortestTimeout), value: 50_000),
@@ -43,7 +43,7 @@ extension Channel {
 
 /// Of <linux/tcp.h>; µs.
 enum TCPOption {
-    /// TCP_RTO_MIN_US: from a segment to its repetition, beyond what the path takes.
+    /// TCP_RTO_MIN_US: from a segment to its repetition, beyond what the path usually takes.
     static let shortestTimeout = NIOBSDSocket.Option(rawValue: 45)
     /// TCP_DELACK_MAX_US: how long an acknowledgement may wait; less than the other end's
     /// ``shortestTimeout``, or it would repeat what has arrived.
@@ -57,9 +57,11 @@ enum TCPOption {
 final class ConnectionRace: Sendable {
     typealias Initializer = @Sendable (any Channel) -> EventLoopFuture<Void>
 
-    /// When the attempts begin, ms: a LAN that takes longer than the first distance is a slow one, and
-    /// is asked ever more rarely. After the last the system's own repetition of the first is due.
-    private static let schedule: [Int64] = [0, 50, 150, 350, 750]
+    /// When the attempts begin: on a slow path ever more rarely. After the last the system's own
+    /// repetition of the first is due.
+    private static let schedule: [TimeAmount] = [
+        .zero, .milliseconds(50), .milliseconds(150), .milliseconds(350), .milliseconds(750),
+    ]
 
     private let address: HostPort
     private let timeout: TimeAmount
@@ -75,8 +77,8 @@ final class ConnectionRace: Sendable {
     func winner() -> EventLoopFuture<any Channel> {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let result = loop.makePromise(of: (any Channel).self)
-        for milliseconds in Self.schedule {
-            loop.scheduleTask(in: .milliseconds(milliseconds)) { self.attempt(result) }
+        for delay in Self.schedule {
+            loop.scheduleTask(in: delay) { self.attempt(result) }
         }
         return result.futureResult
     }

@@ -17,9 +17,10 @@ struct JoinProgress {
     /// - Parameter foundAt: when the leader was found.
     init(foundAt: LocalInstant) { self.foundAt = foundAt }
 
-    /// Counts the first time.
+    /// Counts the first time; nothing does before the leader has welcomed the room.
     mutating func reach(_ step: Step, at instant: LocalInstant = HostClock.now()) {
-        guard !steps.contains(where: { $0.step == step }) else { return }
+        guard step == .welcome || !steps.isEmpty, !steps.contains(where: { $0.step == step })
+        else { return }
         steps.append((step, instant))
     }
 

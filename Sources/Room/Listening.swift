@@ -31,7 +31,7 @@ func listenOnAllInterfaces(port: Int) async throws -> NIOAsyncChannel<any Channe
 
 @Sendable
 private func holdBack(_ channel: any Channel) -> EventLoopFuture<any Channel> {
-    channel.repeatSoon().flatMapThrowing {
+    channel.eventLoop.makeCompletedFuture {
         try channel.pipeline.syncOperations.addHandler(FirstByte())
         return channel
     }
@@ -82,6 +82,9 @@ extension Channel {
 private func bootstrap() -> ServerBootstrap {
     ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        // Connections inherit it. Told to them when they are there, it counts only after some ten
+        // round trips: what is thought of a path before it is measured follows from it.
+        .serverChannelInitializer { $0.repeatSoon() }
         .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
         .childChannelOption(.autoRead, value: false)
 }

@@ -325,7 +325,9 @@ actor Member {
         do {
             let notices = try await stage.prepare(
                 preparation, file, clock: clock.cell
-            ) { progress?.reach(.item) }
+            ) {
+                if preparation.id == joining { progress?.reach(.item) }
+            }
             finish(preparation, .ready(latency: stage.latency))
             for await notice in notices {
                 switch notice {

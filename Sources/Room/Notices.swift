@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 import Wire
 
-// Commits by datagram: what a stream loses comes 200 ms late, when its instant is over.
+// Commits by datagram: what a stream loses comes 50 to 200 ms late, when its instant is over.
 
 /// Takes notices, on any free UDP port.
 final class NoticeListener: Sendable {

@@ -87,7 +87,7 @@ struct NetworkPath {
     }
 
     /// When a segment of a stream gets through: a lost one is sent again, after 200 ms and then
-    /// twice as long each time, as TCP does.
+    /// twice as long each time, as TCP does on its own (newer kernels are asked for 50).
     mutating func streamArrival(of instant: TrueInstant) -> TrueInstant {
         var sent = instant
         var timeout = Nanoseconds.milliseconds(200)

@@ -119,9 +119,9 @@ extension World {
         let place = Self.leaderPlace
         let stamped = now + hosts[place].receiveStampLateness()
         let arrival = local(place, stamped)
-        guard let due = leader.server.admit(request, from: life.peer, arrival: arrival) else {
-            return
-        }
+        let due = leader.server.admit(
+            request, from: life.peer, arrival: arrival, at: arrival)
+        guard let due else { return }
         queue.schedule(
             .requestRead(life, bytes, arrival: arrival),
             at: stamped + (due - arrival) + hosts[place].readDuration())

@@ -376,7 +376,7 @@ import Timing
             world.follower.setIdle(true, at: world.local(0))
             world.run(until: wanted)
             // Nobody waits: what was measured with two packets a second need not be the last word.
-            // (A leader that is not heard is asked rarely: another matter.)
+            // A leader that is not heard is asked rarely: another matter.
             guard world.published.last?.quality == .acquiring,
                 world.follower.statistics(at: world.local(wanted)).age < .seconds(2)
             else { continue }
@@ -387,7 +387,7 @@ import Timing
             world.run(until: wanted + 4.5)
             #expect(world.published.last?.quality == .locked, "seed \(seed)")
         }
-        #expect(poor > 0, "of eight idle lines one is poor")
+        #expect(poor >= 2, "of eight idle lines some are poor")
     }
 
     @Test func `while the leader is silent the line holds over and the bound grows`() {

@@ -20,7 +20,7 @@ import Timing
         packet: UInt32 = 0, clock: SharedClock = clock()
     ) -> TimeReply? {
         let request = TimeRequest(sequence: sequence, t1: instant(7), stamps: .kernel)
-        let due = server.admit(request, from: peer, arrival: instant(10))
+        let due = server.admit(request, from: peer, arrival: instant(10), at: instant(10))
         guard due != nil else { return nil }
         return server.reply(
             to: request, from: peer, arrival: instant(10), isKernelStamp: true,

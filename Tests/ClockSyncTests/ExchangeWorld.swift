@@ -153,7 +153,8 @@ struct ExchangeWorld {
         switch packet.content {
         case .request(let request):
             let arrival = LocalInstant(nanoseconds: group(now).nanoseconds)
-            guard let due = server.admit(request, from: 1, arrival: arrival) else { return }
+            let due = server.admit(request, from: 1, arrival: arrival, at: arrival)
+            guard let due else { return }
             post(.held(request, arrival: group(now)), at: now + (due - arrival).seconds)
         case .held(let request, let arrival): answer(request, arrival)
         case .reply(let reply):

@@ -90,6 +90,22 @@ import Testing
                 prior: Self.prior) == nil)
     }
 
+    /// By likelihood four are a little less than four: fewer than blocks want.
+    @Test(arguments: [(1, false), (2, false), (4, true), (12, true)])
+    func `so many packets must have met nobody`(clean: Int, isEnough: Bool) {
+        var random = Randomness(seed: 21 << 32)
+        func side(_ places: Int) -> [DelayCrest.Point] {
+            (0..<200).map { number in
+                // The clean ones are spread over the time; the others are at least 0.3 ms late.
+                let isClean = number % (200 / places) == 0 && number / (200 / places) < places
+                let queue = isClean ? 0 : 0.3e-3 + random.exponential(2e-3)
+                return (Double(number - 200) * 0.002, 350e-6 + 3e-6 * random.normal() + queue)
+            }
+        }
+        let found = JoiningPosterior(side(12), side(clean), at: 0, prior: Self.prior)
+        #expect((found != nil) == isEnough)
+    }
+
     @Test func `nor does a direction in which all queue`() {
         let (forward, _) = Self.packets(0.5, offset: 0, skew: 0, seed: 6)
         let (_, backward) = Self.packets(0.5, offset: 0, skew: 0, clean: 0, blur: 0, seed: 7)

@@ -21,7 +21,7 @@ import Timing
         // Whatever a packet claims, it is held neither for ever nor not at all.
         #expect(wait(Nanoseconds(1)) == .microseconds(200))
         #expect(wait(.seconds(4_000)) == .milliseconds(100))
-        #expect(Self.request(pause: .milliseconds(10), isPrompt: true).hold.usual == .zero)
+        #expect(Self.request(pause: .milliseconds(10), isPrompt: true).hold.longest == .zero)
     }
 
     /// Admits requests of one room, numbered from 1.
@@ -30,12 +30,13 @@ import Timing
         var count: UInt32 = 0
 
         mutating func due(
-            _ pause: Nanoseconds, isPrompt: Bool = false, at arrival: LocalInstant
+            _ pause: Nanoseconds, isPrompt: Bool = false, at arrival: LocalInstant,
+            readAt now: LocalInstant = LocalInstant(nanoseconds: 0)
         ) throws -> LocalInstant {
             count += 1
             var request = ReplyHoldTests.request(pause: pause, isPrompt: isPrompt)
             request.sequence = count
-            let due = server.admit(request, from: 1, arrival: arrival)
+            let due = server.admit(request, from: 1, arrival: arrival, at: max(arrival, now))
             return try #require(due)
         }
     }
@@ -62,7 +63,7 @@ import Timing
         var server = ClockServer<Int>()
         for peer in 0..<50 {
             let due = server.admit(
-                Self.request(pause: .milliseconds(2)), from: peer, arrival: start)
+                Self.request(pause: .milliseconds(2)), from: peer, arrival: start, at: start)
             #expect(due == start + .milliseconds(1))
         }
     }
@@ -70,14 +71,14 @@ import Timing
     @Test func `a copy takes nobody's place`() throws {
         let request = Self.request(pause: .milliseconds(2))
         var (server, other) = (ClockServer<Int>(), ClockServer<Int>())
-        _ = server.admit(request, from: 1, arrival: start)
-        _ = other.admit(request, from: 1, arrival: start)
-        let copy = server.admit(request, from: 1, arrival: start)
+        _ = server.admit(request, from: 1, arrival: start, at: start)
+        _ = other.admit(request, from: 1, arrival: start, at: start)
+        let copy = server.admit(request, from: 1, arrival: start, at: start)
         #expect(copy == nil)
         var next = request
         next.sequence += 1
-        let due = server.admit(next, from: 1, arrival: start)
-        let expected = other.admit(next, from: 1, arrival: start)
+        let due = server.admit(next, from: 1, arrival: start, at: start)
+        let expected = other.admit(next, from: 1, arrival: start, at: start)
         #expect(due == expected)
     }
 
@@ -93,18 +94,36 @@ import Timing
             #expect(due >= start + hold.usual)
             #expect(due <= start + hold.longest)
         }
-        #expect(hold.longest <= .milliseconds(200))
+        #expect(hold.longest - hold.usual <= .milliseconds(100))
         // A room whose requests are far apart is answered as if it had not asked before.
         let next = try desk.due(.milliseconds(600), at: start)
         #expect(next == start + .milliseconds(100))
     }
 
-    @Test func `after a long pause a burst is answered at once`() throws {
+    @Test(arguments: [600, 25, 10] as [Int64])
+    func `after a longer pause a burst is answered at once`(pauseMilliseconds: Int64) throws {
         var desk = Desk()
-        _ = try desk.due(.milliseconds(600), at: start)
-        let burst = start + .milliseconds(20)
-        let due = try desk.due(.milliseconds(10), at: burst)
-        #expect(due == burst + .milliseconds(5))
+        let pause = Nanoseconds.milliseconds(pauseMilliseconds)
+        _ = try desk.due(pause, at: start)
+        // The next requests are closer, and in time.
+        let burst = start + min(pause / 2, .milliseconds(20)) + .milliseconds(1)
+        for number in 0..<10 as Range<Int64> {
+            let arrival = burst + .milliseconds(2 * number)
+            let due = try desk.due(.milliseconds(2), at: arrival)
+            #expect(due - arrival == .milliseconds(1))
+        }
+    }
+
+    @Test func `answers that a stall made late leave apart too`() throws {
+        var desk = Desk()
+        let pause = Nanoseconds.milliseconds(2)
+        let late = start + .milliseconds(12)
+        let dues = try (0..<6).map {
+            try desk.due(pause, at: start + pause * Int64($0), readAt: late)
+        }
+        #expect(dues[0] == late)
+        let gaps = zip(dues, dues.dropFirst()).map { $1 - $0 }
+        #expect(gaps.allSatisfy { $0 == Nanoseconds(1_875_000) })
     }
 
     @Test func `prompt answers never wait`() throws {

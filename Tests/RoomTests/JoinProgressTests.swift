@@ -17,6 +17,13 @@ import Timing
         #expect(progress.metadata.mapValues { "\($0)" } == expected)
     }
 
+    @Test func `what was known of another leader does not count`() {
+        var progress = JoinProgress(foundAt: found)
+        progress.reach(.clock, at: found + .milliseconds(1))
+        progress.reach(.welcome, at: found + .milliseconds(12))
+        #expect(progress.metadata.mapValues { "\($0)" } == ["msToWelcome": "12"])
+    }
+
     @Test func `a step that was not reached is not claimed`() {
         #expect(JoinProgress(foundAt: found).metadata.isEmpty)
     }

@@ -47,6 +47,11 @@ extension IntegrationTests {
                 #expect(said.count == 1)
                 let milliseconds = try #require(said.first?["msSinceFound"].flatMap(Int.init))
                 #expect(milliseconds > 0 && .milliseconds(milliseconds) <= elapsed)
+                // What it waited for comes before.
+                for step in ["msToWelcome", "msToClock", "msToItem"] {
+                    let reached = try #require(said.first?[step].flatMap(Int.init))
+                    #expect(reached >= 0 && reached <= milliseconds, "\(step)")
+                }
             }
         }
 

@@ -134,7 +134,8 @@ struct ClockWorld {
             alarm = nil
             perform(follower.advance(to: local))
         case .request(let request, let arrival, let reading):
-            guard let due = server.admit(request, from: 1, arrival: arrival) else { return }
+            let due = server.admit(request, from: 1, arrival: arrival, at: arrival)
+            guard let due else { return }
             queue.schedule(
                 .read(request, arrival: arrival), at: now + (due - arrival) + reading)
         case .read(let request, let arrival): answer(request, arrival)
@@ -176,7 +177,7 @@ struct ClockWorld {
             queue.schedule(
                 .request(request, arrival: leader(stamped), reading: reading), at: stamped)
             if copies > 0, copying.chance(copies) {
-                // After the first was read, and within the server's memory of 64 requests, which
+                // After the first has arrived, and within the server's memory of 64 requests, which
                 // may come in trains of 16, 8 ms apart.
                 let again = stamped + Nanoseconds(seconds: copying.uniform(0.5e-3, 0.02))
                 queue.schedule(
