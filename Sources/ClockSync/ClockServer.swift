@@ -82,18 +82,18 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
 
     /// A request has arrived.
     ///
-    /// Requests that the path held up arrive together. Answered together, they would share one fate on
-    /// the way home, of which only the first finds it empty. So answers to one peer leave nearly as far
-    /// apart as the silences between its requests were meant to be, as far as ``TimeRequest/Hold`` goes.
-    /// <doc:ClockEstimation> says what it brings.
+    /// Requests that the path held up arrive together. Answered together, they would share one fate
+    /// on the way home, of which only the first finds it empty. So answers to one peer leave nearly
+    /// as far apart as the silences between its requests were meant to be, as far as
+    /// ``TimeRequest/Hold`` goes. <doc:ClockEstimation> says what it brings.
     ///
     /// - Parameters:
     ///   - peer: where it came from.
     ///   - arrival: when, by the local clock.
     ///   - now: local time of this call.
     /// - Returns: when its answer is due, by the local clock; `nil` for a copy made by the network.
-    ///   Answering it would overwrite the transmit stamp that the first answer's owner waits for with a
-    ///   later one.
+    ///   Answering it would overwrite the transmit stamp that the first answer's owner waits for
+    ///   with a later one.
     @inlinable
     public mutating func admit(
         _ request: TimeRequest, from peer: Peer, arrival: LocalInstant, at now: LocalInstant

@@ -33,10 +33,10 @@ struct JoiningPosterior: Sendable {
 
     /// So many packets of each direction, by likelihood, must have met nobody.
     ///
-    /// Fewer than blocks want: nothing is known yet, and the room is missed. In 450 joins on emulated
-    /// wifi lines were off by as much with three as with four, when they were first played by and
-    /// later, and 5 instead of 12 were not yet good after 0.47 s. With two, some of 740 were off by 0.1
-    /// to 0.5 ms.
+    /// Fewer than blocks want: nothing is known yet, and the room is missed. In 450 joins on
+    /// emulated wifi lines were off by as much with three as with four, when they were first played
+    /// by and later, and 5 instead of 12 were not yet good after 0.47 s. With two, some of 740 were
+    /// off by 0.1 to 0.5 ms.
     static let fewestClean = 3.0
 
     /// Group minus local at the time asked for; seconds, and seconds².

@@ -18,8 +18,9 @@ public import Timing
 ///
 /// Inlinable: not specialised, the generic code of a leader took a third of its time service.
 public struct ReplyHold<Request: Sendable>: Sendable {
-    /// A thousand rooms that join at once fit: on emulated air each has three requests here, reckoned for 2 ms
-    /// between them and 2 ± 3 ms on the way. More are answered by their next request.
+    /// A thousand rooms that join at once fit: on emulated air each has three requests here,
+    /// reckoned for 2 ms between them and 2 ± 3 ms on the way. More are answered by their next
+    /// request.
     @inlinable public static var limit: Int { 4_096 }
 
     @usableFromInline struct Entry: Sendable {
@@ -67,10 +68,11 @@ public struct ReplyHold<Request: Sendable>: Sendable {
 extension TimeRequest {
     /// How long its answer waits.
     public struct Hold: Equatable, Sendable {
-        /// Not at all, or half of the silence (``TimeRequest/pause``), 0.2 to 100 ms; 10 where that is
-        /// not known.
+        /// Not at all, or half of the silence (``TimeRequest/pause``), 0.2 to 100 ms; 10 where that
+        /// is not known.
         public var usual: Nanoseconds
-        /// … and at most, where the answer before it would be less than ``spacing`` away; up to 115 ms.
+        /// … and at most, where the answer before it would be less than ``spacing`` away; up to 115
+        /// ms.
         public var longest: Nanoseconds
         /// Of an answer from those to the same peer that are spaced too; zero: it is not.
         public var spacing: Nanoseconds
@@ -90,8 +92,8 @@ extension TimeRequest {
     /// What the network may not make us hold, and not make others wait for it: it bounds how long a
     /// flood stays with us.
     private static let longestHold = Nanoseconds.milliseconds(100)
-    /// Answers to requests further apart keep no distance: hardly any catches up with another, and after
-    /// a long pause an answer is wanted soon.
+    /// Answers to requests further apart keep no distance: hardly any catches up with another, and
+    /// after a long pause an answer is wanted soon.
     private static let longestSpacing = Nanoseconds.milliseconds(30)
     /// Answers that wait for each other: with more, requests would be forgotten before they are
     /// answered (``ClockFollower/outstandingLimit``).

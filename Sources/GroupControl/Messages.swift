@@ -135,8 +135,8 @@ public struct Commit: Equatable, Sendable {
     public var isPause: Bool { change.rate == 0 }
 }
 
-/// A commit once more, as a datagram: a segment that a stream loses comes 50 to 200 ms late, and with it
-/// whatever is behind; the instant of the commit is over by then.
+/// A commit once more, as a datagram: a segment that a stream loses comes 50 to 200 ms late, and
+/// with it whatever is behind; the instant of the commit is over by then.
 ///
 /// The room applies whichever comes first. A notice that does not fit what the room has is no
 /// error: the stream tells the whole story.

@@ -71,8 +71,8 @@ final class Stage {
 
     /// Opens, seeks and decodes ahead.
     ///
-    /// - Parameter didDecode: called when something is decoded ahead, and again when more is: the clock
-    ///   and the card may still be waited for.
+    /// - Parameter didDecode: called when something is decoded ahead, and again when more is: the
+    ///   clock and the card may still be waited for.
     /// - Returns: what the player says until it is withdrawn or has ended.
     /// - Throws: `PlaybackError` saying why the item cannot be played here; `CancellationError`
     ///   when the preparation was withdrawn.
