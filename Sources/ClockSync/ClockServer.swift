@@ -9,7 +9,7 @@ public import Timing
 ///
 /// Inlinable for the reason given at ``ReplyHold``.
 public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
-    /// A group of 200 rooms, five times over; some 100 KiB.
+    /// A group of 200 rooms, five times over.
     @inlinable public static var peerLimit: Int { 1024 }
     /// Replies whose transmit stamp is still to come. The kernel delivers one within a fraction
     /// of a millisecond.

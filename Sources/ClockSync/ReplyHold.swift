@@ -76,13 +76,6 @@ extension TimeRequest {
         public var longest: Nanoseconds
         /// Of an answer from those to the same peer that are spaced too; zero: it is not.
         public var spacing: Nanoseconds
-
-        @usableFromInline
-        init(usual: Nanoseconds, longest: Nanoseconds, spacing: Nanoseconds) {
-            self.usual = usual
-            self.longest = longest
-            self.spacing = spacing
-        }
     }
 
     /// Of a request that does not say when the next will follow. Processors and emulated switches

@@ -94,6 +94,10 @@ extension IntegrationTests {
                     let timeout = CInt(try await provider.getTCPInfo().get().tcpi_rto)
                     guard let usual else { continue }
                     #expect(timeout < usual)
+                    let patience = try await channel.getOption(
+                        .tcpOption(TCPOption.longestAcknowledgement)
+                    ).get()
+                    #expect(patience < timeout, "what is not overdue is not repeated")
                 }
                 try await leader.close()
                 try await room.executeThenClose { _, _ in }
