@@ -123,7 +123,8 @@ struct ModalBlocks: Sendable {
     /// Of the block under way, where it can be read already.
     private var newest: Reading?
     private var pair: (reading: CrestPair?, time: Double)?
-    private var joint: (reading: JoiningPosterior?, time: Double)?
+    /// The last one, of a room that joins on air.
+    private var joint: JoiningPosterior?
     /// What the last reading had which tried all slopes: packets, and the variance of the prior.
     private var searched = (packets: 0, variance: 0.0)
     private var forward: [DelayCrest.Point] = []
@@ -250,21 +251,18 @@ struct ModalBlocks: Sendable {
         guard let first = blocks.first?.forward.first ?? forward.first,
             now - first.time <= Self.joiningSpan
         else { return nil }
-        let interval = max(Self.youngInterval, (now - first.time) / 10)
-        if joint.map({ now - $0.time >= interval }) ?? true {
-            let reading = JoiningPosterior(
-                blocks.flatMap(\.forward) + forward, blocks.flatMap(\.backward) + backward, at: now,
-                prior: prior, found: joint?.reading)
-            joint = (reading, now)
-        }
-        guard let joint, let reading = joint.reading else { return nil }
-        let (span, age) = (now - first.time, now - joint.time)
-        let noise = sqrt(
-            reading.variance + age * age * reading.skewVariance + Self.noise * Self.noise)
+        // Also where the last one is young: a room that joins is heard soon after, and each packet
+        // that met nobody counts.
+        let reading = JoiningPosterior(
+            blocks.flatMap(\.forward) + forward, blocks.flatMap(\.backward) + backward, at: now,
+            prior: prior, found: joint)
+        joint = reading
+        guard let reading else { return nil }
+        let span = now - first.time
+        let noise = sqrt(reading.variance + Self.noise * Self.noise)
         var fit = EnvelopeFit(
-            window: span, span: span, offset: reading.offset + reading.skew * age,
-            skew: reading.skew, delay: delay, noise: noise,
-            skewSpread: sqrt(reading.skewVariance), isPinned: false, wander: 0)
+            window: span, span: span, offset: reading.offset, skew: reading.skew, delay: delay,
+            noise: noise, skewSpread: sqrt(reading.skewVariance), isPinned: false, wander: 0)
         fit.error = noise
         return fit
     }
