@@ -206,6 +206,29 @@ struct ModalBlocksTests {
         #expect((try #require(run(offset: 2)).offset - 2).magnitude < 30e-6)
     }
 
+    @Test func `a room that joins on air learns from each packet at once`() throws {
+        let prior = (skew: 0.0, variance: 80e-6 * 80e-6)
+        for seed in 1...20 as ClosedRange<UInt64> {
+            var random = Randomness(seed: seed << 32)
+            var blocks = ModalBlocks()
+            func fit(of range: Range<Int>, unhindered: Double) throws -> EnvelopeFit {
+                for number in range {
+                    let time = Double(number) / 400
+                    blocks.insert(
+                        forward: (time, air(&random, unhindered: unhindered)),
+                        backward: (time, air(&random, unhindered: unhindered)))
+                }
+                blocks.measure(skew: 0, isWire: false)
+                let now = Double(range.upperBound) / 400
+                return try #require(blocks.fits(at: now, prior: prior, delay: 600e-6).first)
+            }
+            let early = try fit(of: 0..<160, unhindered: 0.12)
+            // Twenty milliseconds of luck are worth as many clean packets as 0.16 s.
+            let late = try fit(of: 160..<168, unhindered: 1)
+            #expect(late.error < early.error, "seed \(seed)")
+        }
+    }
+
     @Test(arguments: [false, true]) func `what is forgotten is forgotten`(isWire: Bool) {
         var random = Randomness(seed: 5)
         var blocks = ModalBlocks()
