@@ -41,7 +41,7 @@ struct ModalBlocks: Sendable {
     static let youngSpan = 6.0
     /// Between two readings of them, which look at each packet along some tens of slopes; seconds.
     static let youngInterval = 0.05
-    /// The same on air, where beside the line all that the packets allow has its say
+    /// As long as that, on air all that the packets allow has its say beside the line
     /// (``JoiningPosterior``): later floors may have moved.
     static let joiningSpan = 5.5
     /// Random walks of the skew, per √s: see ``DelayBlocks``.
