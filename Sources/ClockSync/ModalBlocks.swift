@@ -39,10 +39,11 @@ struct ModalBlocks: Sendable {
     /// As long as all packets are younger than this, on wires they are read together (``CrestPair``)
     /// and no line is drawn: three blocks, the first number that can contradict each other.
     static let youngSpan = 6.0
-    /// Between two readings of them, which look at each packet along some tens of slopes; seconds.
+    /// Between two readings of them on wires, which look at each packet along some tens of slopes;
+    /// seconds.
     static let youngInterval = 0.05
-    /// As long as that, on air all that the packets allow has its say beside the line
-    /// (``JoiningPosterior``): later floors may have moved.
+    /// As long as all packets are younger than this, on air all that they allow has its say beside the
+    /// line (``JoiningPosterior``); seconds. Later floors may have moved.
     static let joiningSpan = 5.5
     /// Random walks of the skew, per √s: see ``DelayBlocks``.
     static let walks = DelayBlocks.walks
@@ -251,8 +252,7 @@ struct ModalBlocks: Sendable {
         guard let first = blocks.first?.forward.first ?? forward.first,
             now - first.time <= Self.joiningSpan
         else { return nil }
-        // Also where the last one is young: a room that joins is heard soon after, and each packet
-        // that met nobody counts.
+        // At every look: a room that joins is heard soon after, and each packet that met nobody counts.
         let reading = JoiningPosterior(
             blocks.flatMap(\.forward) + forward, blocks.flatMap(\.backward) + backward, at: now,
             prior: prior, found: joint)
