@@ -37,7 +37,7 @@ struct JoiningPosterior: Sendable {
     private static let passes = 5
 
     /// What both directions' delays change by alike from the first packet to the last, seconds (one
-    /// deviation). With 5 and 8 joins were read as well; with 5 the worst of 45 rooms that began
+    /// deviation). With 5 and 8 µs joins were read as well; with 5 the worst of 45 rooms that began
     /// together was off by 17 µs instead of 12, with 8 a kept trace of floors that move in one
     /// direction each was read worse.
     private static let change = 7e-6
