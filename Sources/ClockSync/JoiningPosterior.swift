@@ -116,7 +116,7 @@ struct JoiningPosterior: Sendable {
         let home = slopes.map { sides.1.place(along: $0) }
         let weights = Self.weights(
             out.map(\.evidence), home.map(\.evidence), along: slopes, prior, drift: drift)
-        let (outShares, homeShares) = weights.shares
+        let (outShares, homeShares) = (weights.out, weights.home)
         let clean = min(
             Self.mean(out.map(\.clean), outShares), Self.mean(home.map(\.clean), homeShares))
         guard clean >= Self.fewestClean else { return nil }
@@ -159,30 +159,27 @@ struct JoiningPosterior: Sendable {
     /// Of one slope out and one home, by rows; their sum is 1.
     private struct Weights {
         private let rows: [ArraySlice<Double>]
+        /// Of each slope, whatever the other direction's.
+        let out: [Double]
+        let home: [Double]
 
         init(count: Int, values: [Double]) {
             let sum = values.reduce(0, +)
             let shares = values.map { $0 / sum }
             rows = (0..<count).map { shares[$0 * count..<($0 + 1) * count] }
-        }
-
-        /// Of each slope, whatever the other direction's.
-        var shares: (out: [Double], home: [Double]) {
-            let home = rows.reduce(into: [Double](repeating: 0, count: rows.count)) { sums, row in
+            out = rows.map { $0.reduce(0, +) }
+            home = rows.reduce(into: [Double](repeating: 0, count: count)) { sums, row in
                 for (index, share) in row.enumerated() { sums[index] += share }
             }
-            return (rows.map { $0.reduce(0, +) }, home)
         }
 
         /// Mean and variance of (a + b)/2, a of the slope out and b of that home.
-        func half(of out: [Double], plus home: [Double]) -> (mean: Double, variance: Double) {
-            let shares = shares
+        func half(of first: [Double], plus second: [Double]) -> (mean: Double, variance: Double) {
             let mean =
-                (JoiningPosterior.mean(out, shares.out)
-                    + JoiningPosterior.mean(home, shares.home)) / 2
+                (JoiningPosterior.mean(first, out) + JoiningPosterior.mean(second, home)) / 2
             var variance = 0.0
-            for (first, row) in zip(out, rows) {
-                for (second, share) in zip(home, row) where share > 0 {
+            for (first, row) in zip(first, rows) {
+                for (second, share) in zip(second, row) where share > 0 {
                     let rest = (first + second) / 2 - mean
                     variance += share * rest * rest
                 }

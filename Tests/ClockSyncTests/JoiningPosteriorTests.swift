@@ -59,7 +59,7 @@ import Testing
         }
         let (alike, lopsided) = (try error(lopsided: false), try error(lopsided: true))
         // A quarter of what a clock that steps by as much does, which nobody can tell from a path.
-        // Without the drift as an unknown it was half.
+        // Without the drift as an unknown it was 0.44.
         #expect(alike < lopsided / 4, "\(alike), \(lopsided)")
         #expect(lopsided > 15e-6, "\(lopsided)")
     }

@@ -223,7 +223,8 @@ struct ModalBlocksTests {
                 return try #require(blocks.fits(at: now, prior: prior, delay: 600e-6).first)
             }
             let early = try fit(of: 0..<160, unhindered: 0.12)
-            // Eight pairs that met nobody, in twenty milliseconds; of the 160 before there were some twenty.
+            // Eight pairs that met nobody, in twenty milliseconds; of the 160 before some twenty
+            // did each way.
             let late = try fit(of: 160..<168, unhindered: 1)
             #expect(late.error < early.error, "seed \(seed)")
         }

@@ -22,7 +22,8 @@ struct JoinTests {
     }
 
     // `tutti simulate clocks` has 0.31 s for half of 60 joins on `em-wifi` and 0.32 for 95 of a
-    // hundred, 6.2 and 11.7 µs in the two seconds after; on `em-busy` 0.76 and 1.33 s, 10.3 and 21.8 µs.
+    // hundred, 5.7 and 11.2 µs in the two seconds after; on `em-busy` 0.76 and 1.33 s, 9.8 and
+    // 22.0 µs.
     // Two of twenty may be worse.
 
     @Test func `on emulated air a room plays within a second, and is in step then`() throws {

@@ -22,7 +22,7 @@ extension Benchmark {
     }
 
     /// What a room does in the first two seconds, which it asks densely: on air where one packet in
-    /// sixteen meets nobody, and where none does, so that every look tries all rates.
+    /// sixteen meets nobody, and where none does.
     private static var joiningClockBenchmarks: [Benchmark] {
         [("wifi", 300.0, 2_000.0, UInt64(16)), ("busy", 500, 8_000, .max)].map {
             name, delay, jitter, unhindered in
