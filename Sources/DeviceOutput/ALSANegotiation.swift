@@ -10,8 +10,8 @@ struct ALSASetup {
     /// `bufferFrames` is the queue that we keep; the card may hold more (`cardFrames`).
     let format: OutputFormat
     let sampleFormat: SampleFormat
-    /// Bits of a sample that the card converts, as its driver says (`msbits`); `nil`: it does not.
-    /// A `plug` in between says those of the format that it takes.
+    /// Bits of a sample that the card converts, as far as it or a plug-in before it says (`msbits`);
+    /// `nil`: nobody does.
     let significantBits: Int?
     /// Frames that the card's own ring holds.
     let cardFrames: Int
@@ -122,7 +122,6 @@ struct ALSANegotiation {
             unsafe snd_pcm_hw_params_get_buffer_size(wish, &ring),
             "snd_pcm_hw_params_get_buffer_size")
 
-        let bits = unsafe snd_pcm_hw_params_get_sbits(wish)
         // A PCM may have one period only (null): cut our own.
         let periodFrames = max(1, min(Int(period), Int(ring) / Self.periodsMin))
         let queue = min(Int(ring), max(wanted, Self.periodsMin * periodFrames))
@@ -130,8 +129,35 @@ struct ALSANegotiation {
             format: OutputFormat(
                 sampleRate: Int(rate), channelCount: channels, periodFrames: periodFrames,
                 bufferFrames: queue / periodFrames * periodFrames),
-            sampleFormat: sampleFormat, significantBits: bits > 0 ? Int(bits) : nil,
+            sampleFormat: sampleFormat, significantBits: unsafe significantBits(pcm),
             cardFrames: Int(ring))
+    }
+
+    /// The fewest of the PCM and all that it plays through.
+    ///
+    /// A plug-in's parameters are of the format that it takes, and `plug` cuts what does not fit into the
+    /// card's without dither. What it plays through is in the library's description only
+    /// (snd_pcm_dump, which prints `msbits : N` for each).
+    private func significantBits(_ pcm: OpaquePointer) -> Int? {
+        var opened: OpaquePointer?
+        guard unsafe snd_output_buffer_open(&opened) == 0, let text = unsafe opened else {
+            return nil
+        }
+        defer { unsafe snd_output_close(text) }
+        guard unsafe snd_pcm_dump(pcm, text) == 0 else { return nil }
+        var start: UnsafeMutablePointer<CChar>?
+        let count = unsafe snd_output_buffer_string(text, &start)
+        guard let start = unsafe start else { return nil }
+        let bytes = unsafe UnsafeRawBufferPointer(start: start, count: count)
+        return Self.significantBits(describedBy: unsafe String(decoding: bytes, as: UTF8.self))
+    }
+
+    static func significantBits(describedBy text: String) -> Int? {
+        text.split(separator: "\n").compactMap { line -> Int? in
+            let parts = line.split(separator: " ").filter { $0 != ":" }
+            guard parts.count == 2, parts[0] == "msbits" else { return nil }
+            return Int(parts[1]).flatMap { $0 > 0 ? $0 : nil }
+        }.min()
     }
 
     private func chooseSampleFormat(

@@ -2,8 +2,8 @@ import Timing
 
 /// How a card wants its samples, in the order in which we prefer them.
 ///
-/// 32 bits first: a card then gets every bit that a Float has, or as many as its driver says that it
-/// converts; behind ALSA's own conversions (`plug`) nobody says so.
+/// 32 bits first: a card then gets every bit that a Float has, or as many as it converts, also behind
+/// ALSA's own conversions (`plug`).
 /// A card that takes Float comes last, because only sound servers do and they convert once more.
 @frozen
 public enum SampleFormat: UInt8, Sendable, BitwiseCopyable, CaseIterable {

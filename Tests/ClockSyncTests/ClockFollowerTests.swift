@@ -1,6 +1,7 @@
-import ClockSync
 import Testing
 import Timing
+
+@testable import ClockSync
 
 /// Whole exchanges in virtual time: follower, leader, two crystals, a network.
 @Suite struct ClockFollowerTests {
@@ -232,10 +233,10 @@ import Timing
         for seed: UInt64 in 11...12 {
             var world = ExchangeWorld(kind, seed: seed)
             world.run(until: 40)
-            let broken = world.readings.filter {
-                $0.clock.quality == .locked
-                    && $0.error.magnitude > $0.clock.uncertainty.seconds
-            }
+            let locked = world.readings.filter { $0.clock.quality == .locked }
+            // On the busiest of these networks a line is good after some seconds, and stays so.
+            #expect(locked.count > world.readings.count / 2, "seed \(seed): \(locked.count)")
+            let broken = locked.filter { $0.error.magnitude > $0.clock.uncertainty.seconds }
             #expect(broken.isEmpty, "seed \(seed): \(broken.prefix(2))")
         }
     }
@@ -248,14 +249,21 @@ import Timing
             var world = ExchangeWorld(kind, seed: seed)
             world.run(until: 40)
             var last: SharedClock?
+            var lasting = 0
             for clock in world.published where clock.quality >= .acquiring {
                 defer { last = clock.quality == .locked ? clock : last }
                 guard let last, last.epoch == clock.epoch else { continue }
                 // Continuous at the hand-over, to the nanosecond of the representation.
                 let handOver = clock.map.fromAnchor
                 #expect((clock.map(handOver) - last.map(handOver)).magnitude <= Nanoseconds(1))
-                #expect(clock.map.skew.magnitude <= 500e-6)
+                #expect(clock.map.skew.magnitude <= OutputLine.rateLimit)
+                // Later than this the skew is known to less than a tenth of the lean's limit.
+                guard handOver >= world.local(10) else { continue }
+                lasting += 1
+                let lean = clock.map.skew + world.partsPerMillion * 1e-6
+                #expect(lean.magnitude <= 1.1 * OutputLine.limit, "seed \(seed): \(lean)")
             }
+            #expect(lasting > 100, "seed \(seed): \(lasting) lines")
             #expect(Set(world.published.map(\.epoch)).count == 1)
         }
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import GroupControl
 import Testing
 import Timing
@@ -162,6 +163,31 @@ import Timing
         let fresh = RoomStatus(name: "bath", report: RoomReport(), settings: .standard)
         let lines = SyncView(status: Self.status([fresh]), width: 80).lines
         #expect(lines.last?.contains("no report yet") == true)
+    }
+
+    @Test func `JSON is what the leader tells, and says why nothing is promised`() throws {
+        let bath = Self.room("bath")
+        let silent = RoomStatus(name: "attic", report: RoomReport(), settings: .standard)
+        func json(_ rooms: [RoomStatus]) throws -> (GroupStatus, [String: Any], [[String: Any]]) {
+            let status = Self.status(rooms)
+            let data = Data(jsonText(StatusDocument(status: status), pretty: false).utf8)
+            let object = try JSONSerialization.jsonObject(with: data) as? [String: Any]
+            #expect(try JSONDecoder().decode(GroupStatus.self, from: data) == status)
+            return (status, object ?? [:], object?["rooms"] as? [[String: Any]] ?? [])
+        }
+        let (status, both, rooms) = try json([bath, bath])
+        guard case .within(let promised, let expected) = status.promise else {
+            Issue.record("two rooms promise \(status.promise)")
+            return
+        }
+        #expect(both["promisedMicroseconds"] as? Double == promised)
+        #expect(both["expectedMicroseconds"] as? Double == expected)
+        #expect(both["promiseObstacle"] == nil)
+        #expect(rooms.count == 2 && rooms.allSatisfy { $0["promiseObstacle"] == nil })
+        let (_, one, named) = try json([silent, bath])
+        #expect(one["promiseObstacle"] as? String == "attic: no report yet")
+        #expect(one["promisedMicroseconds"] == nil)
+        #expect(named.map { $0["promiseObstacle"] as? String } == ["no report yet", nil])
     }
 
     @Test func `a sparkline shows the largest of what falls to a column, and where nothing does`() {

@@ -17,6 +17,8 @@ enum SilentCards {
             pcm.reel { type file slave.pcm hole file "\(folder.path)/reel.raw" format "raw" }
             pcm.tape16 { type file slave.pcm hole file "\(folder.path)/tape16.raw" format "raw" }
             pcm.float_only { type lfloat slave { pcm hole format S16_LE } }
+            pcm.tape_cut { type file slave.pcm hole file "\(folder.path)/cut.raw" format "raw" }
+            pcm.cut { type plug slave { pcm tape_cut format S16_LE } }
             pcm.broken { type tape_recorder }
             pcm.resampled { type rate slave { pcm hole rate 44100 } converter "linear" }
             pcm.converted { type plug slave.pcm hole }
@@ -128,6 +130,56 @@ enum SilentCards {
         #expect(
             ALSADevice.availablePCMs().contains(
                 ALSAName(name: "hole", description: "swallows all")))
+    }
+
+    /// `plug` takes 32 bits for a card that has 16, and drops what it cannot pass on.
+    @Test func `what a plug-in cuts off is zero, and dither is above it`() throws {
+        let device = try SilentCards.open("cut")
+        #expect(device.sampleFormat == .signed32)
+        let count = device.format.periodFrames * 2
+        // Between two steps of 16 bits: only dither makes the mean right.
+        let samples = [Float](repeating: 100.3 / 32_768, count: count)
+        var encoder = SampleEncoder(format: .signed32, significantBits: 16)
+        var wanted: [Int16] = []
+        for _ in 0..<12 {
+            #expect(try device.wait(WaitPlan()) == .writable)
+            #expect(try device.write(samples) == .writable)
+            var words = [Int32](repeating: 0, count: count)
+            unsafe words.withUnsafeMutableBytes {
+                unsafe encoder.encode(samples, count: count, into: $0.baseAddress!)
+            }
+            wanted += words.map { Int16($0 >> 16) }
+        }
+        device.close()
+        let tape = try Data(contentsOf: SilentCards.folder.appendingPathComponent("cut.raw"))
+        let heard = tape.withUnsafeBytes { bytes in
+            (0..<bytes.count / 2).map {
+                Int16(
+                    littleEndian: unsafe bytes.loadUnaligned(
+                        fromByteOffset: 2 * $0, as: Int16.self))
+            }
+        }
+        #expect(heard == wanted)
+        #expect(Set(heard).count >= 3)
+    }
+
+    @Test func `the fewest bits of all that a PCM plays through count`() {
+        func bits(_ text: String) -> Int? { ALSANegotiation.significantBits(describedBy: text) }
+        let plug = """
+            Plug PCM: Linear conversion PCM (S24_3LE)
+            Its setup is:
+              format       : S32_LE
+              msbits       : 32
+            Slave: Hardware PCM card 0 'sound' device 0 subdevice 0
+            Its setup is:
+              format       : S24_3LE
+              msbits       : 24
+            """
+        #expect(bits(plug) == 24)
+        #expect(bits("  msbits       : 20\n") == 20)
+        for nothing in ["", "msbits", "msbits : 0", "msbits : many", "Null PCM\n"] {
+            #expect(bits(nothing) == nil)
+        }
     }
 
     /// Frames in, bytes out: none lost, none doubled, each as the encoder makes it.

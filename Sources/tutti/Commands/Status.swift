@@ -59,7 +59,8 @@ struct Status: AsyncParsableCommand {
     private func print(_ status: GroupStatus) -> Bool {
         let terminal = Terminal.output
         if json {
-            return terminal.write(jsonText(status, pretty: !watch) + "\n")
+            return terminal.write(
+                jsonText(StatusDocument(status: status), pretty: !watch) + "\n")
         } else {
             let width = terminal.isInteractive ? terminal.width : Self.plainWidth
             let lines = lines(status, width: width, showsColour: terminal.showsColour)

@@ -1,0 +1,38 @@
+import GroupControl
+
+/// What `tutti status --json` prints: the status as the leader tells it, and what is concluded from
+/// it: of the group and of each room, why there is no promise where there is none.
+struct StatusDocument: Encodable {
+    let status: GroupStatus
+
+    private enum CodingKeys: CodingKey {
+        case rooms, promisedMicroseconds, expectedMicroseconds, promiseObstacle
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try status.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(status.rooms.map(Room.init), forKey: .rooms)
+        switch status.promise {
+        case .within(let promised, let expected):
+            try container.encode(promised, forKey: .promisedMicroseconds)
+            try container.encode(expected, forKey: .expectedMicroseconds)
+        case .nothing(let reason):
+            try container.encode(reason, forKey: .promiseObstacle)
+        }
+    }
+
+    private struct Room: Encodable {
+        let status: RoomStatus
+
+        private enum CodingKeys: CodingKey {
+            case promiseObstacle
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            try status.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encodeIfPresent(status.promiseObstacle, forKey: .promiseObstacle)
+        }
+    }
+}
