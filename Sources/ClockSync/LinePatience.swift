@@ -31,7 +31,7 @@ struct LinePatience: Equatable, Sendable {
     /// can still become better in that span is waited for.
     private static let joiningGrowth = 5.0
     /// Later, so many times as much for each second. On simulated busy air (`em-busy`) half of the
-    /// rooms play after 0.76 s that way; without, after 2.3 instead of 0.9.
+    /// rooms played after 0.9 s that way when it was new, after 2.3 without.
     private static let lateGrowth = 8.0
     /// Nobody joins with a larger expected error, seconds, who has not waited as long as for a
     /// common start.

@@ -5,7 +5,8 @@ import Timing
 public enum CardClass: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     /// Not known yet: the card has been open for less than some tenths of a second.
     case probing
-    /// Frame by frame, or in bursts of less than 16: what is read once a period is enough.
+    /// Frame by frame, read once a period; or in bursts of less than 16, of which a few more looks find
+    /// the edges.
     case fine
     /// At the interrupt of a period only.
     case batch

@@ -58,9 +58,9 @@ import Timing
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `coarse pointers and crystals that wander keep within a frame`(seed: UInt64) {
-        // Steps of 8 frames, 167 µs. Their mean is common to all rooms; the noise has a deviation
-        // of 48 µs, and a line through 10 s of readings is known to 2 × 48/√1000 = 3 µs at its end;
-        // three rooms, three deviations: 18 µs between the extremes.
+        // Steps of 8 frames, 167 µs: a deviation of 48 µs. A line through the mean of 10 s of readings
+        // is known to 2 × 48/√1000 = 3 µs at its end, one through their edges better; three rooms,
+        // three deviations: 18 µs between the extremes.
         let rooms = [
             Room(card: 80, host: 40, wander: 0.3, granularity: 8),
             Room(card: -120, host: -35, wander: 0.3, granularity: 8),
