@@ -21,7 +21,11 @@ import Timing
             for (number, ppm) in partsPerMillion.enumerated() {
                 let (wander, step) = (0.5 + 0.3 * Double(number), number % 3 == 2 ? 8 : 1)
                 text += "pcm.card\(number) { type tutti_card ppm \(ppm) wander \(wander) "
-                text += "step \(step) record \"\(folder)/card\(number)\" }\n"
+                text += "step \(step) record \"\(folder)/card\(number)\" "
+                for state in CardBreak.allCases {
+                    text += "\(state)_while \"\(folder)/card\(number).\(state)\" "
+                }
+                text += "}\n"
             }
             return text
         }
@@ -146,6 +150,57 @@ import Timing
         let times = stride(
             from: silence.upperBound + 0.5e9, to: end - Self.settled, by: 0.4e9)
         let skews = times.map { hearing.skew(0, 1, at: $0).map(abs) ?? .infinity }
+        #expect(skews.count >= 6)
+        #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
+        #expect(skews.sorted()[skews.count / 2] < Self.frame, "\(skews) µs")
+    }
+
+    /// What can happen to a card besides running dry.
+    enum CardBreak: CaseIterable {
+        /// Its machine or its bus slept.
+        case asleep
+        /// It was pulled out, and plugged in again.
+        case gone
+    }
+
+    @Test(.enabled(if: canHouse, obstacle), arguments: CardBreak.allCases)
+    func `a card that was away plays on the line again, and the other room heard nothing of it`(
+        state: CardBreak
+    ) async throws {
+        let recordings = try await onOwnThread {
+            let house = try House(hosts: 2, cards: Self.cards([80, -120]))
+            let (file, away) = (
+                "\(house.folder.path)/noise.wav", "\(house.folder.path)/card1.\(state)"
+            )
+            try NoiseAsset(seconds: 60).write(to: file)
+            do {
+                let leader = try Self.begin(house, asset: file)
+                sleep(4)
+                try writeFile([], to: away)
+                usleep(900_000)
+                try FileManager.default.removeItem(atPath: away)
+                sleep(6)
+                try Self.playing(house, leader, rooms: 2)
+                try house.end()
+            } catch {
+                throw CommandError("\(error)\n\(house.logs)")
+            }
+            // A card that was plugged in again is another recording.
+            let names = ["card0", "card1"] + (state == .gone ? ["card1-2"] : [])
+            return try names.map { try CardRecording.load(path: "\(house.folder.path)/\($0)") }
+        }
+        #expect(recordings.map(\.underruns).allSatisfy { $0 == 0 })
+        let hearing = try #require(
+            Hearing(recordings, names: Array(Self.names[..<recordings.count])),
+            "a room never sounded")
+        #expect(hearing.gaps[0].isEmpty, "\(hearing.gaps[0])")
+        let (again, end) = (recordings.count - 1, hearing.audible.map(\.upperBound))
+        let back =
+            state == .gone ? hearing.audible[2].lowerBound : hearing.gaps[1].last?.upperBound ?? 0
+        // From half a second after the first sound on: as before.
+        let times = stride(
+            from: back + 0.5e9, to: min(end[0], end[again]) - Self.settled, by: 0.4e9)
+        let skews = times.map { hearing.skew(0, again, at: $0).map(abs) ?? .infinity }
         #expect(skews.count >= 6)
         #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
         #expect(skews.sorted()[skews.count / 2] < Self.frame, "\(skews) µs")

@@ -12,10 +12,15 @@
 // position that a player sees is that, rounded down to a multiple of `step` frames (1 where nothing
 // is said), whenever it asks; a ring that has run dry is an underrun of that frame.
 //
+// While the file of `asleep_while` exists it is suspended, as cards are while their machine or their
+// bus sleeps: it stands still, and has to be prepared anew. While that of `gone_while` exists it is
+// unplugged: it cannot be opened either.
+//
 // What was written is kept in memory until the card is closed, because a disk that stalls must not
 // make the player late; then it goes to PATH.f32 and PATH.times in the format of the player's own
 // virtual card (see CardRecording): float samples, and the instants of frames of every run, dense
-// enough that a straight line between two is right to a nanosecond.
+// enough that a straight line between two is right to a nanosecond. Opened a second time by the same
+// process it is another recording: PATH-2.f32.
 #define PIC 1  // alsa/global.h: the plug-in is a shared library of its own
 #include <alsa/asoundlib.h>
 #include <alsa/pcm_external.h>
@@ -45,6 +50,9 @@ struct card {
     double wander;          // ppm
     long step;              // frames by which the position moves
     char *path;
+    char *asleep_while;     // names of files
+    char *gone_while;
+    int opening;            // by this process, from 1
     int is_running;
     int64_t start_ns;
     int64_t written;        // frames since the card was made ready
@@ -87,6 +95,8 @@ static int64_t counted(const struct card *card) {
     return (int64_t)floor(frames_after(card, (double)(now_ns() - card->start_ns)));
 }
 
+static int exists(const char *file) { return file && access(file, F_OK) == 0; }
+
 /// Ends the run that is on, if any, after `count` frames.
 static void end_run(struct card *card, int64_t count, int ran_dry) {
     if (!card->is_running) return;
@@ -114,8 +124,21 @@ static int card_stop(snd_pcm_ioplug_t *io) {
     return 0;
 }
 
+/// Stands still, asleep or gone.
+static void fall(struct card *card, snd_pcm_state_t state) {
+    card_stop(&card->io);
+    snd_pcm_ioplug_set_state(&card->io, state);
+}
+
+static int card_resume(snd_pcm_ioplug_t *io) {
+    struct card *card = io->private_data;
+    // Awake again, like most it has forgotten what it was about to play.
+    return exists(card->asleep_while) ? -EAGAIN : -ENOSYS;
+}
+
 static int card_prepare(snd_pcm_ioplug_t *io) {
     struct card *card = io->private_data;
+    if (exists(card->gone_while)) return -ENODEV;
     card_stop(io);
     card->written = 0;
     return 0;
@@ -126,6 +149,13 @@ static snd_pcm_sframes_t card_pointer(snd_pcm_ioplug_t *io) {
     struct card *card = io->private_data;
     if (!card->is_running) return 0;
     int64_t count = counted(card);
+    if (exists(card->asleep_while) || exists(card->gone_while)) {
+        // The library takes an error here for an underrun: it is the state that says what happened.
+        snd_pcm_state_t state = exists(card->gone_while) ? SND_PCM_STATE_DISCONNECTED
+                                                         : SND_PCM_STATE_SUSPENDED;
+        fall(card, state);
+        return (snd_pcm_sframes_t)((count - count % card->step) % (int64_t)io->buffer_size);
+    }
     if (count >= card->written) {
         end_run(card, card->written, 1);
         return -EPIPE;
@@ -221,8 +251,10 @@ static void write_times(const struct card *card, FILE *file) {
 
 static void save(const struct card *card) {
     int64_t count = card->base < frames_max ? card->base : frames_max;
-    char name[4096];
-    snprintf(name, sizeof name, "%s.f32", card->path);
+    char name[4096], base[4000];
+    if (card->opening > 1) snprintf(base, sizeof base, "%s-%d", card->path, card->opening);
+    else snprintf(base, sizeof base, "%s", card->path);
+    snprintf(name, sizeof name, "%s.f32", base);
     FILE *file = fopen(name, "wb");
     if (!file) return;
     for (int64_t i = 0; i < count * channels; i++) {
@@ -232,8 +264,8 @@ static void save(const struct card *card) {
     fclose(file);
     // Last, and by renaming: whoever sees it has all of it.
     char part[4096];
-    snprintf(part, sizeof part, "%s.part", card->path);
-    snprintf(name, sizeof name, "%s.times", card->path);
+    snprintf(part, sizeof part, "%s.part", base);
+    snprintf(name, sizeof name, "%s.times", base);
     file = fopen(part, "w");
     if (!file) return;
     write_times(card, file);
@@ -241,14 +273,20 @@ static void save(const struct card *card) {
     rename(part, name);
 }
 
+static void release(struct card *card) {
+    free(card->frames);
+    free(card->path);
+    free(card->asleep_while);
+    free(card->gone_while);
+    free(card);
+}
+
 static int card_close(snd_pcm_ioplug_t *io) {
     struct card *card = io->private_data;
     card_stop(io);
     if (card->path && card->base > 0) save(card);
     close(io->poll_fd);
-    free(card->frames);
-    free(card->path);
-    free(card);
+    release(card);
     return 0;
 }
 
@@ -261,6 +299,7 @@ static const snd_pcm_ioplug_callback_t callbacks = {
     .transfer = card_transfer,
     .close = card_close,
     .prepare = card_prepare,
+    .resume = card_resume,
     .sw_params = card_sw_params,
     .poll_descriptors = card_poll_descriptors,
     .poll_revents = card_poll_revents,
@@ -286,11 +325,20 @@ static int constrain(snd_pcm_ioplug_t *io) {
     return code;
 }
 
+/// Where the name of a file belongs.
+static char **named(struct card *card, const char *option) {
+    if (!strcmp(option, "record")) return &card->path;
+    if (!strcmp(option, "asleep_while")) return &card->asleep_while;
+    if (!strcmp(option, "gone_while")) return &card->gone_while;
+    return NULL;
+}
+
 static int read_options(struct card *card, snd_config_t *conf) {
     snd_config_iterator_t item, next;
     snd_config_for_each(item, next, conf) {
         snd_config_t *entry = snd_config_iterator_entry(item);
         const char *id, *text;
+        char **name;
         if (snd_config_get_id(entry, &id) < 0) continue;
         if (!strcmp(id, "ppm")) {
             if (snd_config_get_ireal(entry, &card->ppm) < 0) return -EINVAL;
@@ -298,10 +346,10 @@ static int read_options(struct card *card, snd_config_t *conf) {
             if (snd_config_get_ireal(entry, &card->wander) < 0) return -EINVAL;
         } else if (!strcmp(id, "step")) {
             if (snd_config_get_integer(entry, &card->step) < 0 || card->step < 1) return -EINVAL;
-        } else if (!strcmp(id, "record")) {
+        } else if ((name = named(card, id))) {
             if (snd_config_get_string(entry, &text) < 0) return -EINVAL;
-            free(card->path);
-            card->path = strdup(text);
+            free(*name);
+            *name = strdup(text);
         } else if (strcmp(id, "type") && strcmp(id, "comment") && strcmp(id, "hint")) {
             SNDERR("unknown option %s", id);
             return -EINVAL;
@@ -316,7 +364,10 @@ SND_PCM_PLUGIN_DEFINE_FUNC(tutti_card) {
     struct card *card = calloc(1, sizeof *card);
     if (!card) return -ENOMEM;
     card->step = 1;
+    static int openings;
     int code = read_options(card, conf);
+    if (code >= 0 && exists(card->gone_while)) code = -ENODEV;
+    if (code >= 0) card->opening = ++openings;
     size_t bytes = (size_t)frames_max * channels * sizeof(int32_t);
     card->frames = code < 0 ? NULL : malloc(bytes);
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -344,9 +395,7 @@ SND_PCM_PLUGIN_DEFINE_FUNC(tutti_card) {
     return 0;
 failed:
     if (timer >= 0) close(timer);
-    free(card->frames);
-    free(card->path);
-    free(card);
+    release(card);
     return code;
 }
 
