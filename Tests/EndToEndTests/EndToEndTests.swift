@@ -179,8 +179,10 @@ import Timing
                 try writeFile([], to: away)
                 usleep(900_000)
                 try FileManager.default.removeItem(atPath: away)
-                sleep(6)
+                // It is looked for once a second.
+                sleep(2)
                 try Self.playing(house, leader, rooms: 2)
+                sleep(4)
                 try house.end()
             } catch {
                 throw CommandError("\(error)\n\(house.logs)")
