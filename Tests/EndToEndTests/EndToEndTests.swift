@@ -145,14 +145,7 @@ import Timing
         let hearing = try #require(Hearing(recordings, names: Self.names), "a room never sounded")
         #expect(hearing.gaps[0].isEmpty, "\(hearing.gaps[0])")
         let silence = try #require(hearing.gaps[1].last, "it was silent for a moment")
-        let end = hearing.audible.map(\.upperBound).min() ?? 0
-        // From half a second after the first sound on: as before.
-        let times = stride(
-            from: silence.upperBound + 0.5e9, to: end - Self.settled, by: 0.4e9)
-        let skews = times.map { hearing.skew(0, 1, at: $0).map(abs) ?? .infinity }
-        #expect(skews.count >= 6)
-        #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
-        #expect(skews.sorted()[skews.count / 2] < Self.frame, "\(skews) µs")
+        checkReturn(of: 1, at: silence.upperBound, hearing)
     }
 
     /// What can happen to a card besides running dry.
@@ -167,13 +160,11 @@ import Timing
     func `a card that was away plays on the line again, and the other room heard nothing of it`(
         state: CardBreak
     ) async throws {
+        // A card that was plugged in again is another recording.
+        let further = state == .gone ? ["card1-2"] : []
         let recordings = try await onOwnThread {
-            let house = try House(hosts: 2, cards: Self.cards([80, -120]))
-            let (file, away) = (
-                "\(house.folder.path)/noise.wav", "\(house.folder.path)/card1.\(state)"
-            )
-            try NoiseAsset(seconds: 60).write(to: file)
-            do {
+            try Self.record(NoiseAsset(seconds: 60), hosts: 2, further: further) { house, file in
+                let away = "\(house.folder.path)/card1.\(state)"
                 let leader = try Self.begin(house, asset: file)
                 sleep(4)
                 try writeFile([], to: away)
@@ -184,28 +175,16 @@ import Timing
                 try Self.playing(house, leader, rooms: 2)
                 sleep(4)
                 try house.end()
-            } catch {
-                throw CommandError("\(error)\n\(house.logs)")
             }
-            // A card that was plugged in again is another recording.
-            let names = ["card0", "card1"] + (state == .gone ? ["card1-2"] : [])
-            return try names.map { try CardRecording.load(path: "\(house.folder.path)/\($0)") }
         }
         #expect(recordings.map(\.underruns).allSatisfy { $0 == 0 })
         let hearing = try #require(
             Hearing(recordings, names: Array(Self.names[..<recordings.count])),
             "a room never sounded")
         #expect(hearing.gaps[0].isEmpty, "\(hearing.gaps[0])")
-        let (again, end) = (recordings.count - 1, hearing.audible.map(\.upperBound))
-        let back =
-            state == .gone ? hearing.audible[2].lowerBound : hearing.gaps[1].last?.upperBound ?? 0
-        // From half a second after the first sound on: as before.
-        let times = stride(
-            from: back + 0.5e9, to: min(end[0], end[again]) - Self.settled, by: 0.4e9)
-        let skews = times.map { hearing.skew(0, again, at: $0).map(abs) ?? .infinity }
-        #expect(skews.count >= 6)
-        #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
-        #expect(skews.sorted()[skews.count / 2] < Self.frame, "\(skews) µs")
+        let back = state == .gone ? hearing.audible[2].lowerBound : hearing.gaps[1].last?.upperBound
+        checkReturn(
+            of: recordings.count - 1, at: try #require(back, "it was silent for a moment"), hearing)
     }
 
     /// Rooms play on from what they hold, by the line as it ran; neither the break nor the packets
@@ -501,9 +480,11 @@ import Timing
 
     static let names = ["kitchen", "bedroom", "bath"]
 
-    /// Plays in a house and gives back what left the cards, of all hosts or of some.
+    /// Plays in a house and gives back what left the cards, of all hosts or of some, and what else is
+    /// named.
     private static func record(
-        _ asset: NoiseAsset, hosts: Int, rooms: ClosedRange<Int>? = nil, path: ClockPath? = nil,
+        _ asset: NoiseAsset, hosts: Int, rooms: ClosedRange<Int>? = nil, further: [String] = [],
+        path: ClockPath? = nil,
         multicast: EmulatedNetwork.Multicast = .together,
         _ perform: (House, String) throws -> Void
     ) throws -> [CardRecording] {
@@ -516,8 +497,8 @@ import Timing
         } catch {
             throw CommandError("\(error)\n\(house.logs)")
         }
-        return try (rooms ?? 0...hosts - 1).map {
-            try CardRecording.load(path: "\(house.folder.path)/card\($0)")
+        return try ((rooms ?? 0...hosts - 1).map { "card\($0)" } + further).map {
+            try CardRecording.load(path: "\(house.folder.path)/\($0)")
         }
     }
 
@@ -578,6 +559,16 @@ import Timing
     static let period = 10_000.0
     /// Nanoseconds after a start or join, from which on windows of sound are full.
     static let settled = 0.2e9
+
+    /// From half a second after the first sound on a room is where the first one is, as before.
+    private func checkReturn(of room: Int, at first: Double, _ hearing: Hearing) {
+        let end = min(hearing.audible[0].upperBound, hearing.audible[room].upperBound)
+        let times = stride(from: first + 0.5e9, to: end - Self.settled, by: 0.4e9)
+        let skews = times.map { hearing.skew(0, room, at: $0).map(abs) ?? .infinity }
+        #expect(skews.count >= 6)
+        #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
+        #expect(skews.sorted()[skews.count / 2] < Self.frame, "\(skews) µs")
+    }
 
     private func check(_ hearing: Hearing, asset: NoiseAsset) {
         // The pause is the only silence: whatever else is missing would be another.

@@ -124,12 +124,6 @@ static int card_stop(snd_pcm_ioplug_t *io) {
     return 0;
 }
 
-/// Stands still, asleep or gone.
-static void fall(struct card *card, snd_pcm_state_t state) {
-    card_stop(&card->io);
-    snd_pcm_ioplug_set_state(&card->io, state);
-}
-
 static int card_resume(snd_pcm_ioplug_t *io) {
     struct card *card = io->private_data;
     // Awake again, like most it has forgotten what it was about to play.
@@ -149,11 +143,11 @@ static snd_pcm_sframes_t card_pointer(snd_pcm_ioplug_t *io) {
     struct card *card = io->private_data;
     if (!card->is_running) return 0;
     int64_t count = counted(card);
-    if (exists(card->asleep_while) || exists(card->gone_while)) {
+    int is_gone = exists(card->gone_while);
+    if (is_gone || exists(card->asleep_while)) {
         // The library takes an error here for an underrun: it is the state that says what happened.
-        snd_pcm_state_t state = exists(card->gone_while) ? SND_PCM_STATE_DISCONNECTED
-                                                         : SND_PCM_STATE_SUSPENDED;
-        fall(card, state);
+        card_stop(io);
+        snd_pcm_ioplug_set_state(io, is_gone ? SND_PCM_STATE_DISCONNECTED : SND_PCM_STATE_SUSPENDED);
         return (snd_pcm_sframes_t)((count - count % card->step) % (int64_t)io->buffer_size);
     }
     if (count >= card->written) {
