@@ -64,7 +64,9 @@ extension Settings {
 
 /// Log lines go to stderr, so that stdout stays what a program can read.
 func makeLogger(level: Logger.Level) -> Logger {
-    var logger = Logger(label: "tutti", factory: { StreamLogHandler.standardError(label: $0) })
+    var logger = Logger(
+        label: "tutti",
+        factory: { _ in NodeLog { _ = Terminal.error.write($0 + "\n") } })
     logger.logLevel = level
     return logger
 }
