@@ -1,18 +1,23 @@
 /// The name of a room: what people call it and what the group knows it by.
 ///
 /// Two living rooms of a group never share one; a room that was restarted keeps it, and with it
-/// its volume.
+/// its volume. Names are the same that a person takes for the same: `Bath`, `bath` and `ｂａｔｈ` are
+/// one, and so are two that differ by a character which cannot be seen.
 public struct RoomID: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// Longest name in characters; fits a mDNS label with room to spare for " (2)".
     public static let longest = 64
     /// Longest name in bytes of UTF-8: a few letters of any script, no piles of combining marks.
     public static let longestBytes = 256
 
+    /// As its owner writes it, without what cannot be seen.
     public let name: String
+    /// What it is compared by; see ``Swift/String/foldedName``.
+    private let key: String
 
     /// A room by its name, without the spaces around it.
     ///
-    /// - Parameter name: 1 to 64 printable characters, at most 256 bytes of UTF-8.
+    /// - Parameter name: 1 to 64 printable characters, at most 256 bytes of UTF-8. Characters that
+    ///   cannot be seen are left out.
     public init(_ name: String) throws(InvalidValue) {
         let trimmed = Self.trimming(name)
         if trimmed.isEmpty {
@@ -24,12 +29,20 @@ public struct RoomID: Hashable, Comparable, Sendable, CustomStringConvertible {
         if trimmed.unicodeScalars.contains(where: { !Self.isPrintable($0) }) {
             throw InvalidValue("room name", "holds a character that cannot be printed")
         }
-        self.name = trimmed
+        let seen = trimmed.shown(limit: Self.longestBytes)
+        let key = seen.foldedName
+        if key.isEmpty {
+            throw InvalidValue("room name", "holds nothing that can be seen")
+        }
+        self.name = seen
+        self.key = key
     }
 
     public var description: String { name }
 
-    public static func < (a: RoomID, b: RoomID) -> Bool { a.name < b.name }
+    public static func == (a: RoomID, b: RoomID) -> Bool { a.key == b.key }
+    public static func < (a: RoomID, b: RoomID) -> Bool { a.key < b.key }
+    public func hash(into hasher: inout Hasher) { hasher.combine(key) }
 
     private static func trimming(_ text: String) -> String {
         var rest = Substring(text)

@@ -268,7 +268,7 @@ final class LeaderFinder: Sendable {
     private func candidate() -> (DiscoveredRoom, since: LocalInstant)? {
         let (found, count) = state.withLock { state in
             let rooms = state.seen.values
-                .filter { name == nil || $0.room.name == name }
+                .filter { name == nil || $0.room.name.foldedName == name?.foldedName }
                 .sorted { $0.room.name < $1.room.name }
             defer { state.attempt += 1 }
             let last = rooms.first { $0.room.name == state.currentName }
@@ -315,7 +315,11 @@ final class Announcement: Sendable {
             current = session.advertise(
                 Advertisement(
                     name: name.name, port: 0,
-                    attributes: ["role": "follower", "name": name.name, "group": group, "v": "1"]))
+                    attributes: [
+                        "role": "follower", "name": name.name,
+                        // Its leader's word, on the way to everybody's terminal.
+                        "group": group.shown(limit: RoomID.longestBytes), "v": "1",
+                    ]))
         }
     }
 }

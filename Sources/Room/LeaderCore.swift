@@ -116,8 +116,7 @@ actor LeaderCore {
         case .failed(let reason):
             logger.warning(
                 "a room cannot play",
-                // Text of another node is not trusted to be one line.
-                metadata: room.merging(["reason": "\(reason.debugDescription)"]) { $1 })
+                metadata: room.merging(["reason": "\(reason)"]) { $1 })
         case .alarm(let isRaised, let bound):
             let bound: Logger.Metadata = ["bound_us": "\(bound.count / 1_000)"]
             logger.log(

@@ -34,7 +34,8 @@ public struct NodeConfiguration: Sendable {
     public var bufferMilliseconds: Int
     /// Nominal rate the card is opened with, if it can.
     public var sampleRate: Int
-    public var logger: Logger
+    /// What it logs is one line each, of characters that can be seen; see ``PlainLogHandler``.
+    public var logger: Logger { didSet { logger = logger.plain } }
 
     public init(
         name: String, output: OutputSpecification, role: ChannelRole = .stereo,
@@ -61,6 +62,6 @@ public struct NodeConfiguration: Sendable {
         self.realTimePriority = realTimePriority
         self.bufferMilliseconds = bufferMilliseconds
         self.sampleRate = sampleRate
-        self.logger = logger
+        self.logger = logger.plain
     }
 }

@@ -176,9 +176,5 @@ struct RoomMemory: Equatable, Sendable {
     }
 
     /// A text of somebody else on one line of ours.
-    private static func line(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { $0.value < 32 || $0.value == 127 ? "?" : $0 }))
-    }
+    private static func line(_ text: String) -> String { text.shown() }
 }

@@ -89,7 +89,7 @@ enum Program {
         } catch  where error.isRequestForHelp {
             Tutti.exit(withError: error)
         } catch {
-            Terminal.error.write("tutti: \(sentence(for: error))\n")
+            Terminal.error.say("tutti: \(sentence(for: error))")
             let isUsage = (error as? SettingsError)?.isUsage ?? false
             Tutti.exit(withError: isUsage ? ExitCode.validationFailure : ExitCode.failure)
         }
@@ -97,7 +97,7 @@ enum Program {
 
     /// The command line makes no sense. ArgumentParser would add the usage of the root command.
     private static func refuse(_ complaint: String) -> Never {
-        Terminal.error.write("tutti: \(complaint)\n")
+        Terminal.error.say("tutti: \(complaint)")
         Tutti.exit(withError: ExitCode.validationFailure)
     }
 }

@@ -58,6 +58,7 @@ import Testing
         #expect("厨房厨".cut(toColumns: 4).columns <= 4)
         #expect("\u{1B}[31mredder\u{1B}[0m".cut(toColumns: 3) == "\u{1B}[31mre…\u{1B}[0m")
         #expect("\u{1B}[2Jevil\r\n".printable == "[2Jevil")
+        #expect("a\u{202E}b\u{200B}".printable == "ab")
     }
 
     @Test func `long lines are broken between words, below where they begin`() {

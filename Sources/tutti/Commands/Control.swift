@@ -54,7 +54,9 @@ struct ControlOptions: ParsableArguments {
     static func choose(
         _ leaders: [DiscoveredRoom], group: String?
     ) throws(CommandError) -> DiscoveredRoom? {
-        let leaders = leaders.filter { group == nil || $0.name == group }
+        let leaders = leaders.filter {
+            group == nil || $0.name.foldedName == group?.foldedName
+        }
         guard leaders.count > 1 else { return leaders.first }
         if let group {
             let addresses = leaders.map { "\($0.address)" }.joined(separator: ", ")

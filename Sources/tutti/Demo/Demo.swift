@@ -66,7 +66,7 @@ struct Demo: AsyncParsableCommand {
             Terminal.output.write(report.text(colour: Terminal.output.showsColour))
         }
         if let complaint = result.lockstep.complaint {
-            Terminal.error.write("tutti: \(complaint)\n")
+            Terminal.error.say("tutti: \(complaint)")
             throw ExitCode.failure
         }
     }

@@ -68,5 +68,5 @@ func makeLogger(level: Logger.Level) -> Logger {
         label: "tutti",
         factory: { _ in NodeLog { _ = Terminal.error.write($0 + "\n") } })
     logger.logLevel = level
-    return logger
+    return logger.plain
 }

@@ -1,4 +1,5 @@
 import Glibc
+import GroupControl
 
 /// stdout or stderr, and what it can show.
 ///
@@ -33,6 +34,16 @@ struct Terminal: Sendable {
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return 24 }
         return Int(size.ws_row)
     }
+
+    /// Writes a sentence on a line of its own, whoever wrote parts of it: reasons and names of other
+    /// nodes are in many.
+    @discardableResult
+    func say(_ sentence: String) -> Bool {
+        write(sentence.shown(limit: Self.longestSentence) + "\n")
+    }
+
+    /// Bytes. Twenty leaders with their addresses fit.
+    static let longestSentence = 4_096
 
     /// Writes all of `text`; a reader that went away is no error of ours.
     ///

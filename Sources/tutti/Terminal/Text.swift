@@ -1,4 +1,5 @@
 import Glibc
+import GroupControl
 
 extension String {
     /// Columns that a terminal needs: escape sequences none, wide characters two.
@@ -51,14 +52,9 @@ extension String {
         return right ? blanks + text : text + blanks
     }
 
-    /// Without what would move the cursor or paint: text of other nodes is not trusted with that.
-    var printable: String {
-        String(
-            String.UnicodeScalarView(
-                unicodeScalars.filter {
-                    $0.value >= 32 && $0.value != 127 && !(0x80...0x9F).contains($0.value)
-                }))
-    }
+    /// Without what would move the cursor, paint or hide: text of other nodes is not trusted with
+    /// that; see ``GroupControl/ShownText``.
+    var printable: String { shown() }
 
     private struct Piece {
         var text: String
