@@ -1,13 +1,8 @@
-import Dispatch
 import GroupControl
-import LinuxHost
 public import Logging
-import Synchronization
-import Timing
 
 /// Stands before a log handler, and makes lines of what comes: each one line of characters that can
-/// be seen (``GroupControl/ShownText``), each value no longer than a line may be, and equal ones
-/// counted (``LineLimiter``).
+/// be seen (``GroupControl/ShownText``), each value no longer than a line may be.
 ///
 /// Names, titles and reasons of other nodes are in most lines. Every node puts this before the
 /// handler it is given, so that no place that logs can forget it.
@@ -19,16 +14,6 @@ public struct PlainLogHandler: LogHandler {
     static let deepest = 4
 
     private var inner: any LogHandler
-    private let limiter = Held()
-
-    /// Shared by all copies of a handler.
-    private final class Held: Sendable {
-        struct State {
-            var lines = LineLimiter<LogEvent>()
-            var isDue = false
-        }
-        let state = Mutex(State())
-    }
 
     public init(_ inner: any LogHandler) { self.inner = inner }
 
@@ -61,37 +46,7 @@ public struct PlainLogHandler: LogHandler {
             event.error = nil
         }
         event.metadata = metadata.isEmpty ? nil : metadata
-        // Who asks for everything gets everything.
-        guard event.level > .debug else { return inner.log(event: event) }
-        let (message, line, now) = (event.message.description, event, HostClock.now())
-        let (verdict, isFirst) = limiter.state.withLock { state in
-            let verdict = state.lines.judge(message, "\(metadata)", line, at: now)
-            let isFirst = verdict == .hold && !state.isDue
-            if isFirst { state.isDue = true }
-            return (verdict, isFirst)
-        }
-        switch verdict {
-        case .say(let missed): inner.log(event: Self.counting(missed, event))
-        case .hold: if isFirst { settleLater() }
-        }
-    }
-
-    private func settleLater() {
-        let patience = Int(LineLimiter<LogEvent>.patience.count)
-        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .nanoseconds(patience)) {
-            let owed = limiter.state.withLock { state in
-                state.isDue = false
-                return state.lines.settle()
-            }
-            for (line, missed) in owed { inner.log(event: Self.counting(missed, line)) }
-        }
-    }
-
-    private static func counting(_ missed: Int, _ event: LogEvent) -> LogEvent {
-        guard missed > 0 else { return event }
-        var event = event
-        event.metadata = (event.metadata ?? [:]).merging(["also": "\(missed) times"]) { $1 }
-        return event
+        inner.log(event: event)
     }
 
     // MARK: Text of others
