@@ -4,13 +4,21 @@ public enum GroupCommand: Equatable, Sendable {
     case pause
     /// To this position in the current item; clamped into the item.
     case seek(seconds: Double)
+    /// By so much from where it is, or is going to be, when the leader hears of it; clamped.
+    case seekBy(seconds: Double)
+    /// To this share of the current item, 0…1.
+    case seekTo(share: Double)
     /// Percent, 0 to 100; all rooms when `room` is `nil`.
     case volume(room: RoomID?, percent: Int)
+    /// Percent to add to what each room has, −100 to 100; clamped into 0 to 100.
+    case volumeBy(room: RoomID?, percent: Int)
     /// All rooms when `room` is `nil`.
     case mute(room: RoomID?, muted: Bool)
     /// The room plays earlier by as much, and remembers it.
     case latencyOffset(room: RoomID, LatencyOffset)
     case next
+    /// To the beginning of the item, or, within its first seconds, to the item before it.
+    case previous
     case stop
 }
 

@@ -8,10 +8,14 @@ extension LeaderMachine {
         switch command {
         case .play: play(at: now)
         case .pause: pause(at: now)
-        case .seek(let seconds): seek(seconds, at: now)
+        case .seek(let seconds): seek(.time(seconds), at: now)
+        case .seekBy(let seconds): seek(.by(seconds), at: now)
+        case .seekTo(let share): seek(.share(share), at: now)
         case .next: next(at: now)
+        case .previous: previous(at: now)
         case .stop: stop()
         case .volume(let room, let percent): setVolume(percent, of: room)
+        case .volumeBy(let room, let percent): changeVolume(by: percent, of: room)
         case .mute(let room, let muted): setMuted(muted, of: room)
         case .latencyOffset(let room, let offset): setOffset(offset, of: room)
         }
@@ -116,17 +120,38 @@ extension LeaderMachine {
         return RateChange(itemFrame: frame, instant: max(instant, line.instant), rate: 0)
     }
 
-    private mutating func seek(_ seconds: Double, at now: GroupInstant) -> CommandOutcome {
-        guard seconds.isFinite else {
-            return .refused(reason: "a position is a number of seconds, not \(seconds)")
-        }
+    /// Where a seek goes to.
+    private enum SeekTarget {
+        case time(Double)
+        case by(Double)
+        case share(Double)
+    }
+
+    private mutating func seek(_ target: SeekTarget, at now: GroupInstant) -> CommandOutcome {
         guard session.phase != .stopped, session.phase != .ended else { return nothingPlays }
         let index = pending?.index ?? session.index
         let asset = session.queue[index]
+        let wanted: Double
+        switch target {
+        case .time(let seconds): wanted = seconds * Double(asset.sampleRate)
+        case .by(let seconds): wanted = place(at: now) + seconds * Double(asset.sampleRate)
+        case .share(let share): wanted = share * Double(asset.frameCount)
+        }
+        guard wanted.isFinite else {
+            return .refused(reason: "a position is a finite number, and this one is not")
+        }
         let last = max(0, asset.frameCount - Int64(asset.sampleRate) * Self.seekEndSeconds)
-        let frame = min(max(Int64(saturating: seconds * Double(asset.sampleRate)), 0), last)
-        move(to: index, frame: frame, at: now)
+        move(to: index, frame: min(max(Int64(saturating: wanted), 0), last), at: now)
         return .accepted
+    }
+
+    /// The frame of the current item that is audible now, or that playing will begin at: a second
+    /// relative seek counts from where the first one goes.
+    private func place(at now: GroupInstant) -> Double {
+        if let pending { return Double(pending.frame) }
+        guard let change = session.change, let asset = session.current else { return 0 }
+        let frame = change.itemFrame(at: max(now, change.instant), sampleRate: asset.sampleRate)
+        return min(max(0, frame), Double(asset.frameCount))
     }
 
     private mutating func next(at now: GroupInstant) -> CommandOutcome {
@@ -135,6 +160,15 @@ extension LeaderMachine {
             return .refused(reason: "this is the last item; use stop to end it")
         }
         move(to: index, frame: 0, at: now)
+        return .accepted
+    }
+
+    private mutating func previous(at now: GroupInstant) -> CommandOutcome {
+        guard session.phase != .stopped, session.phase != .ended else { return nothingPlays }
+        let index = pending?.index ?? session.index
+        let begun = place(at: now) / Double(session.queue[index].sampleRate)
+        let before = begun < Self.restartSeconds ? indexBefore(index) : nil
+        move(to: before ?? index, frame: 0, at: now)
         return .accepted
     }
 
@@ -170,78 +204,5 @@ extension LeaderMachine {
 
     private var nothingPlays: CommandOutcome {
         .refused(reason: "nothing is playing; use play first")
-    }
-}
-
-// MARK: Volume
-
-extension LeaderMachine {
-    private mutating func setVolume(_ percent: Int, of room: RoomID?) -> CommandOutcome {
-        guard RoomSettings.volumes.contains(percent) else {
-            return .refused(reason: "the volume is 0 to 100, not \(percent)")
-        }
-        return change(room) { old in (try? old.with(volume: percent)) ?? old }
-    }
-
-    private mutating func setMuted(_ muted: Bool, of room: RoomID?) -> CommandOutcome {
-        change(room) { $0.with(muted: muted) }
-    }
-
-    /// Changes the settings of one room, or of all rooms there are and will be.
-    private mutating func change(
-        _ room: RoomID?, _ changed: (RoomSettings) -> RoomSettings
-    ) -> CommandOutcome {
-        let known = Set(members.map(\.hello.room)).union(settings.keys)
-        if let room {
-            guard known.contains(room) else { return noRoom(room, among: known) }
-        } else {
-            commonSettings = changed(commonSettings)
-        }
-        for name in known where room == nil || name == room {
-            remember(changed(rememberedSettings(of: name)), of: name)
-        }
-        for member in members where room == nil || member.hello.room == room {
-            send(.settings(rememberedSettings(of: member.hello.room)), to: member.link)
-        }
-        return .accepted
-    }
-
-    private func noRoom(_ room: RoomID, among known: Set<RoomID>) -> CommandOutcome {
-        let names = known.map { "\"\($0)\"" }.sorted().prefix(20).joined(separator: ", ")
-        return .refused(
-            reason: "there is no room \"\(room)\" here; "
-                + (names.isEmpty ? "no room has joined yet" : "there are \(names)"))
-    }
-
-    /// The room keeps its offset itself, since it belongs to what hangs on its output: one that is
-    /// not here cannot be told.
-    private mutating func setOffset(
-        _ offset: LatencyOffset, of room: RoomID
-    ) -> CommandOutcome {
-        guard let member = members.first(where: { $0.hello.room == room }) else {
-            return noRoom(room, among: Set(members.map(\.hello.room)))
-        }
-        guard member.takesPart else {
-            return .refused(
-                reason: "\"\(room)\" "
-                    + (member.isLost ? "is not heard just now" : "has no output to delay"))
-        }
-        if member.report?.sync.isLatencyOffsetFixed == true {
-            return .refused(
-                reason: "the settings of \"\(room)\" give its offset (latency-offset-us); "
-                    + "change it there, or remove it to set it from here")
-        }
-        send(.latencyOffset(offset), to: member.link)
-        return .accepted
-    }
-
-    private mutating func remember(_ new: RoomSettings, of room: RoomID) {
-        if settings[room] == nil, settings.count >= Self.mostSettings {
-            let present = Set(members.map(\.hello.room))
-            if let absent = settings.keys.filter({ !present.contains($0) }).min() {
-                settings[absent] = nil
-            }
-        }
-        settings[room] = new
     }
 }

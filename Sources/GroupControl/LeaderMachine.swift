@@ -156,6 +156,10 @@ extension LeaderMachine {
     /// A seek goes no closer to the end than this, seconds: something is heard, and the next item
     /// can be prepared meanwhile.
     static let seekEndSeconds: Int64 = 1
+
+    /// "Previous" within so many seconds of an item's beginning means the item before; later it
+    /// means the beginning, as on every player with that button.
+    static let restartSeconds = 3.0
 }
 
 // MARK: Small steps
@@ -167,6 +171,11 @@ extension LeaderMachine {
     func indexAfter(_ index: Int) -> Int? {
         if index + 1 < session.queue.count { return index + 1 }
         return configuration.loops && !session.queue.isEmpty ? 0 : nil
+    }
+
+    func indexBefore(_ index: Int) -> Int? {
+        if index > 0 { return index - 1 }
+        return configuration.loops && !session.queue.isEmpty ? session.queue.count - 1 : nil
     }
 
     mutating func send(_ message: LeaderToRoom, to link: LinkID) {

@@ -30,11 +30,10 @@ extension PBCommand {
         case .play: play = PBNothing()
         case .pause: pause = PBNothing()
         case .seek(let seconds): seekSeconds = seconds
-        case .volume(let room, let percent):
-            var raw = PBVolume()
-            raw.room = room?.name ?? ""
-            raw.percent = Int32(clamping: percent)
-            volume = raw
+        case .seekBy(let seconds): seekBySeconds = seconds
+        case .seekTo(let share): seekToShare = share
+        case .volume(let room, let percent): volume = PBVolume(room, percent)
+        case .volumeBy(let room, let percent): volumeBy = PBVolume(room, percent)
         case .mute(let room, let muted):
             var raw = PBMute()
             raw.room = room?.name ?? ""
@@ -49,6 +48,7 @@ extension PBCommand {
             }
             latencyOffset = raw
         case .next: next = PBNothing()
+        case .previous: previous = PBNothing()
         case .stop: stop = PBNothing()
         }
     }
@@ -58,6 +58,10 @@ extension PBCommand {
         case .play: .play
         case .pause: .pause
         case .seekSeconds(let seconds): .seek(seconds: try finite(seconds, "seek.seconds"))
+        case .seekBySeconds(let seconds): .seekBy(seconds: try finite(seconds, "seek.seconds"))
+        case .seekToShare(let share): .seekTo(share: try finite(share, "seek.share"))
+        case .volumeBy(let volume):
+            .volumeBy(room: try named(volume.room, "volume.room"), percent: Int(volume.percent))
         case .volume(let volume):
             // Out of 0 to 100 is the leader's to refuse, in words.
             .volume(room: try named(volume.room, "volume.room"), percent: Int(volume.percent))
@@ -75,6 +79,7 @@ extension PBCommand {
                             ? Int(clamping: offset.uncertaintyMicroseconds) : nil)
                 })
         case .next: .next
+        case .previous: .previous
         case .stop: .stop
         case nil: throw WireError(.missing, "command", "the message is empty")
         }
@@ -83,6 +88,14 @@ extension PBCommand {
     private func named(_ name: String, _ subject: String) throws(WireError) -> RoomID? {
         if name.isEmpty { return nil }
         return try valid(subject) { () throws(InvalidValue) in try RoomID(name) }
+    }
+}
+
+extension PBVolume {
+    init(_ room: RoomID?, _ percent: Int) {
+        self.init()
+        self.room = room?.name ?? ""
+        self.percent = Int32(clamping: percent)
     }
 }
 

@@ -1177,6 +1177,41 @@ nonisolated struct PBCommand: Sendable {
     set {content = .latencyOffset(newValue)}
   }
 
+  var previous: PBNothing {
+    get {
+      if case .previous(let v)? = content {return v}
+      return PBNothing()
+    }
+    set {content = .previous(newValue)}
+  }
+
+  /// from where it is when the command arrives
+  var seekBySeconds: Double {
+    get {
+      if case .seekBySeconds(let v)? = content {return v}
+      return 0
+    }
+    set {content = .seekBySeconds(newValue)}
+  }
+
+  /// of the item: 0 to 1
+  var seekToShare: Double {
+    get {
+      if case .seekToShare(let v)? = content {return v}
+      return 0
+    }
+    set {content = .seekToShare(newValue)}
+  }
+
+  /// percent to add
+  var volumeBy: PBVolume {
+    get {
+      if case .volumeBy(let v)? = content {return v}
+      return PBVolume()
+    }
+    set {content = .volumeBy(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -1188,6 +1223,13 @@ nonisolated struct PBCommand: Sendable {
     case next(PBNothing)
     case stop(PBNothing)
     case latencyOffset(PBRoomOffset)
+    case previous(PBNothing)
+    /// from where it is when the command arrives
+    case seekBySeconds(Double)
+    /// of the item: 0 to 1
+    case seekToShare(Double)
+    /// percent to add
+    case volumeBy(PBVolume)
 
   }
 
@@ -3360,7 +3402,7 @@ nonisolated extension PBRoomOffset: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Command"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}play\0\u{1}pause\0\u{3}seek_seconds\0\u{1}volume\0\u{1}mute\0\u{1}next\0\u{1}stop\0\u{3}latency_offset\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}play\0\u{1}pause\0\u{3}seek_seconds\0\u{1}volume\0\u{1}mute\0\u{1}next\0\u{1}stop\0\u{3}latency_offset\0\u{1}previous\0\u{3}seek_by_seconds\0\u{3}seek_to_share\0\u{3}volume_by\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3467,6 +3509,48 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
           self.content = .latencyOffset(v)
         }
       }()
+      case 9: try {
+        var v: PBNothing?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .previous(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .previous(v)
+        }
+      }()
+      case 10: try {
+        var v: Double?
+        try decoder.decodeSingularDoubleField(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .seekBySeconds(v)
+        }
+      }()
+      case 11: try {
+        var v: Double?
+        try decoder.decodeSingularDoubleField(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .seekToShare(v)
+        }
+      }()
+      case 12: try {
+        var v: PBVolume?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .volumeBy(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .volumeBy(v)
+        }
+      }()
       default: break
       }
     }
@@ -3509,6 +3593,22 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     case .latencyOffset?: try {
       guard case .latencyOffset(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    }()
+    case .previous?: try {
+      guard case .previous(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    }()
+    case .seekBySeconds?: try {
+      guard case .seekBySeconds(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 10)
+    }()
+    case .seekToShare?: try {
+      guard case .seekToShare(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 11)
+    }()
+    case .volumeBy?: try {
+      guard case .volumeBy(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
     }()
     case nil: break
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import GroupControl
 
 /// The command `tutti`: the root that names the others.
 struct Tutti: AsyncParsableCommand {
@@ -27,8 +28,8 @@ struct Tutti: AsyncParsableCommand {
             CommandGroup(
                 name: "Control",
                 subcommands: [
-                    Rooms.self, Status.self, Play.self, Pause.self, Seek.self, Volume.self,
-                    Mute.self, Offset.self, Next.self, Stop.self,
+                    Rooms.self, Status.self, Play.self, Pause.self, Seek.self, Next.self,
+                    Previous.self, Stop.self, Volume.self, Mute.self, Unmute.self, Offset.self,
                 ]),
             CommandGroup(
                 name: "Seeing it work",
@@ -39,21 +40,28 @@ struct Tutti: AsyncParsableCommand {
     )
 }
 
-/// What is wrong with `tutti seek -1`, where ArgumentParser sees an unknown flag and misses a
-/// value.
+/// What is wrong with `tutti stauts` and `tutti help nonsense`: ArgumentParser calls the first an
+/// unexpected argument and answers the second with the help of `tutti` itself.
 ///
 /// - Returns: `nil` when that is not it.
-func negativeNumber(in arguments: [String]) -> String? {
-    guard arguments.count > 2,
-        let number = arguments.dropFirst(2).first(where: {
-            $0.hasPrefix("-") && $0.dropFirst().first?.isNumber == true
-        })
-    else { return nil }
-    return switch arguments[1] {
-    case "seek": "\"\(number)\" is no time: write tutti seek TIME, from 0 on"
-    case "volume": "\"\(number)\" is no volume: write tutti volume [ROOM] 0…100"
-    default: nil
+func unknownCommand(in arguments: [String]) -> String? {
+    var words = arguments.dropFirst()[...]
+    if words.first == "help" { words = words.dropFirst() }
+    var command: any ParsableCommand.Type = Tutti.self
+    for word in words {
+        let commands = command.configuration.subcommands
+        guard !commands.isEmpty, !word.hasPrefix("-"), word != "help" else { return nil }
+        if let next = commands.first(where: { $0._commandName == word }) {
+            command = next
+            continue
+        }
+        // What stands there may be meant for the command that needs no name.
+        guard command.configuration.defaultSubcommand == nil else { return nil }
+        let names = commands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }
+        return "there is no command \"\(word)\" (tutti help lists them)"
+            + Suggestion.question(for: word, among: names)
     }
+    return nil
 }
 
 /// Runs the command and turns what it throws into one sentence and an exit status.
@@ -63,13 +71,11 @@ func negativeNumber(in arguments: [String]) -> String? {
 @main
 enum Program {
     static func main() async {
+        if let complaint = unknownCommand(in: CommandLine.arguments) { refuse(complaint) }
         let command: any ParsableCommand
         do {
             command = try Tutti.parseAsRoot()
         } catch {
-            if let complaint = negativeNumber(in: CommandLine.arguments) {
-                refuse(complaint)
-            }
             Tutti.exit(withError: error)
         }
         do {

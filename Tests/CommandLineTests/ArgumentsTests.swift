@@ -48,4 +48,54 @@ import Testing
             #expect(try (command as? Offset)?.parsed().offset == offset)
         }
     }
+
+    @Test func `a volume and a seek take relative forms where a flag could stand`() throws {
+        let bedroom = try RoomID("bedroom")
+        for (words, command) in [
+            (["volume", "bedroom", "+5"], GroupCommand.volumeBy(room: bedroom, percent: 5)),
+            (["volume", "bedroom", "-5"], .volumeBy(room: bedroom, percent: -5)),
+            (["volume", "-5", "--leader", "host"], .volumeBy(room: nil, percent: -5)),
+            (["volume", "40"], .volume(room: nil, percent: 40)),
+        ] {
+            #expect(try (Tutti.parseAsRoot(words) as? Volume)?.parsed() == command)
+        }
+        for (word, command) in [
+            ("+10", GroupCommand.seekBy(seconds: 10)), ("-1:30", .seekBy(seconds: -90)),
+            ("50%", .seekTo(share: 0.5)), ("83.5", .seek(seconds: 83.5)),
+        ] {
+            #expect(try (Tutti.parseAsRoot(["seek", word]) as? Seek)?.parsed() == command)
+        }
+    }
+
+    @Test(arguments: [
+        (["volume", "loud"], "is no volume"), (["volume", "a", "b", "3"], "is no volume"),
+        (["volume", "--ledaer", "x", "3"], "--ledaer"), (["seek", "soon"], "is no place"),
+        (["seek"], "is no place"), (["volume"], "is no volume"),
+    ])
+    func `words that say nothing are answered with what may stand there`(
+        words: [String], text: String
+    ) {
+        let answer = complaint(words)
+        #expect(answer.contains(text), "\(answer)")
+    }
+
+    @Test(arguments: [
+        (["stauts"], "did you mean \"status\"?"), (["help", "nonsense"], "\"nonsense\""),
+        (["paly"], "did you mean \"play\"?"), (["vol", "3"], "did you mean \"volume\"?"),
+        (["help", "sek"], "did you mean \"seek\"?"),
+    ])
+    func `a command that there is not is named, and the nearest one`(
+        words: [String], text: String
+    ) {
+        let complaint = unknownCommand(in: ["tutti"] + words)
+        #expect(complaint?.contains(text) == true, "\(complaint ?? "none")")
+    }
+
+    @Test(arguments: [
+        [], ["--help"], ["help"], ["help", "lead"], ["help", "simulate", "clocks"],
+        ["simulate", "join", "--seed", "3"], ["lead", "song.flac"], ["status", "--watch"],
+    ])
+    func `a command that there is is left to the parser`(words: [String]) {
+        #expect(unknownCommand(in: ["tutti"] + words) == nil)
+    }
 }

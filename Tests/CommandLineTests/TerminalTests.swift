@@ -9,27 +9,37 @@ import Testing
         ("1:02:03.25", 3_723.25), ("7", 7),
     ])
     func `a time is seconds, M:SS or H:MM:SS`(text: String, seconds: Double) {
-        #expect(PositionArgument(argument: text)?.seconds == seconds)
+        #expect(PositionArgument(argument: text) == .time(seconds))
+        #expect(PositionArgument(argument: "+" + text) == .by(seconds))
+        #expect(PositionArgument(argument: "-" + text) == .by(-seconds))
+        #expect(PositionArgument(argument: "\u{2212}" + text) == .by(-seconds))
     }
 
     @Test(arguments: [
-        "", "-1", "1:60", "1:60:00", "1:2:3:4", "nan", "inf", "1e3", "0x10", ":30", "1:", "1..5",
+        "", "+", "-", "--1", "+-1", "+50%", "101%", "%", "1:00%", "1:60", "1:60:00", "1:2:3:4", "nan", "inf", "1e3", "0x10", ":30", "1:", "1..5",
         "١", "99999999999", " 5",
     ])
     func `what is no time is refused`(text: String) {
         #expect(PositionArgument(argument: text) == nil)
     }
 
+    @Test func `a share of the asset is a place`() {
+        #expect(PositionArgument(argument: "50%") == .share(0.5))
+        #expect(PositionArgument(argument: "0%") == .share(0))
+        #expect(PositionArgument(argument: "100%") == .share(1))
+    }
+
     @Test(arguments: [
-        (["tutti", "seek", "-1"], "TIME, from 0 on"),
-        (["tutti", "volume", "kitchen", "-5"], "\"-5\" is no volume"),
-        (["tutti", "volume", "--leader", "-"], nil), (["tutti", "play", "-1"], nil),
-        (["tutti"], nil),
+        ("40", VolumeArgument.to(40)), ("40%", .to(40)), ("+5", .by(5)), ("-5", .by(-5)),
+        ("\u{2212}5%", .by(-5)), ("0", .to(0)), ("+0", .by(0)),
     ])
-    func `a negative number is answered with the range`(arguments: [String], text: String?) {
-        let complaint = negativeNumber(in: arguments)
-        #expect((complaint != nil) == (text != nil))
-        #expect(complaint?.contains(text ?? "") != false)
+    func `a volume is a percentage or a change`(text: String, volume: VolumeArgument) {
+        #expect(VolumeArgument(text) == volume)
+    }
+
+    @Test(arguments: ["", "+", "-", "101", "+101", "--5", "5.5", "٥", "loud"])
+    func `what is no volume is refused`(text: String) {
+        #expect(VolumeArgument(text) == nil)
     }
 
     @Test(arguments: [

@@ -198,7 +198,14 @@ extension SampleRandom {
     }
 
     mutating func command() -> GroupCommand {
-        switch Int.random(in: 0..<8, using: &self) {
+        switch Int.random(in: 0..<12, using: &self) {
+        case 8: .seekBy(seconds: number())
+        case 9: .seekTo(share: number())
+        case 10:
+            .volumeBy(
+                room: Bool.random(using: &self) ? room() : nil,
+                percent: Int.random(in: -200...200, using: &self))
+        case 11: .previous
         case 0: .play
         case 1: .pause
         case 2: .seek(seconds: number())
