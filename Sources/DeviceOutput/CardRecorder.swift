@@ -22,17 +22,19 @@ final class CardRecorder: CardSink {
 
     /// - Parameter onFailure: called once for each of the files that cannot be written any more.
     init(
-        path: String, format: OutputFormat, options: VirtualCardOptions,
+        path: String, format: OutputFormat, options: VirtualCardOptions, overwrites: Bool = false,
         onFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
-        let times = try RecordFile(path + ".times", onFailure: onFailure)
+        let times = try RecordFile(
+            path + ".times", overwrites: overwrites, onFailure: onFailure)
         times.write(
             "TUTTI-CARD 1 rate=\(format.sampleRate) channels=\(format.channelCount) "
                 + "ppm=\(options.partsPerMillion) wander=\(options.wander) "
                 + "seed=\(options.seed)\n")
         let (events, lost) = (events, lost)
         queue = try FrameQueue(
-            file: try RecordFile(path + ".f32", onFailure: onFailure), headerBytes: 0,
+            file: try RecordFile(path + ".f32", overwrites: overwrites, onFailure: onFailure),
+            headerBytes: 0,
             channelCount: format.channelCount,
             eachRound: { _ in Self.drain(events, into: times) },
             atEnd: { _ in

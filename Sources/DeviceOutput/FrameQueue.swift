@@ -153,19 +153,35 @@ final class RecordFile: Sendable {
     private let hasFailed = Mutex(false)
     private let onFailure: (@Sendable (OutputError) -> Void)?
 
-    /// - Parameter onFailure: called at most once, where the writing was asked for.
+    /// - Parameters:
+    ///   - overwrites: whether a file that is there may be written over.
+    ///   - onFailure: called at most once, where the writing was asked for.
+    /// - Throws: code `EEXIST` for a file that is there; pipes and devices hold nothing to lose.
     init(
-        _ path: String, onFailure: (@Sendable (OutputError) -> Void)? = nil
+        _ path: String, overwrites: Bool = false,
+        onFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
         self.path = path
         self.onFailure = onFailure
-        descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        var info = stat()
+        let exists = unsafe stat(path, &info) == 0
+        let isFile = info.st_mode & S_IFMT == S_IFREG
+        // O_EXCL: what comes into being between the look and the opening is not written over.
+        let how = exists ? (isFile ? O_TRUNC : 0) : (overwrites ? O_TRUNC : O_EXCL)
+        if exists, isFile, !overwrites {
+            descriptor = -1
+            errno = EEXIST
+        } else {
+            descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | how | O_CLOEXEC, 0o644)
+        }
         if descriptor < 0 {
             let code = errno
             throw OutputError(
                 operation: "open", code: code, device: path,
-                reason: unsafe String(cString: strerror(code))
-                    + "; the folder must exist and be writable")
+                reason: code == EEXIST
+                    ? "is there already and is not written over; give another path, or --force"
+                    : unsafe String(cString: strerror(code))
+                        + "; the folder must exist and be writable")
         }
     }
 

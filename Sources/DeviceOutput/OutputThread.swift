@@ -54,6 +54,7 @@ public final class OutputThread: Sendable {
     ///   - bufferMilliseconds: frames queued ahead of the card, and so the time from a command to
     ///     its sound; 5…1000.
     ///   - realTimePriority: 1…99 for SCHED_FIFO, 0 for ordinary scheduling. A refusal is no error.
+    ///   - overwrites: whether files that the output writes may replace what is there.
     ///   - onChange: called with each new state, on the output thread: must not wait.
     ///   - onRecordingFailure: called when a file that the output writes ends early, on the thread
     ///     that writes it.
@@ -61,14 +62,14 @@ public final class OutputThread: Sendable {
     public static func open(
         _ specification: OutputSpecification, sampleRate: Int = 48_000,
         bufferMilliseconds: Int = standardBufferMilliseconds, realTimePriority: Int = 60,
-        onChange: (@Sendable (State) -> Void)? = nil,
+        overwrites: Bool = false, onChange: (@Sendable (State) -> Void)? = nil,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) -> OutputThread {
         try open(realTimePriority: realTimePriority, onChange: onChange) {
             () throws(OutputError) in
             try specification.makeDevice(
                 sampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds,
-                onRecordingFailure: onRecordingFailure)
+                overwrites: overwrites, onRecordingFailure: onRecordingFailure)
         }
     }
 

@@ -147,12 +147,14 @@ public class PacedDevice: AudioOutput {
 
 /// A virtual card: `virtual:ppm=80,record=/tmp/kitchen`.
 public final class VirtualDevice: PacedDevice {
-    /// - Parameter onRecordingFailure: called when the recording ends early, on a thread of its
-    ///   own.
+    /// - Parameters:
+    ///   - overwrites: whether the recording may replace files that are there.
+    ///   - onRecordingFailure: called when the recording ends early, on a thread of its own.
     /// - Throws: when the recording cannot be opened.
     public init(
         _ options: VirtualCardOptions, preferredSampleRate: Int = 48_000,
         bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds,
+        overwrites: Bool = false,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
         let format = Self.format(
@@ -161,7 +163,8 @@ public final class VirtualDevice: PacedDevice {
         var sink: (any CardSink)?
         if let path = options.record {
             sink = try CardRecorder(
-                path: path, format: format, options: options, onFailure: onRecordingFailure)
+                path: path, format: format, options: options, overwrites: overwrites,
+                onFailure: onRecordingFailure)
         }
         super.init(
             format: format, partsPerMillion: options.partsPerMillion, wander: options.wander,
@@ -171,18 +174,21 @@ public final class VirtualDevice: PacedDevice {
 
 /// A stereo WAV file as a card: paced by the local clock at exactly its nominal rate.
 public final class FileDevice: PacedDevice {
-    /// - Parameter onRecordingFailure: called when the file ends early, on a thread of its own.
+    /// - Parameters:
+    ///   - overwrites: whether a file that is there may be replaced.
+    ///   - onRecordingFailure: called when the file ends early, on a thread of its own.
     /// - Throws: when the file cannot be opened.
     public init(
         path: String, preferredSampleRate: Int = 48_000,
         bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds,
+        overwrites: Bool = false,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
         let format = Self.format(
             sampleRate: preferredSampleRate, channelCount: 2,
             bufferMilliseconds: bufferMilliseconds)
         let sink = try WaveRecorder(
-            path: path, format: format, onFailure: onRecordingFailure)
+            path: path, format: format, overwrites: overwrites, onFailure: onRecordingFailure)
         super.init(format: format, partsPerMillion: 0, wander: 0, seed: 1, sink: sink)
     }
 }
@@ -190,7 +196,7 @@ public final class FileDevice: PacedDevice {
 extension OutputSpecification {
     /// Opens what the text named.
     func makeDevice(
-        sampleRate: Int, bufferMilliseconds: Int,
+        sampleRate: Int, bufferMilliseconds: Int, overwrites: Bool = false,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) -> any AudioOutput {
         switch self {
@@ -200,11 +206,12 @@ extension OutputSpecification {
         case .virtual(let options):
             return try VirtualDevice(
                 options, preferredSampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds,
-                onRecordingFailure: onRecordingFailure)
+                overwrites: overwrites, onRecordingFailure: onRecordingFailure)
         case .file(let path):
             return try FileDevice(
                 path: path, preferredSampleRate: sampleRate,
-                bufferMilliseconds: bufferMilliseconds, onRecordingFailure: onRecordingFailure)
+                bufferMilliseconds: bufferMilliseconds, overwrites: overwrites,
+                onRecordingFailure: onRecordingFailure)
         case .none:
             throw OutputError(
                 operation: "open", code: 0, device: "none",

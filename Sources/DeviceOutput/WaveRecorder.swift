@@ -17,9 +17,10 @@ final class WaveRecorder: CardSink {
 
     /// - Parameter onFailure: called once when the file cannot be written any more.
     init(
-        path: String, format: OutputFormat, onFailure: (@Sendable (OutputError) -> Void)? = nil
+        path: String, format: OutputFormat, overwrites: Bool = false,
+        onFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) {
-        let file = try RecordFile(path, onFailure: onFailure)
+        let file = try RecordFile(path, overwrites: overwrites, onFailure: onFailure)
         sampleRate = format.sampleRate
         let (rate, channels) = (format.sampleRate, format.channelCount)
         @Sendable func update(_ samples: Int64) {

@@ -59,7 +59,8 @@ extension LeaderMachine {
         let names = (alike.isEmpty ? known.sorted() : alike).map(\.name)
         let list = names.prefix(20).map { "\"\($0)\"" }.joined(separator: ", ")
         if !alike.isEmpty {
-            return .failure(Refusal(reason: "\"\(room)\" may be \(list); write it as it is written"))
+            return .failure(
+                Refusal(reason: "\"\(room)\" may be \(list); write it as it is written"))
         }
         guard !names.isEmpty else {
             return .failure(

@@ -68,7 +68,7 @@ public final class LeaderNode: Sendable {
         let timeService = try openTimeService(port: port, clock: clock)
         defer { timeService.stop() }
 
-        let output = try configuration.openOutput()
+        let output = try configuration.openOutput(sparing: locations)
         let (ended, endedContinuation) = AsyncStream.makeStream(of: Void.self)
         let core = LeaderCore(
             LeaderConfiguration(

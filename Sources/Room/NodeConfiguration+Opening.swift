@@ -32,14 +32,16 @@ extension NodeConfiguration {
             store: store)
     }
 
+    /// - Parameter sources: what is to be played: never written over.
     /// - Returns: `nil` for a node without sound.
-    func openOutput() throws(RoomError) -> OutputThread? {
+    func openOutput(sparing sources: [String] = []) throws(RoomError) -> OutputThread? {
         guard output != .none else { return nil }
+        try OutputFiles(output).spare(sources: sources, cacheFolder: cacheFolder)
         let logger = logger
         do {
             let thread = try OutputThread.open(
                 output, sampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds,
-                realTimePriority: realTimePriority
+                realTimePriority: realTimePriority, overwrites: overwritesFiles
             ) { state in
                 switch state {
                 case .lost(let error): logger.error("output lost", metadata: ["error": "\(error)"])

@@ -34,6 +34,8 @@ public struct NodeConfiguration: Sendable {
     public var bufferMilliseconds: Int
     /// Nominal rate the card is opened with, if it can.
     public var sampleRate: Int
+    /// Whether an output that writes files may replace files that are there.
+    public var overwritesFiles: Bool
     /// What it logs is one line each, of characters that can be seen; see ``PlainLogHandler``.
     public var logger: Logger { didSet { logger = logger.plain } }
 
@@ -46,7 +48,7 @@ public struct NodeConfiguration: Sendable {
         usesBroadcasts: Bool = true,
         realTimePriority: Int = 50,
         bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds, sampleRate: Int = 48_000,
-        logger: Logger = Logger(label: "tutti")
+        overwritesFiles: Bool = false, logger: Logger = Logger(label: "tutti")
     ) {
         self.name = name
         self.output = output
@@ -62,6 +64,7 @@ public struct NodeConfiguration: Sendable {
         self.realTimePriority = realTimePriority
         self.bufferMilliseconds = bufferMilliseconds
         self.sampleRate = sampleRate
+        self.overwritesFiles = overwritesFiles
         self.logger = logger.plain
     }
 }

@@ -182,6 +182,35 @@ import Timing
         }
     }
 
+    @Test(arguments: ["file:PATH", "virtual:record=PATH"])
+    func `a file that is there is written over only when that is asked for`(text: String) throws {
+        let path = Self.path("kept-\(text.prefix(4))")
+        let output = try OutputSpecification(parsing: text.replacing("PATH", with: path))
+        let files = output == .file(path: path) ? [path] : ["\(path).f32", "\(path).times"]
+        for file in files {
+            for other in files { try? FileManager.default.removeItem(atPath: other) }
+            try Data("precious".utf8).write(to: URL(fileURLWithPath: file))
+            let error = #expect(throws: OutputError.self) {
+                try output.makeDevice(sampleRate: 48_000, bufferMilliseconds: 40)
+            }
+            #expect(error?.code == EEXIST)
+            #expect(error?.reason.contains("--force") == true)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == Data("precious".utf8))
+        }
+        let device = try output.makeDevice(
+            sampleRate: 48_000, bufferMilliseconds: 40, overwrites: true)
+        device.close()
+        for file in files {
+            #expect(try Data(contentsOf: URL(fileURLWithPath: file)) != Data("precious".utf8))
+        }
+    }
+
+    @Test func `what is no file can be written to`() throws {
+        let device = try OutputSpecification(parsing: "file:/dev/null").makeDevice(
+            sampleRate: 48_000, bufferMilliseconds: 40)
+        device.close()
+    }
+
     @Test func `when the disk is too slow samples are lost but not their places`() throws {
         let path = Self.path("slow.f32")
         // A disk that stands still: the writer is held after its first round.

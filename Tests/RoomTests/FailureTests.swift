@@ -43,6 +43,35 @@ extension IntegrationTests {
             }
         }
 
+        @Test(.timeLimit(.minutes(1)), arguments: ["song", "symbolic", "hard", "recording"])
+        func `what is to be played is never written over`(link: String) async throws {
+            try await withGroup { group in
+                let song = try group.folder.writeNoise(seconds: 1, seed: 33, as: "song.f32")
+                let before = try Data(contentsOf: URL(fileURLWithPath: song))
+                var path = group.folder.path("link.wav")
+                var output = OutputSpecification.file(path: path)
+                switch link {
+                case "symbolic":
+                    try FileManager.default.createSymbolicLink(
+                        atPath: path, withDestinationPath: song)
+                case "hard": try FileManager.default.linkItem(atPath: song, toPath: path)
+                case "recording":
+                    path = String(song.dropLast(4))
+                    output = .virtual(VirtualCardOptions(record: path))
+                default: output = .file(path: song)
+                }
+                var configuration = group.configuration("leader")
+                configuration.output = output
+                configuration.overwritesFiles = true
+                let leader = LeaderNode(
+                    configuration, assets: [song], roomsToWaitFor: 1, loops: false)
+                let error = await #expect(throws: RoomError.self) { try await leader.run() }
+                #expect(error?.code == .noOutput)
+                #expect(error?.description.contains("is the file that is to be played") == true)
+                #expect(try Data(contentsOf: URL(fileURLWithPath: song)) == before)
+            }
+        }
+
         @Test(.timeLimit(.minutes(1)))
         func `an output that cannot be opened is an error of leader and room alike`()
             async throws

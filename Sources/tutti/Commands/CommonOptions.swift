@@ -147,6 +147,9 @@ struct RoomOptions: ParsableArguments {
                 """))
     var noBroadcasts = false
 
+    @Flag(help: "Let file:PATH and record=PATH write over files that are there.")
+    var force = false
+
     @Flag(help: .hidden)
     var dieWithParent = false
 

@@ -36,7 +36,8 @@ struct Follow: AsyncParsableCommand {
         try await untilInterrupted(alsoWhenParentEnds: room.dieWithParent) {
             try await runningNode {
                 try await FollowerNode(
-                    settings.nodeConfiguration(logger: logger), leader: settings.leader,
+                    settings.nodeConfiguration(logger: logger, overwritesFiles: room.force),
+                    leader: settings.leader,
                     leaderName: settings.group
                 ).run()
             }

@@ -46,7 +46,7 @@ struct Lead: AsyncParsableCommand {
         let settings = try await Settings.load(flags: flags, file: common.config)
         let logger = makeLogger(level: settings.logLevel)
         let node = LeaderNode(
-            settings.nodeConfiguration(logger: logger), assets: assets,
+            settings.nodeConfiguration(logger: logger, overwritesFiles: room.force), assets: assets,
             roomsToWaitFor: settings.waitFor, loops: loop)
         try await untilInterrupted(alsoWhenParentEnds: room.dieWithParent) {
             try await runningNode { try await node.run() }

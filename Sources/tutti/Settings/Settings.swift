@@ -82,7 +82,8 @@ struct Settings: Equatable, Sendable {
         ChannelRole.allCases.first { "\($0)" == text }
     }
 
-    func nodeConfiguration(logger: Logger) -> NodeConfiguration {
+    /// - Parameter overwritesFiles: what `--force` says; no setting, since it is about one start.
+    func nodeConfiguration(logger: Logger, overwritesFiles: Bool) -> NodeConfiguration {
         NodeConfiguration(
             name: name, output: output, role: channel, port: port, cacheFolder: cacheFolder,
             cacheLimitBytes: Int64(cacheLimitMegabytes) * 1_000_000,
@@ -90,6 +91,6 @@ struct Settings: Equatable, Sendable {
             syncTarget: .microseconds(Int64(syncTargetMicroseconds)),
             usesAvahi: avahi, usesBroadcasts: broadcasts,
             realTimePriority: realTimePriority, bufferMilliseconds: bufferMilliseconds,
-            sampleRate: sampleRate, logger: logger)
+            sampleRate: sampleRate, overwritesFiles: overwritesFiles, logger: logger)
     }
 }
