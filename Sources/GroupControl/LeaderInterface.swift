@@ -5,6 +5,8 @@ public struct LeaderConfiguration: Equatable, Sendable {
     /// Shown to rooms and people.
     public var name: String
     public var queue: [AssetDescriptor]
+    /// Items that are still being read; each joins the end of the queue when it is known.
+    public var coming: Int
     /// The first start waits until this many rooms with an output have answered, ready
     /// or not; 0 starts at once.
     public var roomsToWaitFor: Int
@@ -27,13 +29,15 @@ public struct LeaderConfiguration: Equatable, Sendable {
     public var firstStartLimit: Nanoseconds
 
     public init(
-        name: String, queue: [AssetDescriptor], roomsToWaitFor: Int = 1, loops: Bool = false,
+        name: String, queue: [AssetDescriptor], coming: Int = 0, roomsToWaitFor: Int = 1,
+        loops: Bool = false,
         term: UInt64, groupClockEpoch: UInt64, timePort: UInt16, mediaPort: UInt16,
         preparationLimit: Nanoseconds = .seconds(5), firstStartLimit: Nanoseconds = .seconds(14),
         crystal: CrystalID = .unknown
     ) {
         self.name = name.limited(toBytes: RoomID.longestBytes)
         self.queue = queue
+        self.coming = max(0, coming)
         self.roomsToWaitFor = roomsToWaitFor
         self.loops = loops
         self.term = term
@@ -50,6 +54,11 @@ public struct LeaderConfiguration: Equatable, Sendable {
 public enum LeaderInput: Equatable, Sendable {
     case received(RoomToLeader, from: LinkID)
     case closed(LinkID)
+    /// These are known now and follow what was known; so many more are still being read.
+    case described([AssetDescriptor], coming: Int)
+    /// The bytes of an item are others now: this one stands in its place, or none, where what is
+    /// there cannot be played.
+    case changed(ContentHash, to: AssetDescriptor?)
 }
 
 /// What the shell does for the leader, in order.
@@ -62,6 +71,8 @@ public enum LeaderEffect: Equatable, Sendable {
     case close(LinkID)
     /// The queue has been played to its end. The session stays: play begins again.
     case ended
+    /// The session goes on without an item, for the reason that the first of its rooms gives.
+    case skipped(AssetDescriptor, reason: String)
     /// For the leader's log.
     case news(RoomNews, of: RoomID)
 }

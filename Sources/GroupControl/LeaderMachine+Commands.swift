@@ -30,17 +30,25 @@ extension LeaderMachine {
             }
             retryFailed(at: now)
         case .stopped, .ended:
-            guard !session.queue.isEmpty else {
+            guard !session.queue.isEmpty || coming > 0 else {
                 return .refused(reason: "the queue is empty; start the leader with a file to play")
             }
             skipped = 0
             complaint = ""
             update(index: 0, change: nil, phase: .preparing)
+            guard !session.queue.isEmpty else {
+                awaited = AwaitedItem(index: 0)
+                break
+            }
             prepareStart(index: 0, frame: 0, starts: true, at: now)
         case .waiting, .preparing, .paused:
             // By hand it starts with the rooms that are there.
             pending?.starts = true
             pending?.required = nil
+            awaited?.required = nil
+            if session.phase == .paused, pending == nil, awaited != nil {
+                update(index: session.index, change: session.change, phase: .preparing)
+            }
             if pending?.isOverdue == false {
                 let latest = now + configuration.preparationLimit
                 let deadline = min(pending?.deadline ?? latest, latest)
@@ -56,7 +64,9 @@ extension LeaderMachine {
         case .stopped, .ended: return nothingPlays
         case .playing: pauseLine(at: now)
         case .waiting, .preparing:
-            guard let start = pending else { return nothingPlays }
+            guard let start = pending else {
+                return awaited == nil ? nothingPlays : pauseWaiting(at: now)
+            }
             standBy(index: start.index, frame: start.frame, from: now)
         }
         return .accepted
@@ -72,6 +82,14 @@ extension LeaderMachine {
         update(
             index: index, change: RateChange(itemFrame: frame, instant: instant, rate: 0),
             phase: .paused)
+    }
+
+    /// What is waited for begins paused.
+    private mutating func pauseWaiting(at now: GroupInstant) -> CommandOutcome {
+        awaited?.required = nil
+        let rest = RateChange(itemFrame: 0, instant: now, rate: 0)
+        update(index: session.index, change: session.change ?? rest, phase: .paused)
+        return .accepted
     }
 
     /// Stops the running line at a whole frame that every room can still meet.
@@ -130,6 +148,7 @@ extension LeaderMachine {
     private mutating func seek(_ target: SeekTarget, at now: GroupInstant) -> CommandOutcome {
         guard session.phase != .stopped, session.phase != .ended else { return nothingPlays }
         let index = pending?.index ?? session.index
+        guard session.queue.indices.contains(index) else { return stillReading }
         let asset = session.queue[index]
         let wanted: Double
         switch target {
@@ -156,7 +175,13 @@ extension LeaderMachine {
 
     private mutating func next(at now: GroupInstant) -> CommandOutcome {
         guard session.phase != .stopped, session.phase != .ended else { return nothingPlays }
-        guard let index = indexAfter(pending?.index ?? session.index) else {
+        let current = pending?.index ?? session.index
+        guard let index = indexAfter(current) else {
+            if awaited != nil { return stillReading }
+            if coming > 0 {
+                awaited = AwaitedItem(index: session.queue.count, required: pending?.required)
+                return .accepted
+            }
             return .refused(reason: "this is the last item; use stop to end it")
         }
         move(to: index, frame: 0, at: now)
@@ -173,8 +198,13 @@ extension LeaderMachine {
     }
 
     /// Goes elsewhere without changing whether it plays.
-    private mutating func move(to index: Int, frame: Int64, at now: GroupInstant) {
+    ///
+    /// - Parameter required: rooms that a first start waits for; `nil`: as before.
+    mutating func move(
+        to index: Int, frame: Int64, required: Int? = nil, at now: GroupInstant
+    ) {
         skipped = 0
+        awaited = nil
         switch session.phase {
         case .playing:
             withdrawFollowUp()
@@ -184,7 +214,8 @@ extension LeaderMachine {
             standBy(index: index, frame: frame, from: now)
         case .waiting, .preparing:
             prepareStart(
-                index: index, frame: frame, starts: true, required: pending?.required, at: now)
+                index: index, frame: frame, starts: true, required: required ?? pending?.required,
+                at: now)
         case .stopped, .ended: break
         }
     }
@@ -197,9 +228,14 @@ extension LeaderMachine {
         }
         pending = nil
         followUp = nil
+        awaited = nil
         complaint = ""
         update(index: 0, change: nil, phase: .stopped)
         return .accepted
+    }
+
+    private var stillReading: CommandOutcome {
+        .refused(reason: "that item is still being read; try again in a moment")
     }
 
     private var nothingPlays: CommandOutcome {

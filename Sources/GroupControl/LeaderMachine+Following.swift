@@ -43,12 +43,20 @@ extension LeaderMachine {
     /// Lets every item end whose end has come, in order.
     mutating func passEnds(at now: GroupInstant) {
         while isRunning, let end = session.endInstant, now >= end {
-            if followUp != nil, !nobodyCanFollow {
+            if followUp != nil, canFollow {
                 takeFollowUp()
             } else {
                 restAtEnd(at: now)
             }
         }
+    }
+
+    /// Whether the next item begins in some room at its instant, or nobody is here to hear it. Where
+    /// no room is ready yet, because the item became known late or takes long to fetch, it waits for
+    /// them instead: its beginning would be lost everywhere.
+    private var canFollow: Bool {
+        let parts = members.filter(\.takesPart)
+        return parts.isEmpty || parts.contains { $0.follow?.standing == .committed }
     }
 
     private var nobodyCanFollow: Bool {
@@ -76,7 +84,7 @@ extension LeaderMachine {
     private mutating func restAtEnd(at now: GroupInstant) {
         guard let end = session.endInstant, let asset = session.current else { return }
         let rest = RateChange(itemFrame: asset.frameCount, instant: end, rate: 0)
-        let failedIndex = followUp?.index
+        let failedIndex = nobodyCanFollow ? followUp?.index : nil
         withdrawFollowUp()
         for place in members.indices {
             if members[place].isOnLine { members[place].line = nil }
@@ -92,6 +100,9 @@ extension LeaderMachine {
         } else if let next = indexAfter(session.index) {
             update(index: session.index, change: rest, phase: .preparing)
             prepareStart(index: next, frame: 0, starts: true, at: now)
+        } else if coming > 0 {
+            update(index: session.index, change: rest, phase: .preparing)
+            if awaited == nil { awaited = AwaitedItem(index: session.queue.count) }
         } else {
             update(index: session.index, change: rest, phase: .ended)
             outbox.append(.ended)

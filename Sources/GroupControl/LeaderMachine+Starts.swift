@@ -87,6 +87,7 @@ extension LeaderMachine {
             itemFrame: start.frame, instant: earliestInstant(for: meeting, at: now), rate: 1)
         pending = nil
         skipped = 0
+        hasPlayed = true
         complaint = ""
         for place in members.indices {
             guard let offer = members[place].pending, offer.standing == .ready else { continue }
@@ -114,15 +115,27 @@ extension LeaderMachine {
     /// Goes on behind an item that no room can play. A running line is kept when there is nothing
     /// behind it; otherwise the session stops and says why in the rooms' details.
     mutating func skip(_ index: Int, at now: GroupInstant) {
-        if let next = indexAfter(index), skipped < session.queue.count,
-            !(isRunning && index == session.index)
-        {
+        let next = indexAfter(index)
+        let staysHere = isRunning && index == session.index
+        if !staysHere, session.queue.indices.contains(index) {
+            outbox.append(.skipped(session.queue[index], reason: failures(at: index)))
+        }
+        if let next, skipped < session.queue.count, !staysHere {
             if !isRunning { update(index: next, change: nil, phase: .preparing) }
             return prepareStart(index: next, frame: 0, starts: true, at: now)
         }
         complaint = failures(at: index)
         withdrawPending()
         skipped = 0
-        if !isRunning { update(index: 0, change: nil, phase: .stopped) }
+        if next == nil, coming > 0, !staysHere {
+            awaited = AwaitedItem(index: session.queue.count)
+            if !isRunning { update(index: index, change: nil, phase: .preparing) }
+        } else if next == nil, hasPlayed, !isRunning {
+            // Nothing is behind it: the queue has been played as far as it can be.
+            update(index: session.index, change: session.change, phase: .ended)
+            outbox.append(.ended)
+        } else if !isRunning {
+            update(index: 0, change: nil, phase: .stopped)
+        }
     }
 }

@@ -10,7 +10,7 @@ extension LeaderMachine {
         let sampleRate = Double(asset?.sampleRate ?? 1)
         return GroupStatus(
             leader: configuration.name, phase: session.phase, title: asset?.title ?? "",
-            index: session.index, count: session.queue.count,
+            index: session.index, count: session.queue.count + coming,
             positionSeconds: session.itemFrame(at: now) / sampleRate,
             durationSeconds: asset?.durationSeconds ?? 0, rate: session.change?.rate ?? 0,
             detail: detail.isEmpty ? nil : detail.limited(toBytes: Self.longestDetail),
@@ -24,6 +24,10 @@ extension LeaderMachine {
 
     /// What the phase alone would hide: a line that runs and is not heard, a stop by itself.
     private var detail: String {
+        if awaited != nil, !isRunning, session.phase != .ended {
+            return session.queue.isEmpty
+                ? "the first item is still being read" : "the next item is still being read"
+        }
         if session.phase == .waiting, complaint.isEmpty, let required = pending?.required {
             let ready = members.count { $0.takesPart && $0.pending?.standing == .ready }
             return "waits for rooms: \(ready) of \(required) are ready"

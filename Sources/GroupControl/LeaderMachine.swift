@@ -17,9 +17,16 @@ public struct LeaderMachine: Sendable {
     public let configuration: LeaderConfiguration
     public internal(set) var session: SessionState
 
+    /// Items that are still being read; 0 once the queue is whole.
+    public internal(set) var coming: Int
+
     var members: [Member] = []
     var pending: PendingStart?
     var followUp: FollowUp?
+    /// What is to be gone to as soon as it is known.
+    var awaited: AwaitedItem?
+    /// Whether anything has sounded in this session.
+    var hasPlayed = false
     var settings: [RoomID: RoomSettings] = [:]
     /// For rooms without settings of their own; moved by commands for all rooms.
     var commonSettings = RoomSettings.standard
@@ -35,12 +42,15 @@ public struct LeaderMachine: Sendable {
     public init(_ configuration: LeaderConfiguration) {
         self.configuration = configuration
         let queue = Array(configuration.queue.prefix(SessionState.longestQueue))
+        coming = configuration.coming
         session = SessionState(
             term: configuration.term, sequence: 1, queue: queue, index: 0, change: nil,
-            phase: queue.isEmpty ? .stopped : .waiting)
+            phase: queue.isEmpty && coming == 0 ? .stopped : .waiting)
+        let required = max(0, configuration.roomsToWaitFor)
         if !queue.isEmpty {
-            pending = PendingStart(
-                index: 0, frame: 0, starts: true, required: max(0, configuration.roomsToWaitFor))
+            pending = PendingStart(index: 0, frame: 0, starts: true, required: required)
+        } else if coming > 0 {
+            awaited = AwaitedItem(index: 0, required: required)
         }
     }
 
@@ -53,6 +63,8 @@ public struct LeaderMachine: Sendable {
             if let place = members.firstIndex(where: { $0.link == link }) {
                 tell(.left, of: members.remove(at: place))
             }
+        case .described(let assets, let coming): append(assets, coming: coming, at: now)
+        case .changed(let hash, let asset): change(hash, to: asset, at: now)
         }
         return settled(at: now)
     }
@@ -106,6 +118,7 @@ public struct LeaderMachine: Sendable {
         members = []
         pending = nil
         followUp = nil
+        awaited = nil
         session.change = nil
         session.phase = .stopped
         session.sequence += 1
@@ -168,9 +181,10 @@ extension LeaderMachine {
     /// Whether the line in force moves.
     var isRunning: Bool { (session.change?.rate ?? 0) > 0 }
 
+    /// The item that follows; `nil` at the end, and while the one that follows is being read.
     func indexAfter(_ index: Int) -> Int? {
         if index + 1 < session.queue.count { return index + 1 }
-        return configuration.loops && !session.queue.isEmpty ? 0 : nil
+        return configuration.loops && coming == 0 && !session.queue.isEmpty ? 0 : nil
     }
 
     func indexBefore(_ index: Int) -> Int? {

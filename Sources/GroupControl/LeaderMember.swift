@@ -114,3 +114,10 @@ struct FollowUp: Equatable, Sendable {
     var index: Int
     var change: RateChange
 }
+
+/// An item that is not known yet, and that the session goes to as soon as it is.
+struct AwaitedItem: Equatable, Sendable {
+    var index: Int
+    /// Rooms that a first start waits for; `nil`: whoever is there.
+    var required: Int?
+}

@@ -1,7 +1,7 @@
 public import Timing
 
 /// Version of the messages below. Nodes of different versions do not play together.
-public let protocolVersion: UInt32 = 3
+public let protocolVersion: UInt32 = 4
 
 /// One connection of a leader to a room; numbered by the shell, never used twice.
 public typealias LinkID = Int
@@ -167,6 +167,8 @@ public enum LeaderToRoom: Equatable, Sendable {
     case state(SessionState)
     /// The session goes on like this, with the queue as it was.
     case progress(SessionProgress)
+    /// The session goes on as it was, with these items in its queue.
+    case queue(QueueChange)
     /// The latency offset of this room's output, from now on.
     case latencyOffset(LatencyOffset)
     /// Silence now; forget every preparation.

@@ -270,6 +270,11 @@ extension RoomMachine {
         return take(state)
     }
 
+    mutating func take(_ change: QueueChange) -> [RoomEffect] {
+        guard !awaitsState, let state = session?.with(change) else { return [] }
+        return take(state)
+    }
+
     private func continues(_ state: SessionState) -> Bool {
         state.phase == .playing
             && lines.contains { $0.hash == state.current?.hash && $0.change == state.change }

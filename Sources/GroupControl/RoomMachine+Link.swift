@@ -69,8 +69,8 @@ extension RoomMachine {
                 backOff = Self.longestBackOff
                 return [.refused(reason: reason)] + lose(reason, at: now)
             case .goodbye: return lose("the leader has left", at: now)
-            case .prepare, .commit, .withdraw, .settings, .state, .progress, .latencyOffset, .stop,
-                .alive:
+            case .prepare, .commit, .withdraw, .settings, .state, .progress, .queue,
+                .latencyOffset, .stop, .alive:
                 return []  // nothing counts before the welcome
             }
         case .joined:
@@ -91,6 +91,7 @@ extension RoomMachine {
         case .settings(let settings): return [.settings(settings)]
         case .state(let state): return take(state)
         case .progress(let progress): return take(progress)
+        case .queue(let change): return take(change)
         case .latencyOffset(let offset): return [.latencyOffset(offset)]
         case .stop:
             forgetVoices()

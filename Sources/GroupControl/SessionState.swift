@@ -18,9 +18,9 @@ public enum SessionPhase: String, CaseIterable, Codable, Sendable {
 ///
 /// A newer state replaces an older one as a whole: higher term first, then higher sequence.
 public struct SessionState: Equatable, Sendable {
-    /// Most items in a queue. A state of this size with the longest titles still fits one message
-    /// of 1 MiB.
-    public static let longestQueue = 3_000
+    /// Most items in a queue. A state of this size with the longest titles fits one message to a
+    /// room (`FrameDecoder.roomLimit`).
+    public static let longestQueue = 10_000
 
     /// Counts leaders: each session of a leader has its own.
     public var term: UInt64
@@ -102,5 +102,35 @@ extension SessionState {
         return SessionState(
             term: term, sequence: progress.sequence, queue: queue, index: progress.index,
             change: progress.change, phase: progress.phase)
+    }
+}
+
+/// Items that join a queue, or stand in place of some of it.
+public struct QueueChange: Equatable, Sendable {
+    public var term: UInt64
+    public var sequence: UInt64
+    /// Place of the first of them: within the queue, or at its end.
+    public var first: Int
+    public var items: [AssetDescriptor]
+
+    public init(term: UInt64, sequence: UInt64, first: Int, items: [AssetDescriptor]) {
+        self.term = term
+        self.sequence = sequence
+        self.first = first
+        self.items = items
+    }
+}
+
+extension SessionState {
+    /// The state that this one becomes; `nil` for the change of another queue.
+    public func with(_ change: QueueChange) -> SessionState? {
+        guard change.term == term, change.first >= 0, change.first <= queue.count,
+            change.items.count <= Self.longestQueue - change.first
+        else { return nil }
+        var state = self
+        state.sequence = change.sequence
+        let end = min(queue.count, change.first + change.items.count)
+        state.queue.replaceSubrange(change.first..<end, with: change.items)
+        return state
     }
 }

@@ -96,6 +96,10 @@ actor LeaderCore {
             case .notify(let notice, let port, let link): notifiers[link]?(notice, port)
             case .close(let link): outboxes.removeValue(forKey: link)?.finish()
             case .ended: ended()
+            case .skipped(let asset, let reason):
+                logger.error(
+                    "skipped: no room can play it",
+                    metadata: ["title": "\(asset.title)", "reason": "\(reason.debugDescription)"])
             case .news(let news, let room):
                 // Rooms that call again while it leaves are no news.
                 if !hasLeft, newsFilter.admits(news, of: room, at: clock.groupNow()) {

@@ -47,7 +47,7 @@ extension World {
             case .send(let message, let link): send(.toRoom(message), on: links[link])
             case .notify(let notice, _, let link): notify(notice, on: links[link])
             case .close(let link): close(links[link], fromLeader: true)
-            case .ended, .news: break
+            case .ended, .skipped, .news: break
             }
         }
         arm(leader)

@@ -2,7 +2,7 @@
 
 /// Puts the length before a message.
 public enum FrameEncoder {
-    /// - Parameter message: at most `UInt32.max` bytes; our own messages are far below 1 MiB.
+    /// - Parameter message: at most `UInt32.max` bytes; our own messages are far below 4 MiB.
     /// - Returns: the four bytes of the length and the message.
     public static func frame(_ message: [UInt8]) -> [UInt8] {
         let length = UInt32(clamping: message.count)
@@ -21,7 +21,7 @@ public enum FrameEncoder {
 /// a claim above the limit ends the stream.
 public struct FrameDecoder: Sendable {
     /// Longest message a room accepts from its leader: a state with a full queue.
-    public static let roomLimit = 1 << 20
+    public static let roomLimit = 1 << 22
     /// Longest message a leader accepts: rooms and control clients only send short ones, and
     /// anybody on the network may try.
     public static let leaderLimit = 1 << 14

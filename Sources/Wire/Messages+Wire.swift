@@ -71,6 +71,7 @@ extension PBLeaderToRoom {
         case .settings(let settings): self.settings = PBRoomSettings(settings)
         case .state(let state): self.state = PBSessionState(state)
         case .progress(let progress): self.progress = PBSessionProgress(progress)
+        case .queue(let change): queue = PBQueueChange(change)
         case .latencyOffset(let offset):
             var raw = PBLatencyOffset()
             raw.offset = offset.delay.count
@@ -93,6 +94,7 @@ extension PBLeaderToRoom {
         case .settings(let settings): .settings(try settings.checked("settings"))
         case .state(let state): .state(try state.checked("state"))
         case .progress(let progress): .progress(try progress.checked("progress"))
+        case .queue(let change): .queue(try change.checked("queue"))
         case .latencyOffset(let offset):
             .latencyOffset(
                 try latency(

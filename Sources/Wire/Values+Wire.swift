@@ -126,15 +126,7 @@ extension PBSessionState {
     }
 
     func checked(_ subject: String) throws(WireError) -> SessionState {
-        guard queue.count <= SessionState.longestQueue else {
-            throw WireError(
-                .tooLong, "\(subject).queue",
-                "\(queue.count) items of at most \(SessionState.longestQueue)")
-        }
-        var items: [AssetDescriptor] = []
-        for (place, asset) in queue.enumerated() {
-            items.append(try asset.checked("\(subject).queue[\(place)]"))
-        }
+        let items = try checkedItems(queue, "\(subject).queue")
         let index = try Wire.index(self.index, "\(subject).index")
         guard items.isEmpty ? index == 0 : index < items.count else {
             throw WireError(.outOfRange, "\(subject).index", "\(index) of \(items.count) items")
@@ -143,6 +135,38 @@ extension PBSessionState {
             term: term, sequence: sequence, queue: items, index: index,
             change: hasChange ? try change.checked("\(subject).change") : nil,
             phase: try phase.checked("\(subject).phase"))
+    }
+}
+
+private func checkedItems(
+    _ queue: [PBAsset], _ subject: String
+) throws(WireError) -> [AssetDescriptor] {
+    guard queue.count <= SessionState.longestQueue else {
+        throw WireError(
+            .tooLong, subject, "\(queue.count) items of at most \(SessionState.longestQueue)")
+    }
+    var items: [AssetDescriptor] = []
+    items.reserveCapacity(queue.count)
+    for (place, asset) in queue.enumerated() {
+        items.append(try asset.checked("\(subject)[\(place)]"))
+    }
+    return items
+}
+
+extension PBQueueChange {
+    init(_ change: QueueChange) {
+        self.init()
+        term = change.term
+        sequence = change.sequence
+        first = Int32(clamping: change.first)
+        items = change.items.map(PBAsset.init)
+    }
+
+    /// Whether it fits the queue is for the room to judge, which has the queue.
+    func checked(_ subject: String) throws(WireError) -> QueueChange {
+        QueueChange(
+            term: term, sequence: sequence, first: try Wire.index(first, "\(subject).first"),
+            items: try checkedItems(items, "\(subject).items"))
     }
 }
 

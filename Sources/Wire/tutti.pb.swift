@@ -395,6 +395,25 @@ nonisolated struct PBSessionProgress: Sendable {
   fileprivate var _change: PBRateChange? = nil
 }
 
+/// Items from this place on, in place of what was there and behind it.
+nonisolated struct PBQueueChange: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var term: UInt64 = 0
+
+  var sequence: UInt64 = 0
+
+  var first: Int32 = 0
+
+  var items: [PBAsset] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
 nonisolated struct PBRoomSettings: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1029,6 +1048,14 @@ nonisolated struct PBLeaderToRoom: Sendable {
     set {content = .latencyOffset(newValue)}
   }
 
+  var queue: PBQueueChange {
+    get {
+      if case .queue(let v)? = content {return v}
+      return PBQueueChange()
+    }
+    set {content = .queue(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -1044,6 +1071,7 @@ nonisolated struct PBLeaderToRoom: Sendable {
     case goodbye(PBNothing)
     case progress(PBSessionProgress)
     case latencyOffset(PBLatencyOffset)
+    case queue(PBQueueChange)
 
   }
 
@@ -2077,6 +2105,51 @@ nonisolated extension PBSessionProgress: SwiftProtobuf.Message, SwiftProtobuf._M
   }
 }
 
+nonisolated extension PBQueueChange: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".QueueChange"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}term\0\u{1}sequence\0\u{1}first\0\u{1}items\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.term) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.sequence) }()
+      case 3: try { try decoder.decodeSingularInt32Field(value: &self.first) }()
+      case 4: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.term != 0 {
+      try visitor.visitSingularUInt64Field(value: self.term, fieldNumber: 1)
+    }
+    if self.sequence != 0 {
+      try visitor.visitSingularUInt64Field(value: self.sequence, fieldNumber: 2)
+    }
+    if self.first != 0 {
+      try visitor.visitSingularInt32Field(value: self.first, fieldNumber: 3)
+    }
+    if !self.items.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBQueueChange, rhs: PBQueueChange) -> Bool {
+    if lhs.term != rhs.term {return false}
+    if lhs.sequence != rhs.sequence {return false}
+    if lhs.first != rhs.first {return false}
+    if lhs.items != rhs.items {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension PBRoomSettings: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".RoomSettings"
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}volume\0\u{1}muted\0")
@@ -3051,7 +3124,7 @@ nonisolated extension PBLatencyOffset: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LeaderToRoom"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}welcome\0\u{1}refused\0\u{1}prepare\0\u{1}commit\0\u{1}withdraw\0\u{1}settings\0\u{1}state\0\u{1}stop\0\u{1}alive\0\u{1}goodbye\0\u{1}progress\0\u{3}latency_offset\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}welcome\0\u{1}refused\0\u{1}prepare\0\u{1}commit\0\u{1}withdraw\0\u{1}settings\0\u{1}state\0\u{1}stop\0\u{1}alive\0\u{1}goodbye\0\u{1}progress\0\u{3}latency_offset\0\u{1}queue\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3215,6 +3288,19 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
           self.content = .latencyOffset(v)
         }
       }()
+      case 13: try {
+        var v: PBQueueChange?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .queue(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .queue(v)
+        }
+      }()
       default: break
       }
     }
@@ -3273,6 +3359,10 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
     case .latencyOffset?: try {
       guard case .latencyOffset(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+    }()
+    case .queue?: try {
+      guard case .queue(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
     }()
     case nil: break
     }

@@ -100,6 +100,18 @@ struct Stage {
         note(leader.advance(to: now))
     }
 
+    mutating func describe(_ assets: [AssetDescriptor], coming: Int) {
+        note(leader.receive(.described(assets, coming: coming), at: now))
+    }
+
+    mutating func change(_ hash: ContentHash, to asset: AssetDescriptor?) {
+        note(leader.receive(.changed(hash, to: asset), at: now))
+    }
+
+    var skipped: [AssetDescriptor] {
+        effects.compactMap { if case .skipped(let asset, _) = $0 { asset } else { nil } }
+    }
+
     let report = RoomReport(roundTrip: .milliseconds(2))
 
     func preparations(_ link: LinkID) -> [Preparation] {

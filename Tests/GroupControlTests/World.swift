@@ -29,9 +29,14 @@ final class World {
     var lastChange: RateChange?
     let reach = Nanoseconds.milliseconds(20)
 
-    init(seed: UInt64, rooms count: Int, queue: [AssetDescriptor], loops: Bool) {
+    /// - Parameter coming: items that are told to the leader later (``describe(_:coming:)``).
+    init(
+        seed: UInt64, rooms count: Int, queue: [AssetDescriptor], coming: Int = 0, loops: Bool
+    ) {
         random = SeededRandom(seed: seed)
-        leader = LeaderMachine(configuration(queue: queue, rooms: count, loops: loops))
+        var configuration = configuration(queue: queue, rooms: count, loops: loops)
+        configuration.coming = coming
+        leader = LeaderMachine(configuration)
         for number in 0..<count {
             rooms.append(
                 RoomMachine(
@@ -81,6 +86,14 @@ final class World {
     }
 
     func command(_ command: GroupCommand) { perform(leader.perform(command, at: group).effects) }
+
+    func describe(_ assets: [AssetDescriptor], coming: Int) {
+        perform(leader.receive(.described(assets, coming: coming), at: group))
+    }
+
+    func change(_ hash: ContentHash, to asset: AssetDescriptor?) {
+        perform(leader.receive(.changed(hash, to: asset), at: group))
+    }
 
     func cut(_ number: Int) {
         guard let link = links[number] else { return }
@@ -140,6 +153,9 @@ final class World {
         case .progress(let progress):
             #expect(progress.sequence > sequence[link, default: .max], "no state before")
             sequence[link] = progress.sequence
+        case .queue(let change):
+            #expect(change.sequence > sequence[link, default: .max], "no state before")
+            sequence[link] = change.sequence
         case .welcome, .refused, .prepare, .settings, .latencyOffset, .stop, .alive, .goodbye:
             break
         }

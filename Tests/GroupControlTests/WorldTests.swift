@@ -34,6 +34,48 @@ import Timing
         world.expectAgreement(seed)
     }
 
+    /// The same while the queue becomes known, and its files are written anew or taken away.
+    @Test(arguments: 1...60 as ClosedRange<UInt64>)
+    func `rooms end up with the session while its queue changes`(seed: UInt64) {
+        let all = (1...6).map { asset($0, seconds: 9 + Double($0)) }
+        let world = World(
+            seed: seed, rooms: Int(seed % 3) + 1, queue: [], coming: all.count, loops: true)
+        var known = 0
+        var version: UInt64 = 100
+        for _ in 0..<40 {
+            world.run(for: world.some(0...1_500))
+            switch Int.random(in: 0..<12, using: &world.random) {
+            case 0: world.command(.play)
+            case 1: world.command(.pause)
+            case 2: world.command(.seek(seconds: Double.random(in: 0...12, using: &world.random)))
+            case 3, 4: world.command(.next)
+            case 5, 6, 7:
+                let count = min(all.count - known, Int.random(in: 0...2, using: &world.random))
+                world.describe(
+                    Array(all[known..<known + count]), coming: all.count - known - count)
+                known += count
+            case 8, 9:
+                guard let old = world.leader.session.queue.randomElement(using: &world.random)
+                else { break }
+                version += 1
+                world.change(old.hash, to: asset(version, seconds: 11, sampleRate: 48_000))
+            case 10:
+                guard world.leader.session.queue.count > 2 else { break }
+                world.change(world.leader.session.queue[Int(seed) % 2].hash, to: nil)
+            default: world.cut(Int.random(in: world.rooms.indices, using: &world.random))
+            }
+        }
+        world.describe(Array(all[known...]), coming: 0)
+        world.isUnreliable = false
+        world.run(for: .seconds(1))
+        world.command(seed % 4 == 0 ? .pause : .play)
+        world.run(for: .seconds(30))
+        if let end = world.leader.session.endInstant, end - world.group < .milliseconds(500) {
+            world.run(for: .seconds(1))
+        }
+        world.expectAgreement(seed)
+    }
+
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `messages that make no sense in a state do no harm`(seed: UInt64) {
         var random = SeededRandom(seed: seed)
@@ -70,6 +112,13 @@ import Timing
                 .volume(room: nil, percent: Int(wild.itemFrame)),
                 .latencyOffset(room: room("a"), .zero),
             ]
+            if id % 7 == 0 {
+                _ = leader.receive(.described([queue[link % 2]], coming: link), at: group)
+            } else if id % 7 == 1 {
+                let other = asset(id, seconds: Double(id))
+                let changed = queue[link % 2].hash
+                _ = leader.receive(.changed(changed, to: link < 2 ? other : nil), at: group)
+            }
             _ = leader.perform(commands.randomElement(using: &random)!, at: group)
             _ = leader.advance(to: group)
             #expect(leader.status(at: group).positionSeconds.isFinite)
@@ -92,6 +141,9 @@ import Timing
                 .received(.commit(commit)), .received(.withdraw(preparation: id)),
                 .received(.state(state)), .received(.stop), .received(.alive),
                 .received(.progress(state.progress)),
+                .received(
+                    .queue(
+                        QueueChange(term: 7, sequence: id, first: Int(id) - 1, items: queue))),
                 .received(.latencyOffset(.zero)),
                 .notified(CommitNotice(instance: id % 3, term: 7, commit: commit)),
                 .received(.goodbye), .fetched(queue[link % 2].hash, .done),

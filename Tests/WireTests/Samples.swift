@@ -154,7 +154,7 @@ extension SampleRandom {
     }
 
     mutating func leaderToRoom() -> LeaderToRoom {
-        switch Int.random(in: 0..<12, using: &self) {
+        switch Int.random(in: 0..<13, using: &self) {
         case 0:
             .welcome(
                 Welcome(
@@ -176,8 +176,15 @@ extension SampleRandom {
         case 8: .alive
         case 9: .progress(state().progress)
         case 10: .latencyOffset(latencyOffset())
+        case 11: .queue(queueChange())
         default: .goodbye
         }
+    }
+
+    mutating func queueChange() -> QueueChange {
+        QueueChange(
+            term: next(), sequence: next(), first: Int.random(in: 0...9_999, using: &self),
+            items: (0..<Int.random(in: 0...3, using: &self)).map { _ in asset() })
     }
 
     mutating func preparation() -> LeaderToRoom {
