@@ -3,15 +3,15 @@ import Playout
 
 /// Decoded frames of any sample format and channel count as interleaved stereo Float.
 ///
-/// Mono goes to both sides at unity. More than two channels go through swresample's matrix, scaled
-/// so that full scale everywhere does not exceed full scale (a float mix would clip later). Two
-/// channels keep their values: the integer formats convert exactly.
+/// Mono goes to both sides at unity. Two channels keep their values: the integer formats convert
+/// exactly. More are mixed as ``Downmix`` says.
 @safe
 final class StereoConverter {
     private var resampler: OpaquePointer?
     private var format: Int32 = -1
-    private var channels: Int32 = 0
-    private var mask: UInt64 = 0
+    /// Of the frame before.
+    private var layout = unsafe AVChannelLayout()
+    private var isMixed = false
     /// Interleaved stereo; grows to the largest frame met and is used again.
     private(set) var buffer: UnsafeMutableBufferPointer<Float>
     /// Frames in `buffer`.
@@ -21,6 +21,7 @@ final class StereoConverter {
 
     deinit {
         unsafe swr_free(&resampler)
+        unsafe av_channel_layout_uninit(&layout)
         unsafe buffer.deallocate()
     }
 
@@ -41,6 +42,9 @@ final class StereoConverter {
         let converted = unsafe swr_convert(
             resampler, &target, Int32(frames), source, Int32(frames))
         guard converted >= 0 else { return converted }
+        if isMixed {
+            unsafe Downmix.limit(buffer.baseAddress! + 2 * count, frames: Int(converted))
+        }
         count += Int(converted)
         return 0
     }
@@ -67,10 +71,8 @@ final class StereoConverter {
 
     /// A resampler for the frame's format; the one at hand when nothing changed.
     private func configure(for frame: UnsafeMutablePointer<AVFrame>) -> Int32 {
-        let layout = unsafe frame.pointee.ch_layout
-        let frameMask = unsafe layout.order == AV_CHANNEL_ORDER_NATIVE ? layout.u.mask : 0
         if unsafe resampler != nil, unsafe frame.pointee.format == format,
-            unsafe layout.nb_channels == channels, frameMask == mask
+            unsafe av_channel_layout_compare(&layout, &frame.pointee.ch_layout) == 0
         {
             return 0
         }
@@ -80,32 +82,35 @@ final class StereoConverter {
         var output = unsafe AVChannelLayout()
         defer { unsafe av_channel_layout_uninit(&input) }
         unsafe av_channel_layout_default(&output, 2)
-        if frameMask != 0 {
-            guard unsafe av_channel_layout_from_mask(&input, frameMask) >= 0 else {
-                return cff_error(EINVAL)
-            }
+        if unsafe frame.pointee.ch_layout.order == AV_CHANNEL_ORDER_NATIVE {
+            unsafe av_channel_layout_copy(&input, &frame.pointee.ch_layout)
         } else {
-            unsafe av_channel_layout_default(&input, layout.nb_channels)
+            // Up to eight channels have a usual order; others stay without one.
+            unsafe av_channel_layout_default(&input, frame.pointee.ch_layout.nb_channels)
+            if unsafe input.nb_channels > 8 {
+                unsafe av_channel_layout_uninit(&input)
+                unsafe input.order = AV_CHANNEL_ORDER_UNSPEC
+                unsafe input.nb_channels = frame.pointee.ch_layout.nb_channels
+            }
         }
         let sampleFormat = AVSampleFormat(rawValue: unsafe frame.pointee.format)
         let rate = unsafe frame.pointee.sample_rate
         var code = unsafe swr_alloc_set_opts2(
             &resampler, &output, AV_SAMPLE_FMT_FLT, rate, &input, sampleFormat, rate, 0, nil)
         guard code >= 0, let resampler = unsafe resampler else { return code }
-        if unsafe input.nb_channels == 1 {
-            code = unsafe swr_set_matrix(resampler, [1, 1], 1)
+        isMixed = unsafe input.nb_channels > 2
+        if unsafe input.nb_channels != 2 {
+            code = unsafe swr_set_matrix(
+                resampler, Downmix.matrix(for: &input), input.nb_channels)
             guard code >= 0 else { return code }
-        } else if unsafe input.nb_channels > 2 {
-            unsafe av_opt_set_double(
-                UnsafeMutableRawPointer(resampler), "rematrix_maxval", 1, 0)
         }
         unsafe av_opt_set_sample_fmt(
             UnsafeMutableRawPointer(resampler), "internal_sample_fmt", AV_SAMPLE_FMT_FLTP, 0)
         code = unsafe swr_init(resampler)
         guard code >= 0 else { return code }
+        code = unsafe av_channel_layout_copy(&layout, &frame.pointee.ch_layout)
+        guard code >= 0 else { return code }
         format = unsafe frame.pointee.format
-        channels = unsafe layout.nb_channels
-        mask = frameMask
         return 0
     }
 }
