@@ -11,6 +11,7 @@ final class ArrivingReader {
     private static let blockSize = 32_768
 
     private let file: ArrivingFile
+    private let part: Range<Int64>
     private let cancellation: MediaCancellation
     private var position: Int64 = 0
     private var ahead: ReadAhead
@@ -20,8 +21,10 @@ final class ArrivingReader {
     /// What libavformat reads by; valid as long as this object.
     private(set) var io: UnsafeMutablePointer<AVIOContext>
 
-    init(_ file: ArrivingFile, cancellation: MediaCancellation) {
+    /// - Parameter part: bytes that are read as if they were the whole file.
+    init(_ file: ArrivingFile, _ part: Range<Int64>? = nil, cancellation: MediaCancellation) {
         self.file = file
+        self.part = part ?? 0..<file.fingerprint.byteCount
         self.cancellation = cancellation
         ahead = ReadAhead(file.pace)
         let buffer = unsafe av_malloc(Self.blockSize)?.assumingMemoryBound(to: UInt8.self)
@@ -58,9 +61,12 @@ final class ArrivingReader {
 
     private func read(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
         failure = nil
-        let buffer = unsafe UnsafeMutableBufferPointer(start: bytes, count: Int(count))
+        let count = min(Int(count), Int(part.upperBound - part.lowerBound - position))
+        guard count > 0 else { return cff_error_eof }
+        let buffer = unsafe UnsafeMutableBufferPointer(start: bytes, count: count)
         do throws(MediaError) {
-            let got = unsafe try file.read(at: position, into: buffer, &ahead, cancellation)
+            let got = unsafe try file.read(
+                at: part.lowerBound + position, into: buffer, &ahead, cancellation)
             position += Int64(got)
             return got == 0 ? cff_error_eof : Int32(got)
         } catch {
@@ -70,7 +76,7 @@ final class ArrivingReader {
     }
 
     private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
-        let size = file.fingerprint.byteCount
+        let size = part.upperBound - part.lowerBound
         let wanted: Int64
         switch whence & ~AVSEEK_FORCE {
         case AVSEEK_SIZE: return size

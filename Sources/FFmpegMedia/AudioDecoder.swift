@@ -18,6 +18,12 @@ final class AudioDecoder {
     /// Frames a second of what was decoded last; 0 before the first frame.
     private(set) var sampleRate = 0
     private(set) var channelCount = 0
+    /// Frames at the beginning that are no part of the recording, as far as decoder and container
+    /// said with what came out since ``restart(for:)``.
+    ///
+    /// Decoders know some delays that no container states: WMA's 4096 frames, libfaac's 1024. Of
+    /// AAC with spectral band replication they know that a frame of the container is two.
+    private(set) var announcedDelay: Int64 = 0
 
     /// - Throws: `.unsupported` when this FFmpeg cannot decode the stream.
     init(for stream: UnsafeMutablePointer<AVStream>, location: MediaLocation) throws(MediaError) {
@@ -33,9 +39,7 @@ final class AudioDecoder {
             }
         let found = unsafe preferred ?? avcodec_find_decoder(parameters.pointee.codec_id)
         guard let codec = unsafe found else {
-            throw MediaError(
-                .unsupported, operation: "avcodec_find_decoder", subject: location.subject,
-                reason: "its sound is in a format that cannot be decoded here; convert it")
+            throw unsafe CodingName.cannotDecode(parameters, "avcodec_find_decoder", location)
         }
         unsafe self.codec = codec
         self.location = location
@@ -60,6 +64,7 @@ final class AudioDecoder {
             fatalError("no memory for a codec context")
         }
         unsafe context = fresh
+        announcedDelay = 0
         let parameters = unsafe stream.pointee.codecpar!
         var code = unsafe avcodec_parameters_to_context(fresh, parameters)
         if code >= 0 {
@@ -74,6 +79,9 @@ final class AudioDecoder {
             code = unsafe avcodec_open2(fresh, codec, nil)
         }
         guard code >= 0 else {
+            if unsafe code == cff_error_patch_welcome || CodingName.isBeyondLibrary(parameters) {
+                throw unsafe CodingName.cannotDecode(parameters, "avcodec_open2", location)
+            }
             throw MediaError(library: code, operation: "avcodec_open2", location: location)
         }
     }
@@ -89,6 +97,11 @@ final class AudioDecoder {
             let code = unsafe avcodec_receive_frame(context, frame)
             if code < 0 { return }
             defer { unsafe av_frame_unref(frame) }
+            if let side = unsafe av_frame_get_side_data(frame, AV_FRAME_DATA_SKIP_SAMPLES),
+                unsafe side.pointee.size >= 4
+            {
+                announcedDelay += unsafe littleEndianWord(side.pointee.data)
+            }
             let rate = unsafe Int(frame.pointee.sample_rate)
             if sampleRate == 0 {
                 sampleRate = rate

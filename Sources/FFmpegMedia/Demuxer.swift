@@ -16,6 +16,17 @@ final class Demuxer {
         + "mov,mp3,mpc,mpc8,mpeg,mpegts,oga,ogg,oma,rm,rso,sln,sox,tak,truehd,tta,voc,vqf,w64,wav,"
         + "wv,xwma"
 
+    /// What else may be opened as a local file: old, of studios and of games. Whoever sends them over
+    /// the network would reach demuxers that few look after.
+    ///
+    /// Left out on purpose: what only a name's ending tells (G.722, GSM, aptX), since rooms keep files
+    /// under names of their own; and tracker modules and the chips of game consoles (libopenmpt,
+    /// libgme), which are programs for a synthesiser that varies them at random or plays without
+    /// end: two rooms would not hear the same.
+    private static let localContainers =
+        ",adx,aea,ast,avr,bfstm,brstm,epaf,gxf,hca,ircam,mmf,mxf,nistsphere,nsp,nut,paf,pvf,qcp,"
+        + "sds,shn,spdif,svs,wtv,wve,xa"
+
     /// Headers are shorter, the pictures in them included: 64 MiB.
     private static let headerBlocksMax = (64 << 20) / ByteStream.blockSize
 
@@ -40,7 +51,9 @@ final class Demuxer {
         self.cancellation = cancellation
         guard let packet = unsafe av_packet_alloc() else { fatalError("no memory for a packet") }
         do throws(MediaError) {
-            let reader = location.arriving.map { ArrivingReader($0, cancellation: cancellation) }
+            let reader = location.arriving.map {
+                ArrivingReader($0, location.part, cancellation: cancellation)
+            }
             // The context reads by it until it is closed.
             defer { withExtendedLifetime(reader) {} }
             let context = unsafe try Self.open(location, container, reader, cancellation)
@@ -132,7 +145,9 @@ final class Demuxer {
     func reopen() throws(MediaError) {
         isHeld = false
         unsafe av_packet_unref(packet)
-        let anew = location.arriving.map { ArrivingReader($0, cancellation: cancellation) }
+        let anew = location.arriving.map {
+            ArrivingReader($0, location.part, cancellation: cancellation)
+        }
         defer { withExtendedLifetime(anew) {} }
         let fresh = unsafe try Self.open(location, containerName, anew, cancellation)
         let audio: UnsafeMutablePointer<AVStream>
@@ -167,20 +182,68 @@ extension Demuxer {
         return unsafe io.pointee.seekable & AVIO_SEEKABLE_NORMAL != 0 && byteCount != nil
     }
 
+    /// Leaves the packets where they are while `look` reads ``bytes(from:count:)``.
+    func looking<Result>(_ look: () -> Result) -> Result {
+        guard let io = unsafe context.pointee.pb else { return look() }
+        let position = unsafe avio_seek(io, 0, SEEK_CUR)
+        defer { unsafe avio_seek(io, position, SEEK_SET) }
+        return look()
+    }
+
+    /// Bytes of the file itself, fewer at its end or where it cannot be read.
+    func bytes(from offset: Int64, count: Int) -> [UInt8] {
+        guard let io = unsafe context.pointee.pb, !cancellation.isCancelled,
+            unsafe avio_seek(io, offset, SEEK_SET) == offset
+        else { return [] }
+        return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            unsafe filled = max(0, Int(avio_read(io, buffer.baseAddress, Int32(count))))
+        }
+    }
+
     /// First of FFmpeg's names for the container: `flac`, `mov`, `matroska` …
     var containerName: String {
         let names = unsafe String(cString: context.pointee.iformat.pointee.name)
         return String(names.prefix { $0 != "," })
     }
 
-    /// Frames that a FLAC's header says it has; `nil` for other containers, and where it is left open.
-    func promisedFrames(perSecond sampleRate: Int) -> Int64? {
+    /// Containers whose headers say how long the sound is, not how long it may be.
+    private static let promising: Set<String> = [
+        "flac", "aiff", "mov", "mp3", "wv", "tta", "ape", "tak", "dsf", "matroska",
+    ]
+
+    /// Frames that the header says there are, delay and padding included; `nil` for containers whose
+    /// headers do not, and where it is left open.
+    func promisedFrames(perSecond sampleRate: Int, counted: Int64) -> Int64? {
+        if let size = byteCount,
+            let chunk = DataChunk.range(
+                in: containerName, fileSize: size, bytes: { bytes(from: $0, count: $1) })
+        {
+            guard chunk.upperBound > size, chunk.lowerBound < size else { return counted }
+            let there = Double(size - chunk.lowerBound)
+            return Int64(Double(counted) * min(1e6, Double(chunk.count) / there))
+        }
         let duration = unsafe stream.pointee.duration
-        guard containerName == "flac", duration != cff_no_timestamp, duration > 0,
+        let base = unsafe stream.pointee.time_base
+        guard Self.promising.contains(containerName),
             unsafe context.pointee.duration_estimation_method == AVFMT_DURATION_FROM_STREAM
         else { return nil }
-        return unsafe av_rescale_q(
-            duration, stream.pointee.time_base, AVRational(num: 1, den: Int32(sampleRate)))
+        if duration != cff_no_timestamp, duration > 0 {
+            return av_rescale_q(duration, base, AVRational(num: 1, den: Int32(sampleRate)))
+        }
+        // Matroska says it for all its streams together.
+        let whole = unsafe context.pointee.duration
+        guard containerName == "matroska", unsafe context.pointee.nb_streams == 1, whole > 0 else {
+            return nil
+        }
+        return av_rescale(whole, Int64(sampleRate), Int64(AV_TIME_BASE))
+    }
+
+    /// The edit list of the stream in an MP4.
+    var edits: MP4Edits? {
+        guard containerName == "mov", !location.ignoresEdits, isSeekable,
+            let io = unsafe context.pointee.pb, let size = byteCount
+        else { return nil }
+        return unsafe MP4Edits.read(io, track: Int64(stream.pointee.id), size: size)
     }
 
     /// Whether an MP4 says that its samples are encrypted.
@@ -210,6 +273,23 @@ extension Demuxer {
         return false
     }
 
+    /// Whether a local file is an MP4 that ends before what tells where its samples are.
+    private static func lacksTable(
+        _ location: MediaLocation, _ cancellation: MediaCancellation
+    ) -> Bool {
+        guard let path = location.path, ContainerSignature.container(ofFile: path) == "mov" else {
+            return false
+        }
+        var io: UnsafeMutablePointer<AVIOContext>?
+        var interrupt = unsafe cancellation.interrupt
+        guard
+            unsafe avio_open2(&io, location.address, AVIO_FLAG_READ, &interrupt, nil) >= 0,
+            let opened = unsafe io
+        else { return false }
+        defer { unsafe avio_closep(&io) }
+        return unsafe MP4Edits.isIncomplete(opened, size: avio_size(opened))
+    }
+
     private static func open(
         _ location: MediaLocation, _ container: String?, _ reader: ArrivingReader?,
         _ cancellation: MediaCancellation
@@ -224,8 +304,9 @@ extension Demuxer {
         var options: OpaquePointer?
         defer { unsafe av_dict_free(&options) }
         let protocols = location.isRemote ? "http,https,tcp,tls,crypto" : "file"
-        unsafe av_dict_set(&options, "protocol_whitelist", protocols, 0)
-        let kinds = location.isRemote ? containers + ",hls" : containers
+        let range = location.part == nil ? "" : ",subfile"
+        unsafe av_dict_set(&options, "protocol_whitelist", protocols + range, 0)
+        let kinds = containers + (location.isRemote ? ",hls" : localContainers)
         unsafe av_dict_set(&options, "format_whitelist", kinds, 0)
         // The demuxer's own cut at an edit list rounds the last packet to the movie's timescale,
         // often milliseconds; the table itself is exact.
@@ -234,13 +315,20 @@ extension Demuxer {
             unsafe av_dict_set_int(&options, "rw_timeout", Int64(ioTimeoutMicroseconds), 0)
         }
         let format = unsafe container.flatMap { unsafe av_find_input_format($0) }
-        var code = unsafe avformat_open_input(&context, location.address, format, &options)
+        var code = unsafe avformat_open_input(
+            &context, location.partAddress, format, &options)
         guard code >= 0, let opened = unsafe context else {
             if let known = reader?.failure { throw known }
             if code == cff_error(EIO), readsToEnd(location, cancellation) {
                 throw MediaError(
                     .damaged, operation: "avformat_open_input", subject: location.subject,
                     reason: "ends within its header, as if cut off; try another copy")
+            }
+            if code == cff_error_invalid_data, lacksTable(location, cancellation) {
+                throw MediaError(
+                    .damaged, operation: "avformat_open_input", subject: location.subject,
+                    reason: "is incomplete: its table of contents (moov) is missing, as when a "
+                        + "recording or a download broke off; try another copy")
             }
             throw MediaError(library: code, operation: "avformat_open_input", location: location)
         }

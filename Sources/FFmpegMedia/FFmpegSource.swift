@@ -23,6 +23,9 @@ public final class FFmpegSource: MediaSource {
     private let decoder: AudioDecoder
     private let map: PacketMap
     private let length: PacketLength
+    /// Where the item is more than one recording, or has another rate than its file; it is read then,
+    /// and the above only opened the file.
+    private var splice: Splice?
 
     /// Raw frame that the next packet's output begins with (or is made to begin with).
     private var next: Int64 = 0
@@ -67,7 +70,8 @@ public final class FFmpegSource: MediaSource {
             at: MediaLocation(location), container: container, cancellation: cancellation)
     }
 
-    private init(
+    /// - Parameter location: of a whole file, or the part of one that ``Splice`` plays as a recording.
+    init(
         at location: MediaLocation, container: String?, cancellation: MediaCancellation
     ) throws(MediaError) {
         try location.checkReadable()
@@ -78,16 +82,19 @@ public final class FFmpegSource: MediaSource {
         do throws(MediaError) {
             (demuxer, decoder, map, length) = try Self.open(location, container, cancellation)
         } catch {
-            let wrong: [MediaError.Code] = [.notMedia, .noAudio, .damaged, .unsupported]
-            guard container != nil, wrong.contains(error.code) else { throw error }
+            guard container != nil, error.isAboutContent else { throw error }
             (demuxer, decoder, map, length) = try Self.open(location, nil, cancellation)
         }
         self.cancellation = cancellation
-        format = MediaFormat(
+        let own = MediaFormat(
             sampleRate: decoder.sampleRate, channelCount: decoder.channelCount,
             frameCount: map.end == .max ? nil : map.end - map.start)
-        info = MediaInfo(demuxer, decoder, frameCount: format.frameCount)
-        try begin()
+        let spliced = try Self.splice(demuxer, map, own, cancellation)
+        splice = spliced?.splice
+        format = spliced?.format ?? own
+        info = MediaInfo(
+            demuxer, decoder, format, missing: spliced?.missing ?? map.missing)
+        if splice == nil { try begin() } else { try seek(toFrame: 0) }
     }
 
     private static func open(
@@ -96,14 +103,73 @@ public final class FFmpegSource: MediaSource {
         let demuxer = try Demuxer(location, container: container, cancellation: cancellation)
         if demuxer.isProtected { throw .protected(location) }
         let decoder = unsafe try AudioDecoder(for: demuxer.stream, location: location)
-        let (map, length) = try PacketSurvey(demuxer: demuxer, decoder: decoder).run()
+        let survey = PacketSurvey(demuxer: demuxer, decoder: decoder)
+        let recordings = demuxer.looking { Recordings.find(in: demuxer) }
+        let (map, length) = try survey.run(recordings: recordings)
         return (demuxer, decoder, map, length)
     }
+
+    /// What plays a file that is more than one recording; `nil` for others.
+    private static func splice(
+        _ demuxer: Demuxer, _ map: PacketMap, _ own: MediaFormat, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> (splice: Splice, format: MediaFormat, missing: Int64)? {
+        var location = demuxer.location
+        let container = demuxer.containerName
+        var stretches: [Splice.Stretch] = []
+        var channelCount = own.channelCount
+        var missing: Int64 = 0
+        if map.recordings.isEmpty {
+            guard location.part == nil, !location.ignoresEdits, own.frameCount != nil,
+                map.stretches.count > 1 || own.sampleRate > Self.highestSampleRate
+            else { return nil }
+            location.ignoresEdits = true
+            let frames = map.stretches.count > 1 ? map.stretches : [map.start..<map.end]
+            stretches = frames.map {
+                Splice.Stretch(
+                    location: location, container: container, frames: $0,
+                    sampleRate: own.sampleRate)
+            }
+            missing = map.missing
+        }
+        var failure: MediaError?
+        for range in map.recordings {
+            location.part = range
+            do throws(MediaError) {
+                let source = try FFmpegSource(
+                    at: location, container: container, cancellation: cancellation)
+                guard let count = source.format.frameCount, count > 0 else { continue }
+                if stretches.isEmpty { channelCount = source.format.channelCount }
+                stretches.append(
+                    Splice.Stretch(
+                        location: location, container: container, frames: 0..<count,
+                        sampleRate: source.format.sampleRate))
+                missing = source.map.missing
+            } catch {
+                // One of them that is nothing does not hold up the others.
+                guard error.isAboutContent else { throw error }
+                failure = failure ?? error
+            }
+        }
+        guard let first = stretches.first else {
+            throw failure ?? demuxer.failure(cff_error_invalid_data, "av_read_frame")
+        }
+        var rate = first.sampleRate
+        while rate > Self.highestSampleRate { rate /= 2 }
+        let splice = Splice(stretches, sampleRate: rate, cancellation: cancellation)
+        let format = MediaFormat(
+            sampleRate: rate, channelCount: channelCount, frameCount: splice.frameCount)
+        return (splice, format, missing * Int64(rate) / Int64(first.sampleRate))
+    }
+
+    /// What has more frames a second (DSD as FFmpeg decodes it) is halved until it has not: cards
+    /// end there, and nothing of it can be heard.
+    private static let highestSampleRate = 384_000
 
     /// Costs about a millisecond, some 10 ms for Opus; a chained Ogg file is read from the start.
     ///
     /// - Throws: `.unsupported` for a way back in a live stream.
     public func seek(toFrame frame: Int64) throws(MediaError) {
+        if let splice { return try splice.seek(toFrame: frame) }
         let target = min(map.end, map.start + max(0, min(frame, .max / 2)))
         switch map.numbering {
         case .live:
@@ -128,6 +194,7 @@ public final class FFmpegSource: MediaSource {
     }
 
     public func read(into buffer: UnsafeMutableBufferPointer<Float>) throws(MediaError) -> Int {
+        if let splice { return unsafe try splice.read(into: buffer) }
         let room = buffer.count / 2
         var filled = 0
         while filled < room {
@@ -346,10 +413,13 @@ extension FFmpegSource {
     }
 
     private func landByBytes(on anchor: PacketMap.Anchor) throws(MediaError) -> Bool {
-        guard demuxer.seek(toByte: anchor.position), let packet = unsafe try demuxer.next() else {
-            return false
+        guard demuxer.seek(toByte: anchor.position) else { return false }
+        // A parser may first yield what is left of another packet.
+        for _ in 0..<3 {
+            guard let packet = unsafe try demuxer.next() else { return false }
+            if unsafe anchor.isSame(as: packet) { return true }
         }
-        return unsafe anchor.isSame(as: packet)
+        return false
     }
 
     private func landByTimestamp(on anchor: PacketMap.Anchor) throws(MediaError) -> Bool {
@@ -392,5 +462,12 @@ extension Array {
             if isAfter(self[middle]) { high = middle } else { low = middle + 1 }
         }
         return low == 0 ? nil : low - 1
+    }
+}
+
+extension MediaError {
+    /// Whether it says that the bytes are nothing that can be played, not that they cannot be had.
+    fileprivate var isAboutContent: Bool {
+        [.notMedia, .noAudio, .damaged, .unsupported].contains(code)
     }
 }

@@ -1,4 +1,5 @@
 import CFFmpeg
+import Playout
 
 /// What a file says about itself.
 public struct MediaInfo: Equatable, Sendable {
@@ -8,8 +9,8 @@ public struct MediaInfo: Equatable, Sendable {
     public var album: String?
     /// Frames of the item, exact; `nil` for a live stream.
     public var frameCount: Int64?
-    /// What the header of a FLAC promises, where that is more than a second beyond ``frameCount``:
-    /// the file was cut off. Headers of other containers are rounded, guessed, or left open.
+    /// What the file's header promises, where that is more than a second beyond ``frameCount``: the
+    /// file was cut off. `nil` for containers without such a header (Ogg, ADTS, MP3 without Xing).
     public var promisedFrameCount: Int64?
     /// Frames per second.
     public var sampleRate: Int
@@ -27,7 +28,9 @@ public struct MediaInfo: Equatable, Sendable {
 }
 
 extension MediaInfo {
-    init(_ demuxer: Demuxer, _ decoder: AudioDecoder, frameCount: Int64?) {
+    init(
+        _ demuxer: Demuxer, _ decoder: AudioDecoder, _ format: MediaFormat, missing: Int64
+    ) {
         // Ogg keeps its tags with the stream, most others with the file.
         func tag(_ key: String) -> String? {
             unsafe Self.text(key, in: demuxer.context.pointee.metadata)
@@ -36,13 +39,11 @@ extension MediaInfo {
         title = tag("title") ?? demuxer.location.name
         artist = tag("artist") ?? tag("album_artist")
         album = tag("album")
-        self.frameCount = frameCount
-        sampleRate = decoder.sampleRate
-        let second = Int64(sampleRate)
-        promisedFrameCount = demuxer.promisedFrames(perSecond: sampleRate).flatMap { promised in
-            frameCount.flatMap { promised - $0 > second ? promised : nil }
-        }
-        channelCount = decoder.channelCount
+        frameCount = format.frameCount
+        sampleRate = format.sampleRate
+        let isCutOff = missing > Int64(sampleRate)
+        promisedFrameCount = isCutOff ? frameCount.map { $0 + missing } : nil
+        channelCount = format.channelCount
         codec = decoder.codecName
         container = demuxer.containerName
         let streamRate = unsafe Int(demuxer.stream.pointee.codecpar.pointee.bit_rate)

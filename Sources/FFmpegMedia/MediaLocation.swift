@@ -6,7 +6,7 @@ import Playout
 ///
 /// FFmpeg takes anything before a colon for a protocol (`concat:`, `pipe:`, `a:b.mp3`), so a local
 /// path is always handed over as `file:…`, with only that protocol allowed.
-struct MediaLocation: Sendable {
+struct MediaLocation: Sendable, Equatable {
     /// As the user wrote it; for messages.
     let subject: String
     /// What FFmpeg opens.
@@ -18,6 +18,18 @@ struct MediaLocation: Sendable {
     private(set) var arriving: ArrivingFile?
     /// Frames that others count in the same bytes.
     private(set) var knownFrameCount: Int64?
+
+    /// To play an MP4's media from its first packet to its last, whatever its edit list says.
+    var ignoresEdits = false
+
+    /// Bytes that are to be opened as if they were the whole.
+    var part: Range<Int64>?
+
+    /// What FFmpeg opens of ``part``.
+    var partAddress: String {
+        guard let part else { return address }
+        return "subfile,,start,\(part.lowerBound),end,\(part.upperBound),,:" + address
+    }
 
     /// An interrupted transfer is no end.
     var mayBreak: Bool { isRemote || arriving != nil }
@@ -52,6 +64,12 @@ struct MediaLocation: Sendable {
         isRemote = false
         path = local
         address = "file:" + local
+    }
+
+    /// Whether it is the same part of the same thing.
+    static func == (one: MediaLocation, other: MediaLocation) -> Bool {
+        one.address == other.address && one.part == other.part
+            && one.ignoresEdits == other.ignoresEdits
     }
 
     /// Refuses what would block or mislead before anything is opened: folders, pipes, devices.

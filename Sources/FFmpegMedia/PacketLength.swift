@@ -21,12 +21,15 @@ final class PacketLength {
     let rule: Rule
     private var vorbis: OpaquePointer?
     private var isFirst = true
+    private let isMPEG: Bool
 
     /// - Parameter probed: frames that the decoder made of the second packet, where its length is
     ///   that of all.
     init(for parameters: UnsafeMutablePointer<AVCodecParameters>, probed: Int) {
         let bits = unsafe Int(av_get_exact_bits_per_sample(parameters.pointee.codec_id))
         let channels = unsafe Int(parameters.pointee.ch_layout.nb_channels)
+        isMPEG = unsafe [AV_CODEC_ID_MP1, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3].contains(
+            parameters.pointee.codec_id)
         switch unsafe parameters.pointee.codec_id {
         case AV_CODEC_ID_MP1, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3, AV_CODEC_ID_AAC, AV_CODEC_ID_AC3:
             rule = probed > 0 ? .fixed(probed) : .decoded
@@ -65,7 +68,10 @@ final class PacketLength {
         let bytes = unsafe UnsafeBufferPointer(start: data, count: Int(packet.pointee.size))
         defer { isFirst = false }
         switch rule {
-        case .fixed(let frames): return frames
+        case .fixed(let frames):
+            // What lies between two frames of MPEG audio is no frame.
+            let isFrame = unsafe !isMPEG || bytes.count >= 4 && bytes[0] == 0xFF && bytes[1] >= 0xE0
+            return isFrame ? frames : 0
         case .bytesPerFrame(let size): return bytes.count / size
         case .flac: return unsafe Self.flacFrames(bytes)
         case .opus: return unsafe Self.opusFrames(bytes)

@@ -37,7 +37,16 @@ struct PacketMap {
     var start: Int64
     /// Raw frame after the item's last; `Int64.max` while it cannot be known.
     var end: Int64
-    /// Frames to decode before the first one wanted.
+    /// Raw frames of each edit, where an MP4's edit list has several; the first is the item's
+    /// beginning here.
+    var stretches: [Range<Int64>] = []
+    /// Bytes of each recording, where the file holds several or bytes that are none; all else is
+    /// theirs then.
+    var recordings: [Range<Int64>] = []
+    /// Frames that the header promises behind the last packet: the file was cut off.
+    var missing: Int64 = 0
+    /// Frames to decode before the first one wanted; more than any item has where all that came
+    /// before must be decoded.
     var preroll: Int64
     /// Frames after which decoding starts afresh, preroll and all; 0 for codecs that need not.
     ///
@@ -45,6 +54,10 @@ struct PacketMap {
     /// that was decoded before. Restarted at fixed frames, a seek and a linear decode meet in the
     /// same state. At a restart one noise is followed by another of the same spectrum and level.
     var restartInterval: Int64 = 0
+
+    var isByTimestamps: Bool {
+        if case .timestamps = numbering { true } else { false }
+    }
 
     /// Raw frame from which packets must be decoded, for the output to be right from `target` on.
     func decodeStart(for target: Int64) -> Int64 {
@@ -78,10 +91,10 @@ func trims(of packet: UnsafeMutablePointer<AVPacket>) -> (start: Int64, end: Int
         let data = unsafe av_packet_get_side_data(packet, AV_PKT_DATA_SKIP_SAMPLES, &size),
         size >= 8
     else { return (0, 0) }
-    func word(_ at: Int) -> Int64 {
-        (0..<4).reduce(0) { sum, byte in
-            unsafe sum | Int64(data[at + byte]) << (8 * byte)
-        }
-    }
-    return (word(0), word(4))
+    return unsafe (littleEndianWord(data), littleEndianWord(data + 4))
+}
+
+/// Four bytes as FFmpeg's side data holds numbers.
+func littleEndianWord(_ bytes: UnsafePointer<UInt8>) -> Int64 {
+    (0..<4).reduce(0) { sum, byte in unsafe sum | Int64(bytes[byte]) << (8 * byte) }
 }

@@ -9,11 +9,21 @@ struct PacketSurvey {
     /// Packets decoded at most before a stream is called damaged.
     private static let probeLimit = 200
 
-    func run() throws(MediaError) -> (PacketMap, PacketLength) {
+    /// - Parameter recordings: what ``Recordings`` found; then only rate and channels are found out.
+    func run(recordings: [Range<Int64>]?) throws(MediaError) -> (PacketMap, PacketLength) {
+        if let recordings {
+            let parameters = unsafe demuxer.stream.pointee.codecpar!
+            let nowhere = PacketMap.Anchor(position: 0, timestamp: 0, size: 0, end: 0)
+            let map = PacketMap(
+                numbering: .live, first: nowhere, start: 0, end: 0, recordings: recordings,
+                preroll: 0)
+            return unsafe (map, PacketLength(for: parameters, probed: 0))
+        }
         let probe = try probe()
         let parameters = unsafe demuxer.stream.pointee.codecpar!
         let length = unsafe PacketLength(for: parameters, probed: probe.framesPerPacket)
-        let start = encoderDelay(probe)
+        let edits = demuxer.edits
+        let start = beginning(probe, edits)
         var map = PacketMap(
             numbering: .live, first: probe.first, start: start, end: .max,
             preroll: unsafe preroll(of: parameters.pointee.codec_id, probe.framesPerPacket))
@@ -22,16 +32,15 @@ struct PacketSurvey {
         guard demuxer.isSeekable, demuxer.containerName != "hls" else {
             return (map, length)
         }
-        if hasExactTimestamps(length.rule, probe), let known = demuxer.location.knownFrameCount,
+        let isExact = hasExactTimestamps(length.rule, probe)
+        if isExact, let known = demuxer.location.knownFrameCount, edits?.edits.count ?? 0 < 2,
             agrees(with: start + known)
         {
             map.numbering = .timestamps(origin: probe.first.timestamp)
             map.end = start + known
             return (map, length)
         }
-        if hasExactTimestamps(length.rule, probe),
-            let end = try lastFrame(origin: probe.first.timestamp, start: start, length)
-        {
+        if isExact, let end = try lastFrame(origin: probe.first.timestamp, start: start, length) {
             map.numbering = .timestamps(origin: probe.first.timestamp)
             map.end = end
         } else {
@@ -41,12 +50,19 @@ struct PacketSurvey {
             length.restart()
             (map.numbering, map.end) = try walk(length)
         }
-        if let stated = statedEnd(
-            start: start, end: map.end, framesPerPacket: Int64(probe.framesPerPacket)),
-            stated < map.end
-        {
-            map.end = max(start, stated)
+        let promised = demuxer.looking {
+            demuxer.promisedFrames(perSecond: decoder.sampleRate, counted: map.end)
         }
+        if let promised {
+            map.missing = max(0, promised - map.end)
+            if demuxer.containerName == "flac", promised != map.end || !map.isByTimestamps,
+                let files = demuxer.looking({ Recordings.flacFiles(in: demuxer) })
+            {
+                map.recordings = files
+                return (map, length)
+            }
+        }
+        cut(&map, edits, framesPerPacket: Int64(probe.framesPerPacket))
         return (map, length)
     }
 }
@@ -54,9 +70,12 @@ struct PacketSurvey {
 extension PacketSurvey {
     private struct Probe {
         var first: PacketMap.Anchor
+        /// Frames of the encoder's delay, told by container or decoder.
         var skip: Int64
         /// Frames of the second packet that decoded, or of the only one.
         var framesPerPacket: Int
+        /// FLAC's frames are numbered one by one, and not in samples.
+        var countsBlocks = false
     }
 
     /// Decodes until the decoder has shown its true rate and packet length.
@@ -64,6 +83,7 @@ extension PacketSurvey {
         guard let packet = unsafe try demuxer.next() else { throw noFrames() }
         var probe = unsafe Probe(
             first: PacketMap.Anchor(packet), skip: trims(of: packet).start, framesPerPacket: 0)
+        probe.countsBlocks = unsafe packet.pointee.size > 1 && packet.pointee.data[1] & 1 == 0
         if unsafe av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, nil) != nil {
             throw MediaError.protected(demuxer.location)
         }
@@ -88,17 +108,29 @@ extension PacketSurvey {
         guard decoded > 0, decoder.sampleRate > 0, decoder.channelCount > 0 else {
             throw noFrames()
         }
+        if decoder.announcedDelay > 0 { probe.skip = decoder.announcedDelay }
         return probe
     }
 
     /// Raw frames before the recording begins.
     ///
-    /// The demuxer says it with the first packet (LAME header, edit list, Opus in Ogg), or the
-    /// container gives that packet a time before 0 by as much.
-    private func encoderDelay(_ probe: Probe) -> Int64 {
+    /// An MP4's edit list says it before all others: whoever cuts such a file changes that, and what
+    /// else is written in it stays as it was. Where it begins with the first packet it says nothing
+    /// of the encoder's delay. Else the demuxer says it with the first packet (LAME header, Opus in
+    /// Ogg), the decoder with its first frames, iTunes in a comment, or the container gives the
+    /// first packet a time before 0 by as much.
+    private func beginning(_ probe: Probe, _ edits: MP4Edits?) -> Int64 {
+        if demuxer.location.ignoresEdits { return 0 }
+        let rate = Int64(decoder.sampleRate)
+        let table = unsafe av_rescale_q(
+            max(0, demuxer.stream.pointee.duration), demuxer.stream.pointee.time_base,
+            AVRational(num: 1, den: Int32(rate)))
+        let stretches = edits?.stretches(sampleRate: rate, end: table > 0 ? table : .max)
+        if let begin = stretches?.first?.lowerBound, begin > 0 { return begin }
+        if edits == nil, let stated = iTunesComment, stated.delay > 0 { return stated.delay }
         if probe.skip > 0 { return probe.skip }
         let first = probe.first.timestamp
-        guard first < 0, first != cff_no_timestamp else { return 0 }
+        guard first < 0, first != cff_no_timestamp, edits == nil else { return 0 }
         let padding = unsafe Int64(demuxer.stream.pointee.codecpar.pointee.initial_padding)
         if padding > 0 || demuxer.containerName != "mov" { return max(0, padding) }
         return unsafe av_rescale_q(
@@ -107,7 +139,12 @@ extension PacketSurvey {
     }
 
     private func noFrames() -> MediaError {
-        MediaError(
+        let parameters = unsafe demuxer.stream.pointee.codecpar!
+        if unsafe CodingName.isBeyondLibrary(parameters) {
+            return unsafe CodingName.cannotDecode(
+                parameters, "avcodec_receive_frame", demuxer.location)
+        }
+        return MediaError(
             .damaged, operation: "avcodec_receive_frame", subject: demuxer.location.subject,
             reason: "nothing in it can be decoded; try another copy")
     }
@@ -119,10 +156,20 @@ extension PacketSurvey {
             probe.first.timestamp != cff_no_timestamp
         else { return false }
         switch demuxer.containerName {
-        case "wav", "w64", "aiff", "caf", "flac", "au": return true
+        case "wav", "w64", "aiff", "caf", "au": return true
+        case "flac": return !(probe.countsBlocks && hasVariableBlocks)
         case "mov": return hasRegularTable(Int64(probe.framesPerPacket), rule)
         default: return false
         }
+    }
+
+    /// Whether a FLAC's header says that its blocks differ in length. Old encoders number such blocks
+    /// in samples and leave the bit that says so at 0: FFmpeg multiplies those by the block's length.
+    private var hasVariableBlocks: Bool {
+        guard let header = unsafe demuxer.stream.pointee.codecpar.pointee.extradata,
+            unsafe demuxer.stream.pointee.codecpar.pointee.extradata_size >= 4
+        else { return false }
+        return unsafe (header[0], header[1]) != (header[2], header[3])
     }
 
     /// Whether every entry of an MP4 sample table is as long as its packet decodes to.
@@ -153,7 +200,7 @@ extension PacketSurvey {
         origin: Int64, start: Int64, _ length: PacketLength
     ) throws(MediaError) -> Int64? {
         let claimed = unsafe demuxer.stream.pointee.duration
-        guard claimed != cff_no_timestamp, claimed > 0,
+        guard claimed != cff_no_timestamp, claimed > 0, try risesSteadily(),
             demuxer.seek(toTimestamp: origin + max(0, claimed - Int64(decoder.sampleRate)))
         else { return nil }
         var end: Int64?
@@ -163,7 +210,32 @@ extension PacketSurvey {
             let frames = unsafe Int64(length.frames(of: packet) ?? 0)
             end = max(end ?? 0, timestamp - origin + frames)
         }
+        // More than a FLAC's header counts: its blocks' numbers jump, or the header is wrong.
+        if demuxer.containerName == "flac", end ?? 0 > claimed { return nil }
         return end
+    }
+
+    /// Places in a FLAC file at which its blocks' numbers are looked at, in thousandths of its bytes.
+    private static let looks: [Int64] = [230, 500, 710, 880]
+
+    /// Whether the blocks of a FLAC file are numbered as one recording's, as far as a few looks show.
+    ///
+    /// Two copies of a recording, one behind the other, end with the very number that the header
+    /// promises; in the middle they begin anew. Only in local files, where a look costs little.
+    private func risesSteadily() throws(MediaError) -> Bool {
+        guard demuxer.containerName == "flac", demuxer.location.path != nil,
+            let size = demuxer.byteCount
+        else { return true }
+        var last: Int64 = -1
+        for look in Self.looks {
+            guard demuxer.seek(toByte: size / 1_000 * look),
+                let packet = unsafe try demuxer.nextWithTime()
+            else { continue }
+            let timestamp = unsafe packet.pointee.pts
+            if timestamp < last { return false }
+            last = timestamp
+        }
+        return true
     }
 
     /// Counts all packets.
@@ -202,41 +274,61 @@ extension PacketSurvey {
             unsafe try decoder.decode(nil)
             total += Int64(decoder.outputCount)
         }
-        let byBytes = ["mp3", "aac"].contains(demuxer.containerName)
+        let byBytes = ["mp3", "aac", "flac"].contains(demuxer.containerName)
         // Recordings one after the other in one Ogg file: where such a file seeks to, and what it
         // yields there, depends on the way. Always reading it from the start is slow and right.
         if isChained && !byBytes { anchors = [] }
         return (.anchors(anchors, byBytes: byBytes), total - padding)
     }
 
-    /// Raw end that an MP4 states besides its packets: iTunes' comment, the sample table (its last
-    /// entry may be shorter than its packet), else the edit list.
-    private func statedEnd(
-        start: Int64, end: Int64, framesPerPacket: Int64
-    ) -> Int64? {
-        guard demuxer.containerName == "mov" else { return nil }
-        if let entry = unsafe av_dict_get(
-            demuxer.context.pointee.metadata, "iTunSMPB", nil, 0)
-        {
-            let words = unsafe String(cString: entry.pointee.value).split(separator: " ")
-            if words.count >= 4, let frames = Int64(words[3], radix: 16), frames > 0 {
-                return start + frames
-            }
-        }
+    /// What an MP4 says of the item besides its packets: the sample table, whose last entry may be
+    /// shorter than its packet; then the edit list; without one, iTunes' comment.
+    ///
+    /// The order is that of trust. The edit list is part of the format, and FFmpeg, browsers and
+    /// Apple's players go by it; the comment is a tag, which other programs copy to files that it
+    /// does not fit.
+    private func cut(_ map: inout PacketMap, _ edits: MP4Edits?, framesPerPacket: Int64) {
+        guard demuxer.containerName == "mov" else { return }
         let rate = Int64(decoder.sampleRate)
         let base = unsafe demuxer.stream.pointee.time_base
         let table = unsafe demuxer.stream.pointee.duration
-        if base.num == 1, Int64(base.den) == rate, table < end, end - table < framesPerPacket {
-            return table
+        let stretches = edits?.stretches(sampleRate: rate, end: map.end) ?? []
+        // Lasts as long as the file says, also where it does not count the encoder's delay.
+        let delay = max(0, map.start - (stretches.first?.lowerBound ?? map.start))
+        if base.num == 1, Int64(base.den) == rate, table < map.end,
+            map.end - table < framesPerPacket
+        {
+            map.end = min(map.end, table + delay)
         }
-        // The movie is as long as its edit list, in a timescale that may be as coarse as 1/600 s:
-        // a difference below 2 ms may be rounding, and one of packets is something else.
-        let microseconds = unsafe demuxer.context.pointee.duration
-        guard unsafe demuxer.context.pointee.nb_streams == 1, microseconds > 0 else { return nil }
-        let stated = start + av_rescale(microseconds, rate, 1_000_000)
-        let cut = end - stated
-        return cut > rate / 500 && cut < 2 * framesPerPacket ? stated : nil
+        let counted = map.end
+        if !stretches.isEmpty {
+            map.stretches = stretches.map { $0.clamped(to: 0..<counted) }
+            let end = max(map.start, min(counted, stretches[0].upperBound + delay))
+            map.stretches[0] = map.start..<end
+            map.end = end
+        } else if edits == nil, let stated = iTunesComment, stated.frames > 0 {
+            map.end = min(map.end, map.start + stated.frames)
+        }
+        if map.end < counted { map.missing = 0 }
+        map.end = max(map.start, map.end)
     }
+
+    /// Delay, and frames of the item, in hexadecimal words: zeros, delay, padding, frames.
+    private var iTunesComment: (delay: Int64, frames: Int64)? {
+        guard demuxer.containerName == "mov",
+            let entry = unsafe av_dict_get(
+                demuxer.context.pointee.metadata, "iTunSMPB", nil, 0)
+        else { return nil }
+        let words = unsafe String(cString: entry.pointee.value).split(separator: " ")
+        guard words.count >= 4, let delay = Int64(words[1], radix: 16),
+            let frames = Int64(words[3], radix: 16), delay >= 0, delay < Self.longestDelay,
+            frames >= 0, frames < .max / 2
+        else { return nil }
+        return (delay, frames)
+    }
+
+    /// Frames; encoders have delays of some thousand.
+    private static let longestDelay: Int64 = 16_384
 
     /// 256 packets are some 6 s: decoding the 8 of preroll twice costs 3 %, and a seek decodes 3 s
     /// on average, 3 ms.
@@ -259,6 +351,16 @@ extension PacketSurvey {
         case AV_CODEC_ID_VORBIS: 16_384
         case AV_CODEC_ID_FLAC, AV_CODEC_ID_ALAC: 0
         case let id where id.rawValue < AV_CODEC_ID_ADPCM_IMA_QT.rawValue: 0
+        // Each packet begins with all that its decoding needs.
+        case AV_CODEC_ID_ADPCM_IMA_WAV, AV_CODEC_ID_ADPCM_IMA_QT, AV_CODEC_ID_ADPCM_MS:
+            Int64(decoder.sampleRate)
+        // Sample is predicted from sample, from the first on: decoded from there.
+        case let id where id.rawValue < AV_CODEC_ID_MP2.rawValue: .max / 4
+        case AV_CODEC_ID_GSM, AV_CODEC_ID_GSM_MS, AV_CODEC_ID_QCELP, AV_CODEC_ID_SPEEX,
+            AV_CODEC_ID_G729, AV_CODEC_ID_G723_1, AV_CODEC_ID_ILBC, AV_CODEC_ID_CODEC2,
+            AV_CODEC_ID_EVRC, AV_CODEC_ID_SMV, AV_CODEC_ID_APTX, AV_CODEC_ID_APTX_HD,
+            AV_CODEC_ID_DFPWM:
+            .max / 4
         default: Int64(decoder.sampleRate)
         }
     }

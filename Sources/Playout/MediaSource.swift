@@ -53,5 +53,11 @@ public struct MediaError: Error, Equatable, CustomStringConvertible {
         self.reason = reason
     }
 
-    public var description: String { "\(subject): \(reason) (\(operation))" }
+    /// Which file, why, and where it is: whoever cuts the sentence cuts the address.
+    public var description: String {
+        let path = subject.prefix { $0 != "?" && $0 != "#" }
+        let name = path.split(separator: "/").last.map(String.init) ?? subject
+        let isNamed = path.contains("/") && !path.hasSuffix("/")
+        return isNamed ? "\(name): \(reason) (\(subject))" : "\(subject): \(reason)"
+    }
 }

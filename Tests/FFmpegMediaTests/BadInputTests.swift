@@ -65,7 +65,10 @@ import Testing
         let path = Fixtures.path(name)
         let signature = ContainerSignature.container(ofFile: path)
         // These have no mark of their own, or a tag before it.
-        let hasMark = !["mp3", "mp2", "aac", "ac3", ".ts"].contains { name.hasSuffix($0) }
+        let unmarked = [
+            "mp3", "mp2", "aac", "ac3", ".ts", "wma", "nut", "adx",
+        ]
+        let hasMark = !unmarked.contains { name.hasSuffix($0) }
         #expect((signature != nil) == hasMark)
         guard let signature else { return }
         let demuxer = try Demuxer(MediaLocation(path), cancellation: MediaCancellation())
@@ -100,6 +103,60 @@ import Testing
             bytes.range(of: Data("mp4a".utf8), in: table.upperBound..<entry.upperBound))
         bytes.replaceSubrange(first, with: Data("drms".utf8))
         #expect(code(try write(bytes, "protected.m4a")) == .encrypted)
+    }
+
+    /// The header of a FLAC that says 32 bits, which FFmpeg decodes since version 6.
+    @Test func `what this FFmpeg cannot decode is called by its name`() throws {
+        var flac = try data("16.flac")
+        flac[20] |= 1
+        flac[21] |= 0xF0
+        // Its frames say it as well: the fourth byte of each.
+        for index in 42..<flac.count - 4 where flac[index] == 0xFF && flac[index + 1] == 0xF8 {
+            flac[index + 3] |= 0x0E
+        }
+        var aac = try data("aac.m4a")
+        // DecoderSpecificInfo: type 42 behind the escape, 44.1 kHz, two channels.
+        let table = try #require(aac.range(of: Data("esds".utf8)))
+        let info = try #require(
+            aac.range(of: Data([0x05, 0x80, 0x80, 0x80]), in: table.upperBound..<aac.endIndex))
+        aac.replaceSubrange(
+            info.upperBound + 1..<info.upperBound + 4, with: [0xF9, 0x48, 0x40])
+        for (bytes, name, format) in [
+            (flac, "32-bit.flac", "FLAC with 32 bits"), (aac, "usac.m4a", "xHE-AAC"),
+        ] {
+            let failure = #expect(throws: MediaError.self) {
+                _ = try FFmpegSource(try write(bytes, name))
+            }
+            #expect(failure?.code == .unsupported)
+            #expect(failure?.reason.contains(format) == true, "\(failure?.reason ?? "")")
+        }
+    }
+
+    @Test(arguments: ["aac.m4a", "alac.m4a"])
+    func `an MP4 without its table of contents is called incomplete`(name: String) throws {
+        let whole = try data(name)
+        for count in [whole.count / 2, 40] {
+            let path = try write(whole.prefix(count), "part.m4a")
+            let failure = #expect(throws: MediaError.self) { _ = try FFmpegSource(path) }
+            #expect(failure?.code == .damaged)
+            #expect(failure?.reason.contains("is incomplete") == true)
+        }
+    }
+
+    @Test func `a message says which file first, then why, then where, each once`() {
+        let far = MediaError(
+            .network, operation: "read", subject: "https://host/music/a%20b.mp3?key=1",
+            reason: "cannot be fetched; check the network")
+        #expect(
+            far.description
+                == "a%20b.mp3: cannot be fetched; check the network (https://host/music/a%20b.mp3?key=1)"
+        )
+        let near = MediaError(
+            .notFound, operation: "stat", subject: "a.mp3", reason: "is not there")
+        #expect(near.description == "a.mp3: is not there")
+        let folder = MediaError(
+            .notReadable, operation: "stat", subject: "/m/", reason: "is a folder")
+        #expect(folder.description == "/m/: is a folder")
     }
 
     @Test func `a playlist cannot make us read other files`() throws {

@@ -1,5 +1,6 @@
 import Foundation
 import Playout
+import Testing
 
 @testable import FFmpegMedia
 
@@ -65,6 +66,24 @@ enum Fixtures {
         precondition(process.terminationStatus == 0, "ffmpeg \(arguments) failed: is it installed?")
     }
 
+    /// What the `ffmpeg` program makes of a file: interleaved stereo, trimmed as it trims.
+    static func decode(_ path: String) -> [Float] {
+        let raw = path + ".f32"
+        run(["-v", "quiet", "-y", "-i", path, "-ac", "2", "-f", "f32le", raw])
+        let data = try! Data(contentsOf: URL(fileURLWithPath: raw))
+        return data.withUnsafeBytes { Array($0.bindMemory(to: Float.self)) }
+    }
+
+    static func data(_ name: String) throws -> Data {
+        try Data(contentsOf: URL(fileURLWithPath: path(name)))
+    }
+
+    /// - Returns: the path.
+    static func write(_ data: Data, _ name: String) throws -> String {
+        try data.write(to: URL(fileURLWithPath: path(name)))
+        return path(name)
+    }
+
     static func wave(_ samples: [Int16], channels: Int, rate: Int) -> Data {
         func word(_ value: Int, _ bytes: Int) -> [UInt8] {
             (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
@@ -93,7 +112,9 @@ enum Fixtures {
         ("bare-vbr.mp3", ["-q:a", "4", "-write_xing", "0"]), ("layer2.mp2", []),
         ("aac.m4a", ["-b:a", "160k"]), ("aac48.m4a", ["-ar", "48000"]), ("aac.aac", []),
         ("faststart.m4a", ["-movflags", "+faststart"]), ("aac.mkv", ["-c:a", "aac"]),
-        ("aac.ts", ["-c:a", "aac"]), ("ac3.ac3", []),
+        ("aac.ts", ["-c:a", "aac"]), ("ac3.ac3", []), ("wma.wma", ["-c:a", "wmav2"]),
+        ("wma1.wma", ["-c:a", "wmav1"]), ("sound.nut", ["-c:a", "pcm_s16le"]),
+        ("sound.adx", []),
         ("opus.opus", ["-c:a", "libopus"]), ("opus.mkv", ["-c:a", "libopus"]),
         ("voice.opus", ["-c:a", "libopus", "-b:a", "16k", "-application", "voip"]),
         ("vorbis.ogg", ["-c:a", "libvorbis", "-metadata", "title=Ogg"]),
@@ -156,5 +177,16 @@ func isSame(_ part: [Float], _ whole: [Float], from start: Int = 0, count: Int? 
         whole.withUnsafeBufferPointer { whole in
             count == 0 || memcmp(part.baseAddress!, whole.baseAddress! + start, 4 * count) == 0
         }
+    }
+}
+
+/// Compares seeks with a read from the start.
+func expectExactSeeks(_ source: FFmpegSource, _ linear: [Float], at targets: [Int]) throws {
+    for target in targets {
+        try source.seek(toFrame: Int64(target))
+        let frames = try read(source, 3_000)
+        #expect(frames.count == 2 * max(0, min(3_000, linear.count / 2 - target)))
+        let matches = isSame(frames, linear, from: 2 * target)
+        #expect(matches, "after a seek to \(target) of \(linear.count / 2)")
     }
 }

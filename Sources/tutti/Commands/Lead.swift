@@ -10,6 +10,11 @@ struct Lead: AsyncParsableCommand {
             output. Rooms that come later join the running line in sync. Ends when the last asset \
             has been played, or with Ctrl-C. Without an asset it waits for other commands.
 
+            Plays what FFmpeg plays of files with sound: FLAC, MP3, AAC, ALAC, Opus, Vorbis, WAV, AIFF, \
+            WMA, WavPack, APE, DSD, the sound of films and others. More than two channels are mixed \
+            to two. Not played: tracker modules and chip tunes, which two rooms would not play \
+            alike; files that only their name tells (G.722, GSM); protected purchases.
+
             Examples:
               tutti lead song.flac
               tutti lead a.mp3 b.opus --name kitchen --wait-for 3
