@@ -47,7 +47,9 @@ enum ALSAFailure {
     private static let namesInError = 12
 
     static func error(_ operation: String, _ code: Int32, pcm: String) -> OutputError {
-        let library = unsafe String(cString: snd_strerror(code))
+        let library =
+            -code == driverRefuses
+            ? "the driver refuses to play" : unsafe String(cString: snd_strerror(code))
         return OutputError(
             operation: operation, code: code, device: "alsa:\(pcm)",
             reason: advice(code, opening: operation == "snd_pcm_open").map { "\(library); \($0)" }
@@ -60,6 +62,10 @@ enum ALSAFailure {
         if code < 0 { throw error(operation, code, pcm: pcm) }
     }
 
+    /// ENOTSUPP of the kernel, which no C library has a name for: drivers of HDMI outputs return it
+    /// while nothing is connected.
+    private static let driverRefuses: Int32 = 524
+
     private static func advice(_ code: Int32, opening: Bool) -> String? {
         switch (-code, opening) {
         case (EBUSY, _), (EAGAIN, true):
@@ -70,6 +76,20 @@ enum ALSAFailure {
         case (ENOENT, true):
             "there is no PCM of that name, or no card behind it. \(known())"
         case (ENODEV, true), (ENXIO, true): "there is no such card. \(known())"
+        case (driverRefuses, _):
+            "on an HDMI or DisplayPort output this means that no screen or receiver is connected "
+                + "and switched on: connect one, or choose another PCM. \(known())"
+        case (EHOSTDOWN, _), (ECONNREFUSED, _), (EHOSTUNREACH, _), (EPIPE, true):
+            "the sound server that this PCM leads to (PipeWire, PulseAudio) does not run for this "
+                + "user: log in to a session that has one, or start it "
+                + "(systemctl --user start pipewire pulseaudio), or play on the card itself, "
+                + "alsa:hw:0"
+        case (ETIMEDOUT, _):
+            "the card or the sound server does not answer: restart it, or plug the card in again"
+        case (EPROTO, _):
+            "the USB connection to the card is disturbed: try another port or cable"
+        case (ENOMEM, _):
+            "the card's memory is used up: choose a smaller buffer with --buffer-ms"
         case (EINVAL, true):
             "the PCM's definition is not valid: dmix and dshare, for example, must lie on a hw: "
                 + "card. \(known())"

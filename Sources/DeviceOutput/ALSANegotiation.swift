@@ -187,7 +187,9 @@ struct ALSANegotiation {
         guard VirtualCardOptions.channelCounts.contains(Int(channels)) else {
             var refusal = ALSAFailure.error(
                 "snd_pcm_hw_params_set_channels_near", -EINVAL, pcm: name)
-            refusal.reason = "has \(channels) channels, and 8 are the most this program fills"
+            refusal.reason =
+                "has \(channels) channels at least, and this program fills 8 at most; let ALSA "
+                + "choose two of them: alsa:plughw:… instead of hw:…, or alsa:plug:NAME"
             throw refusal
         }
         return Int(channels)

@@ -92,7 +92,10 @@ public protocol AudioOutput: AnyObject {
 }
 
 /// Why a card cannot be opened or went away.
-public struct OutputError: Error, Equatable, CustomStringConvertible {
+///
+/// Its description is for people: what, why, what to do. The library's call and code are in the
+/// debug description, for those who look into the library.
+public struct OutputError: Error, Equatable, CustomStringConvertible, CustomDebugStringConvertible {
     /// The library call.
     public var operation: String
     /// The library's code: a negative errno of ALSA, or an errno.
@@ -109,5 +112,8 @@ public struct OutputError: Error, Equatable, CustomStringConvertible {
         self.reason = reason
     }
 
-    public var description: String { "\(device): \(reason) (\(operation): \(code))" }
+    public var description: String { "\(device): \(reason)" }
+    public var debugDescription: String { "\(device): \(reason) (\(call))" }
+    /// The library's call and what it returned: `snd_pcm_open: -2`.
+    public var call: String { "\(operation): \(code)" }
 }

@@ -33,7 +33,9 @@ public protocol MediaSource: AnyObject {
 }
 
 /// Why an asset cannot be opened, read or positioned.
-public struct MediaError: Error, Equatable, CustomStringConvertible {
+///
+/// Its description is for people; what was called is in the debug description.
+public struct MediaError: Error, Equatable, CustomStringConvertible, CustomDebugStringConvertible {
     public enum Code: String, Sendable {
         case notFound, notReadable, notMedia, noAudio, unsupported, encrypted, damaged, network
         case cancelled, tooLarge
@@ -60,4 +62,5 @@ public struct MediaError: Error, Equatable, CustomStringConvertible {
         let isNamed = path.contains("/") && !path.hasSuffix("/")
         return isNamed ? "\(name): \(reason) (\(subject))" : "\(subject): \(reason)"
     }
+    public var debugDescription: String { "\(description) (\(operation))" }
 }

@@ -20,9 +20,16 @@ func connect(
     } catch is CancellationError {
         throw CancellationError()
     } catch {
+        let cause = reason(of: error)
+        if cause == noSuchHost {
+            throw RoomError(
+                .unreachable,
+                "there is no host \"\(address.host)\" on this network; check the name, or find leaders with tutti rooms"
+            )
+        }
         throw RoomError(
             .unreachable,
-            "no leader answers at \(address) (\(reason(of: error))): is `tutti lead` running there, and is the port open?"
+            "no leader answers at \(address) (\(cause)): is `tutti lead` running there, and is the port open?"
         )
     }
 }

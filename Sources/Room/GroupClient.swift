@@ -1,5 +1,6 @@
 public import GroupControl
 import NIOCore
+import Synchronization
 import Wire
 
 /// Talks to a leader: asks for the group's status and gives commands.
@@ -41,14 +42,21 @@ public struct GroupClient: Sendable {
         if case .refused(let reason) = outcome { throw RoomError(.refused, reason) }
     }
 
+    /// How far an attempt has come when its time is over.
+    private final class Progress: Sendable {
+        let isConnected = Atomic(false)
+    }
+
     private func ask(_ request: ControlRequest) async throws -> ControlReply {
         let address = address
         let timeout = timeout
+        let progress = Progress()
         return try await withThrowingTaskGroup(of: ControlReply?.self) { group in
             group.addTask {
                 let channel = try await Room.connect(
                     to: address, timeout: .nanoseconds(timeout.wholeNanoseconds),
                     limit: FrameDecoder.clientLimit)
+                progress.isConnected.store(true, ordering: .relaxed)
                 do {
                     return try await channel.executeThenClose { inbound, outbound in
                         try await outbound.write(.request(request))
@@ -57,6 +65,11 @@ public struct GroupClient: Sendable {
                         }
                         return nil
                     }
+                } catch let error as WireError {
+                    throw RoomError(
+                        .protocolViolation,
+                        "what answers at \(address) is no Tutti leader of this version: is the port right? A leader's is \(HostPort.defaultPort) as a rule",
+                        call: "\(error)")
                 } catch let error as IOError {
                     // It was taken, and broken off: the leader is on its way out.
                     throw RoomError(
@@ -67,7 +80,11 @@ public struct GroupClient: Sendable {
             group.addTask {
                 try await Task.sleep(for: timeout)
                 throw RoomError(
-                    .timedOut, "the leader at \(address) took the connection but did not answer")
+                    .timedOut,
+                    progress.isConnected.load(ordering: .relaxed)
+                        ? "what listens at \(address) took the connection but did not answer: is it a Tutti leader, and is that machine overloaded?"
+                        : "nobody answers at \(address): is that machine on, and its name or address right?"
+                )
             }
             defer { group.cancelAll() }
             guard let reply = try await group.next() ?? nil else {

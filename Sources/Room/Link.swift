@@ -67,13 +67,16 @@ extension EnvelopeChannel {
     }
 }
 
+/// Of a name that nobody knows.
+let noSuchHost = "no such host"
+
 /// What the system said, without the library's wrapping.
 func reason(of error: any Error) -> String {
     switch error {
     case let error as NIOConnectionError:
         error.connectionErrors.first.map { reason(of: $0.error) }
-            ?? (error.dnsAError ?? error.dnsAAAAError).map { _ in "no such host" } ?? "no address"
-    case is SocketAddressError: "no such host"
+            ?? (error.dnsAError ?? error.dnsAAAAError).map { _ in noSuchHost } ?? "no address"
+    case is SocketAddressError: noSuchHost
     case let error as IOError: String(cString: strerror(error.errnoCode))
     case ChannelError.connectTimeout: "no answer in time"
     default: "\(error)"

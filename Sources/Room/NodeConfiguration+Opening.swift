@@ -11,7 +11,8 @@ extension NodeConfiguration {
         do {
             return try MediaCache(folder: cacheFolder, limit: cacheLimitBytes)
         } catch {
-            throw RoomError(.badAsset, "the cache cannot be used: \(error)")
+            throw RoomError(
+                .badAsset, "the cache cannot be used: \(error)", call: error.operation)
         }
     }
 
@@ -44,7 +45,9 @@ extension NodeConfiguration {
                 realTimePriority: realTimePriority, overwrites: overwritesFiles
             ) { state in
                 switch state {
-                case .lost(let error): logger.error("output lost", metadata: ["error": "\(error)"])
+                case .lost(let error):
+                    logger.error("output lost", metadata: ["error": "\(error)"])
+                    logger.debug("output lost", metadata: ["call": "\(error.call)"])
                 case .running: logger.notice("output is back")
                 case .closed: break
                 }
@@ -58,7 +61,7 @@ extension NodeConfiguration {
             thread.port.setRole(role)
             return thread
         } catch {
-            throw RoomError(.noOutput, "\(error)")
+            throw RoomError(.noOutput, "\(error)", call: error.call)
         }
     }
 }

@@ -1,16 +1,22 @@
 /// Why a room cannot do what it was asked: what, where, and what to do about it.
-public struct RoomError: Error, Equatable, CustomStringConvertible {
+public struct RoomError: Error, Equatable, CustomStringConvertible, CustomDebugStringConvertible {
     public enum Code: String, Sendable {
         case noLeader, unreachable, refused, portTaken, badAsset, badAddress, badName
         case noDiscovery, noOutput, protocolViolation, timedOut
     }
     public var code: Code
     public var description: String
+    /// What a library was asked and what it answered (`snd_pcm_open: -2`), for those who look into
+    /// it; empty where no library is behind it.
+    public var call: String
 
-    public init(_ code: Code, _ description: String) {
+    public init(_ code: Code, _ description: String, call: String = "") {
         self.code = code
         self.description = description
+        self.call = call
     }
+
+    public var debugDescription: String { call.isEmpty ? description : "\(description) (\(call))" }
 
     static func badAddress(_ text: String) -> RoomError {
         RoomError(

@@ -11,6 +11,16 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
+/// The same with what a library was asked and what it answered, which `--verbose` shows.
+func detailed(_ error: any Error) -> String {
+    switch error {
+    case let error as RoomError: error.debugDescription
+    case let error as MediaError: error.debugDescription
+    case let error as OutputError: error.debugDescription
+    default: sentence(for: error)
+    }
+}
+
 /// What stderr says about an error.
 ///
 /// Our own errors are written as sentences; of any other, only the fact and its text are passed on.

@@ -95,7 +95,8 @@ enum Program {
         } catch  where error.isRequestForHelp {
             Tutti.exit(withError: error)
         } catch {
-            Terminal.error.say("tutti: \(sentence(for: error))")
+            let isVerbose = CommandLine.arguments.contains("--verbose")
+            Terminal.error.say("tutti: \(isVerbose ? detailed(error) : sentence(for: error))")
             let isUsage = (error as? SettingsError)?.isUsage ?? false
             Tutti.exit(withError: isUsage ? ExitCode.validationFailure : ExitCode.failure)
         }

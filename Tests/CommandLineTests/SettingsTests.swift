@@ -102,6 +102,26 @@ import Timing
         #expect(error.description.contains("latency-offset-us"))
     }
 
+    @Test func `what containers say of a service named tutti is no setting`() async throws {
+        let linked = [
+            "TUTTI_PORT": "tcp://10.0.0.7:7430", "TUTTI_PORT_7430_TCP": "tcp://10.0.0.7:7430",
+            "TUTTI_PORT_7430_TCP_ADDR": "10.0.0.7", "TUTTI_PORT_7430_TCP_PORT": "7430",
+            "TUTTI_PORT_7430_UDP_PROTO": "udp", "TUTTI_SERVICE_HOST": "10.0.0.7",
+            "TUTTI_SERVICE_PORT": "7430", "TUTTI_SERVICE_PORT_CONTROL": "7430",
+            "TUTTI_NAME": "/player/tutti", "TUTTI_ENV_HOME": "/root",
+        ]
+        let settings = try await Settings.load(flags: [:], file: nil, environment: linked)
+        #expect(settings.port == 7_430)
+        #expect(settings.name != "/player/tutti")
+        // What is meant as a setting is one, and still has to be possible.
+        #expect(
+            try await Settings.load(flags: [:], file: nil, environment: ["TUTTI_PORT": "7500"])
+                .port == 7_500)
+        await #expect(throws: SettingsError.self) {
+            try await Settings.load(flags: [:], file: nil, environment: ["TUTTI_PORT": "tcp"])
+        }
+    }
+
     @Test func `an unknown variable is an error too, others are none of our business`() async throws
     {
         let error = try await Self.complaint(environment: ["TUTTI_PROT": "1"])

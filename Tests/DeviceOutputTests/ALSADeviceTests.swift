@@ -79,6 +79,10 @@ enum SilentCards {
     @Test(arguments: [
         ("snd_pcm_open", ENODEV, "no such card"), ("snd_pcm_open", ENOENT, "no PCM of that name"),
         ("snd_pcm_open", EBUSY, "stop that program"), ("snd_pcm_open", EACCES, "group"),
+        ("snd_pcm_open", 524, "screen"), ("snd_pcm_writei", 524, "screen"),
+        ("snd_pcm_open", EHOSTDOWN, "sound server"), ("snd_pcm_open", ECONNREFUSED, "PipeWire"),
+        ("snd_pcm_status", ETIMEDOUT, "restart"), ("snd_pcm_writei", EPROTO, "cable"),
+        ("snd_pcm_hw_params", ENOMEM, "--buffer-ms"),
         ("snd_pcm_writei", ENODEV, "unplugged"), ("snd_pcm_status", EBADFD, "unplugged"),
     ])
     func `an error of the library says what to do`(call: String, code: Int32, advice: String) {
@@ -86,6 +90,10 @@ enum SilentCards {
         let error = ALSAFailure.error(call, -code, pcm: "hw:1")
         #expect(error.code == -code)
         #expect(error.reason.contains(advice), "\(error)")
+        #expect(!error.reason.contains("Unknown error"), "\(error)")
+        // What was called is for those who ask for it.
+        #expect(!error.description.contains(call))
+        #expect(error.debugDescription.contains("\(call): -\(code)"))
     }
 
     @Test func `a definition that is not valid is an error and nothing else`() {

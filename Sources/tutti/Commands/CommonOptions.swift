@@ -7,7 +7,8 @@ import Room
 struct CommonOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Read settings from this file instead of the usual ones.", valueName: "path"))
+            "Read settings from this file instead of the usual ones.", valueName: "path"),
+        completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
     @Flag(help: "Log what happens to stderr (the same as --log-level debug).")
@@ -16,7 +17,8 @@ struct CommonOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Log from this level on: trace, debug, info, notice, warning, error, critical.",
-            valueName: "level"))
+            valueName: "level"),
+        completion: .list(Completions.logLevels))
     var logLevel: String?
 
     var flags: [SettingKey: String] {
@@ -31,12 +33,14 @@ struct CommonOptions: ParsableArguments {
 struct LeaderOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The leader's address; without it, Avahi finds the leader.", valueName: "host:port"))
+            "The leader's address; without it, Avahi finds the leader.", valueName: "host:port"),
+        completion: .custom { _, _, _ in await Completions.leaderAddresses() })
     var leader: String?
 
     @Option(
         help: ArgumentHelp(
-            "The leader of this name, when Avahi finds several.", valueName: "room"))
+            "The leader of this name, when Avahi finds several.", valueName: "room"),
+        completion: .custom { _, _, _ in await Completions.leaderNames() })
     var group: String?
 
     var flags: [SettingKey: String] {
@@ -63,14 +67,16 @@ struct RoomOptions: ParsableArguments {
                 virtual[:…]    a card without hardware: ppm=80,wander=0.3,record=PATH
                 file:PATH      a WAV file, written at the pace of a card
                 none           no sound; for a leader only
-                """, valueName: "out"))
+                """, valueName: "out"),
+        completion: .list(["alsa", "alsa:hw:", "virtual", "file:", "none"]))
     var output: String?
 
     @Option(
         help: ArgumentHelp(
             "What sounds here: stereo, left, right or mono (default: stereo).",
             discussion: "One side, or the mean of both, on every loudspeaker of this room.",
-            valueName: "part"))
+            valueName: "part"),
+        completion: .list(["stereo", "left", "right", "mono"]))
     var channel: String?
 
     @Option(
@@ -100,7 +106,8 @@ struct RoomOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Folder for what the room remembers (default: ~/.local/state/tutti).",
-            valueName: "path"))
+            valueName: "path"),
+        completion: .directory)
     var stateFolder: String?
 
     @Option(
@@ -126,7 +133,8 @@ struct RoomOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Folder for assets fetched from the leader (default: ~/.cache/tutti).",
-            valueName: "path"))
+            valueName: "path"),
+        completion: .directory)
     var cacheFolder: String?
 
     @Option(

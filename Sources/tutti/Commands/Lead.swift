@@ -24,7 +24,8 @@ struct Lead: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "Files or http URLs of anything that FFmpeg plays.", valueName: "file|url"))
+            "Files or http URLs of anything that FFmpeg plays.", valueName: "file|url"),
+        completion: .file())
     var assets: [String] = []
 
     @Option(

@@ -32,7 +32,8 @@ struct Offset: AsyncParsableCommand {
     // A negative number looks like a flag.
     @Argument(
         parsing: .allUnrecognized,
-        help: ArgumentHelp("The room, and µs, or µs±µs.", valueName: "room> <µs[±µs]"))
+        help: ArgumentHelp("The room, and µs, or µs±µs.", valueName: "room> <µs[±µs]"),
+        completion: .custom { _, _, _ in await Completions.rooms() })
     var words: [String] = []
 
     @OptionGroup var options: ControlOptions

@@ -24,7 +24,8 @@ struct Volume: AsyncParsableCommand {
         parsing: .allUnrecognized,
         help: ArgumentHelp(
             "The room, if only one is meant, and 0 to 100, +n or -n.",
-            valueName: "room> <0…100|+n|-n"))
+            valueName: "room> <0…100|+n|-n"),
+        completion: .custom { _, _, _ in await Completions.rooms() })
     var words: [String] = []
 
     @OptionGroup var options: ControlOptions
@@ -76,7 +77,9 @@ struct Mute: AsyncParsableCommand {
               tutti unmute bedroom
             """)
 
-    @Argument(help: "The room, if only one is meant.")
+    @Argument(
+        help: "The room, if only one is meant.",
+        completion: .custom { _, _, _ in await Completions.rooms() })
     var room: String?
 
     @Flag(help: "Let it sound again, as tutti unmute does.")
@@ -101,7 +104,9 @@ struct Unmute: AsyncParsableCommand {
               tutti unmute bedroom
             """)
 
-    @Argument(help: "The room, if only one is meant.")
+    @Argument(
+        help: "The room, if only one is meant.",
+        completion: .custom { _, _, _ in await Completions.rooms() })
     var room: String?
 
     @OptionGroup var options: ControlOptions

@@ -35,6 +35,7 @@ struct SettingSource: Sendable {
     /// - Throws: ``SettingsError`` for a variable that begins so and means nothing.
     static func environment(_ variables: [String: String]) throws(SettingsError) -> SettingSource {
         let known = SettingKey.allCases.map(\.variable)
+        let variables = variables.filter { !isContainerLink($0.key, $0.value) }
         for name in variables.keys.sorted() where name.hasPrefix("TUTTI_") && !known.contains(name)
         {
             throw .unknown(name, in: "environment", known: known)
@@ -45,6 +46,23 @@ struct SettingSource: Sendable {
             present: Set(
                 SettingKey.allCases.filter { variables[$0.variable] != nil }.map(\.rawValue)),
             place: { "environment variable \($0.variable)" })
+    }
+
+    /// What Docker and Kubernetes tell of a container or service that is called "tutti": where it
+    /// listens, in variables whose names look like our settings. None of it is meant as one.
+    static func isContainerLink(_ name: String, _ value: String) -> Bool {
+        guard name.hasPrefix("TUTTI_") else { return false }
+        let rest = name.dropFirst("TUTTI_".count)
+        if rest == "PORT" {
+            return ["tcp://", "udp://", "sctp://"].contains { value.hasPrefix($0) }
+        }
+        // A linked container is named by its path: /player/tutti.
+        if rest == "NAME" { return value.hasPrefix("/") && value.dropFirst().contains("/") }
+        if rest.hasPrefix("ENV_") || rest == "SERVICE_HOST" { return true }
+        if rest == "SERVICE_PORT" || rest.hasPrefix("SERVICE_PORT_") { return true }
+        let parts = rest.split(separator: "_")
+        return parts.count >= 3 && parts[0] == "PORT" && Int(parts[1]) != nil
+            && ["TCP", "UDP", "SCTP"].contains(parts[2])
     }
 
     /// A YAML file.
