@@ -114,6 +114,12 @@ final class AudioDecoder {
             }
             let converted = unsafe converter.append(frame)
             guard converted >= 0 else {
+                if unsafe frame.pointee.ch_layout.nb_channels > Downmix.channelsMax {
+                    throw MediaError(
+                        .unsupported, operation: "swr_init", subject: location.subject,
+                        reason: "has \(channelCount) channels, and \(Downmix.channelsMax) are the "
+                            + "most that can be mixed; convert it to fewer")
+                }
                 throw MediaError(library: converted, operation: "swr_convert", location: location)
             }
         }

@@ -7,6 +7,9 @@ import CFFmpeg
 /// reach, as FFmpeg does by default: 5.1 would then be 7.7 dB below a stereo item beside it in the
 /// queue, for a case that recordings hardly know. Sums beyond full scale meet ``limit(_:frames:)``.
 enum Downmix {
+    /// What libswresample takes.
+    static let channelsMax = 64
+
     /// 3 dB below: two equal powers add up to one.
     private static let half: Double = 0.5.squareRoot()
 

@@ -21,7 +21,7 @@ public final class FFmpegSource: MediaSource {
 
     private let demuxer: Demuxer
     private let decoder: AudioDecoder
-    private let map: PacketMap
+    let map: PacketMap
     private let length: PacketLength
     /// Where the item is more than one recording, or has another rate than its file; it is read then,
     /// and the above only opened the file.
@@ -39,6 +39,10 @@ public final class FFmpegSource: MediaSource {
     private var decodeStart: Int64 = .min
     /// The next packet is this anchor, whose only use is to tell its number.
     private var anchor: PacketMap.Anchor?
+    /// The first anchor that may still come.
+    private var anchorIndex = 0
+    /// Of the packet before; `nil` where there was none.
+    private var lastPosition: Int64?
     /// The last packets, for ``PacketMap/restartInterval``.
     private let history = PacketHistory()
     private var isDrained = false
@@ -109,62 +113,6 @@ public final class FFmpegSource: MediaSource {
         return (demuxer, decoder, map, length)
     }
 
-    /// What plays a file that is more than one recording; `nil` for others.
-    private static func splice(
-        _ demuxer: Demuxer, _ map: PacketMap, _ own: MediaFormat, _ cancellation: MediaCancellation
-    ) throws(MediaError) -> (splice: Splice, format: MediaFormat, missing: Int64)? {
-        var location = demuxer.location
-        let container = demuxer.containerName
-        var stretches: [Splice.Stretch] = []
-        var channelCount = own.channelCount
-        var missing: Int64 = 0
-        if map.recordings.isEmpty {
-            guard location.part == nil, !location.ignoresEdits, own.frameCount != nil,
-                map.stretches.count > 1 || own.sampleRate > Self.highestSampleRate
-            else { return nil }
-            location.ignoresEdits = true
-            let frames = map.stretches.count > 1 ? map.stretches : [map.start..<map.end]
-            stretches = frames.map {
-                Splice.Stretch(
-                    location: location, container: container, frames: $0,
-                    sampleRate: own.sampleRate)
-            }
-            missing = map.missing
-        }
-        var failure: MediaError?
-        for range in map.recordings {
-            location.part = range
-            do throws(MediaError) {
-                let source = try FFmpegSource(
-                    at: location, container: container, cancellation: cancellation)
-                guard let count = source.format.frameCount, count > 0 else { continue }
-                if stretches.isEmpty { channelCount = source.format.channelCount }
-                stretches.append(
-                    Splice.Stretch(
-                        location: location, container: container, frames: 0..<count,
-                        sampleRate: source.format.sampleRate))
-                missing = source.map.missing
-            } catch {
-                // One of them that is nothing does not hold up the others.
-                guard error.isAboutContent else { throw error }
-                failure = failure ?? error
-            }
-        }
-        guard let first = stretches.first else {
-            throw failure ?? demuxer.failure(cff_error_invalid_data, "av_read_frame")
-        }
-        var rate = first.sampleRate
-        while rate > Self.highestSampleRate { rate /= 2 }
-        let splice = Splice(stretches, sampleRate: rate, cancellation: cancellation)
-        let format = MediaFormat(
-            sampleRate: rate, channelCount: channelCount, frameCount: splice.frameCount)
-        return (splice, format, missing * Int64(rate) / Int64(first.sampleRate))
-    }
-
-    /// What has more frames a second (DSD as FFmpeg decodes it) is halved until it has not: cards
-    /// end there, and nothing of it can be heard.
-    private static let highestSampleRate = 384_000
-
     /// Costs about a millisecond, some 10 ms for Opus; a chained Ogg file is read from the start.
     ///
     /// - Throws: `.unsupported` for a way back in a live stream.
@@ -227,6 +175,7 @@ extension FFmpegSource {
         if cancellation.isCancelled { throw demuxer.failure(cff_error_exit, "read") }
         guard !isDrained, let packet = unsafe try demuxer.next() else { return try drain() }
         let expected = unsafe length.frames(of: packet)
+        let known = expected == nil ? unsafe knownEnd(of: packet) : nil
         if let anchor {
             self.anchor = nil
             next = anchor.end
@@ -244,8 +193,29 @@ extension FFmpegSource {
         if map.restartInterval > 0 { unsafe try restartIfDue(at: begin, before: packet) }
         unsafe try decoder.decode(packet)
         decoder.setOutputCount(expected ?? decoder.outputCount)
+        if let known {
+            begin = known - Int64(decoder.outputCount)
+            if begin > next { owe(from: next, to: begin) }
+        }
         offer(from: begin)
         return true
+    }
+
+    /// Where what `packet` yields ends, if it is an anchor: a decoder that has just begun may have
+    /// yielded less than it does after all the packets before, and gets in step here.
+    private func knownEnd(of packet: UnsafeMutablePointer<AVPacket>) -> Int64? {
+        guard case .anchors(let anchors, _) = map.numbering else { return nil }
+        let position = unsafe packet.pointee.pos
+        // Packets of one page have its position, and often one size: the anchor is the first.
+        defer { lastPosition = position }
+        guard let lastPosition, position != lastPosition else { return nil }
+        while anchorIndex < anchors.count, anchors[anchorIndex].position < position {
+            anchorIndex += 1
+        }
+        guard anchorIndex < anchors.count, unsafe anchors[anchorIndex].isSame(as: packet) else {
+            return nil
+        }
+        return anchors[anchorIndex].end
     }
 
     private func restartIfDue(
@@ -308,6 +278,8 @@ extension FFmpegSource {
         silence = 0
         pending = 0..<0
         anchor = nil
+        anchorIndex = 0
+        lastPosition = nil
         isDrained = false
         decodeStart = .min
         history.removeAll()
@@ -462,12 +434,5 @@ extension Array {
             if isAfter(self[middle]) { high = middle } else { low = middle + 1 }
         }
         return low == 0 ? nil : low - 1
-    }
-}
-
-extension MediaError {
-    /// Whether it says that the bytes are nothing that can be played, not that they cannot be had.
-    fileprivate var isAboutContent: Bool {
-        [.notMedia, .noAudio, .damaged, .unsupported].contains(code)
     }
 }

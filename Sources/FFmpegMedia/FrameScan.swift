@@ -1,4 +1,4 @@
-/// Where in a file of bare MPEG audio or ADTS frames the recordings are.
+/// Where in a file of bare MPEG audio, ADTS or AC-3 frames the recordings are.
 ///
 /// Such files have no table of contents: sound is whatever looks like frames, and tags, covers,
 /// lyrics, web pages or zeros before, between and behind it look like frames in places. A frame's
@@ -16,7 +16,17 @@ struct FrameScan {
         var countOffset: Int?
     }
 
-    enum Coding { case mpeg, adts }
+    enum Coding {
+        case mpeg, adts, ac3
+
+        func header(_ head: [UInt8]) -> Header? {
+            switch self {
+            case .mpeg: FrameScan.mpeg(head)
+            case .adts: FrameScan.adts(head)
+            case .ac3: FrameScan.ac3(head)
+            }
+        }
+    }
 
     /// Bytes from an offset on, as many as there are up to `count`.
     typealias Bytes = (_ offset: Int64, _ count: Int) -> [UInt8]
@@ -68,7 +78,7 @@ struct FrameScan {
             }
             if isChain(at: offset) { return offset }
             offset += 1
-            while offset < size, byte(offset) != 0xFF, !mayBeTag(byte(offset)) { offset += 1 }
+            while offset < size, !mayBegin(byte(offset)) { offset += 1 }
         }
         return nil
     }
@@ -121,15 +131,13 @@ extension FrameScan {
     private mutating func byte(_ offset: Int64) -> UInt8 { bytes(offset, 1).first ?? 0 }
 
     private mutating func header(at offset: Int64) -> Header? {
-        let head = Array(bytes(offset, 8))
-        return switch coding {
-        case .mpeg: Self.mpeg(head)
-        case .adts: Self.adts(head)
-        }
+        coding.header(Array(bytes(offset, 8)))
     }
 
-    private func mayBeTag(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: "I") || byte == UInt8(ascii: "A")
+    /// Whether a frame or a tag may begin with it.
+    private func mayBegin(_ byte: UInt8) -> Bool {
+        byte == (coding == .ac3 ? 0x0B : 0xFF) || byte == UInt8(ascii: "I")
+            || byte == UInt8(ascii: "A")
     }
 
     /// Bytes of a tag that states its length; 0 where there is none.
@@ -197,4 +205,26 @@ extension FrameScan {
             length: length, kind: UInt32(head[1] & 0xF8) << 8 | UInt32(head[2] & 0xFC),
             countOffset: nil)
     }
+
+    /// ETSI TS 102 366, 4.3 and 5.3.1; with E.1.2 for what has a stream identification above 10.
+    static func ac3(_ head: [UInt8]) -> Header? {
+        guard head.count >= 6, head[0] == 0x0B, head[1] == 0x77 else { return nil }
+        let rateIndex = Int(head[4] >> 6)
+        let identification = head[5] >> 3
+        if identification > 10 {
+            guard identification <= 16, head[2] >> 6 < 3 else { return nil }
+            let length = 2 * (Int(head[2] & 7) << 8 | Int(head[3])) + 2
+            let half = rateIndex == 3 ? Int(head[4] >> 4 & 3) + 4 : rateIndex
+            return Header(length: length, kind: UInt32(0x10 + half), countOffset: nil)
+        }
+        let sizeIndex = Int(head[4] & 63)
+        guard rateIndex < 3, sizeIndex < 38 else { return nil }
+        let kilobits = dolbyRates[sizeIndex >> 1]
+        let words = [2 * kilobits, 320 * kilobits / 147 + sizeIndex & 1, 3 * kilobits][rateIndex]
+        return Header(length: 2 * words, kind: UInt32(rateIndex), countOffset: nil)
+    }
+
+    private static let dolbyRates = [
+        32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640,
+    ]
 }

@@ -7,7 +7,7 @@ import CFFmpeg
 @safe
 final class PacketLength {
     enum Rule: Equatable {
-        /// Every packet alike: MP3, AAC, AC-3.
+        /// Every packet alike: MP3, AAC, AC-3, E-AC-3.
         case fixed(Int)
         /// Plain samples: bytes divided by this.
         case bytesPerFrame(Int)
@@ -31,7 +31,8 @@ final class PacketLength {
         isMPEG = unsafe [AV_CODEC_ID_MP1, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3].contains(
             parameters.pointee.codec_id)
         switch unsafe parameters.pointee.codec_id {
-        case AV_CODEC_ID_MP1, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3, AV_CODEC_ID_AAC, AV_CODEC_ID_AC3:
+        case AV_CODEC_ID_MP1, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3, AV_CODEC_ID_AAC, AV_CODEC_ID_AC3,
+            AV_CODEC_ID_EAC3:
             rule = probed > 0 ? .fixed(probed) : .decoded
         case AV_CODEC_ID_FLAC: rule = .flac
         case AV_CODEC_ID_OPUS: rule = .opus

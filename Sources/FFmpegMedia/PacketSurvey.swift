@@ -48,7 +48,12 @@ struct PacketSurvey {
             try demuxer.reopen()
             unsafe try decoder.restart(for: demuxer.stream)
             length.restart()
-            (map.numbering, map.end) = try walk(length)
+            var changes: [Int64] = []
+            (map.numbering, map.end) = try walk(length, &changes)
+            if !changes.isEmpty, demuxer.location.part == nil {
+                map.recordings = demuxer.looking { Recordings.split(at: changes, in: demuxer) }
+                return (map, length)
+            }
         }
         let promised = demuxer.looking {
             demuxer.promisedFrames(perSecond: decoder.sampleRate, counted: map.end)
@@ -238,9 +243,25 @@ extension PacketSurvey {
         return true
     }
 
+    /// Rates change in the middle of a transport stream where two were joined.
+    private static let changesMax = 256
+
+    /// What the packets of a transport stream say of their own rate.
+    private var coding: FrameScan.Coding? {
+        guard demuxer.containerName == "mpegts" else { return nil }
+        return switch unsafe demuxer.stream.pointee.codecpar.pointee.codec_id {
+        case AV_CODEC_ID_MP1, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3: .mpeg
+        case AV_CODEC_ID_AAC: .adts
+        case AV_CODEC_ID_AC3, AV_CODEC_ID_EAC3: .ac3
+        default: nil
+        }
+    }
+
     /// Counts all packets.
+    ///
+    /// - Parameter changes: positions of packets at which the rate changes.
     private func walk(
-        _ length: PacketLength
+        _ length: PacketLength, _ changes: inout [Int64]
     ) throws(MediaError) -> (PacketMap.Numbering, Int64) {
         var anchors: [PacketMap.Anchor] = []
         var total: Int64 = 0
@@ -248,6 +269,8 @@ extension PacketSurvey {
         var lastPosition: Int64 = -1
         var lastTimestamp = Int64.min
         var isChained = false
+        let coding = coding
+        var kind: UInt32?
         let spacing = Int64(decoder.sampleRate / PacketMap.anchorsPerSecond)
         while let packet = unsafe try demuxer.next() {
             var frames = unsafe length.frames(of: packet)
@@ -260,6 +283,14 @@ extension PacketSurvey {
             let cut = unsafe trims(of: packet).end
             padding = cut > 0 ? padding + cut : 0
             let position = unsafe packet.pointee.pos
+            if let coding, unsafe packet.pointee.size >= 8 {
+                let head = (0..<8).map { unsafe packet.pointee.data[$0] }
+                if let header = coding.header(head) {
+                    let isChange = kind != nil && header.kind != kind && position > lastPosition
+                    if isChange, changes.count < Self.changesMax { changes.append(position) }
+                    kind = header.kind
+                }
+            }
             if position > lastPosition, total >= (anchors.last?.end ?? 0) + spacing {
                 unsafe anchors.append(PacketMap.Anchor(packet, end: total))
             }
@@ -333,9 +364,20 @@ extension PacketSurvey {
     /// 256 packets are some 6 s: decoding the 8 of preroll twice costs 3 %, and a seek decodes 3 s
     /// on average, 3 ms.
     private func restartInterval(of codec: AVCodecID, _ rule: PacketLength.Rule) -> Int64 {
-        guard codec == AV_CODEC_ID_AAC || codec == AV_CODEC_ID_AC3, case .fixed(let frames) = rule
-        else { return 0 }
+        let isDiced = [AV_CODEC_ID_AAC, AV_CODEC_ID_AC3, AV_CODEC_ID_EAC3].contains(codec)
+        guard isDiced, case .fixed(let frames) = rule else { return 0 }
         return Int64(256 * frames)
+    }
+
+    /// Whether WMA fills high bands with noise: where it has few bits a sample, which a stereo pair
+    /// shares. Only the two rates that have one bound each; below 22 050 Hz there are several.
+    private var hasNoise: Bool {
+        let parameters = unsafe demuxer.stream.pointee.codecpar!
+        let rate = decoder.sampleRate
+        let samples = Double(rate * max(1, decoder.channelCount))
+        let bits = unsafe Double(parameters.pointee.bit_rate) / samples
+        let shared = bits * (decoder.channelCount == 2 ? 1.6 : 1)
+        return !(rate >= 44_100 && shared >= 0.61 || rate >= 22_050 && shared >= 1.16)
     }
 
     /// Frames after which a decoder that began in the middle yields what it yields from the start.
@@ -344,7 +386,7 @@ extension PacketSurvey {
         // The bit reservoir reaches 511 bytes back: 22 frames of the smallest kind (24 bytes).
         case AV_CODEC_ID_MP1, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3: Int64(24 * framesPerPacket)
         // One packet of overlap; a few more for the filters of spectral band replication.
-        case AV_CODEC_ID_AAC, AV_CODEC_ID_AC3: Int64(8 * framesPerPacket)
+        case AV_CODEC_ID_AAC, AV_CODEC_ID_AC3, AV_CODEC_ID_EAC3: Int64(8 * framesPerPacket)
         // Energies are predicted from packet to packet: 2 s until the last bit agrees (measured).
         case AV_CODEC_ID_OPUS: 96_000
         // One block of overlap, of 8192 frames at most.
@@ -356,7 +398,14 @@ extension PacketSurvey {
             Int64(decoder.sampleRate)
         // Sample is predicted from sample, from the first on: decoded from there.
         case let id where id.rawValue < AV_CODEC_ID_MP2.rawValue: .max / 4
-        case AV_CODEC_ID_GSM, AV_CODEC_ID_GSM_MS, AV_CODEC_ID_QCELP, AV_CODEC_ID_SPEEX,
+        // What fills gaps with noise goes on in its table of noise, or throws dice, from packet to
+        // packet; telephone codecs predict.
+        case AV_CODEC_ID_WMAV1, AV_CODEC_ID_WMAV2:
+            hasNoise ? .max / 4 : Int64(decoder.sampleRate)
+        case AV_CODEC_ID_NELLYMOSER, AV_CODEC_ID_COOK, AV_CODEC_ID_MUSEPACK7,
+            AV_CODEC_ID_MUSEPACK8, AV_CODEC_ID_QDM2, AV_CODEC_ID_WMAVOICE, AV_CODEC_ID_AMR_NB,
+            AV_CODEC_ID_AMR_WB, AV_CODEC_ID_GSM, AV_CODEC_ID_GSM_MS, AV_CODEC_ID_QCELP,
+            AV_CODEC_ID_SPEEX,
             AV_CODEC_ID_G729, AV_CODEC_ID_G723_1, AV_CODEC_ID_ILBC, AV_CODEC_ID_CODEC2,
             AV_CODEC_ID_EVRC, AV_CODEC_ID_SMV, AV_CODEC_ID_APTX, AV_CODEC_ID_APTX_HD,
             AV_CODEC_ID_DFPWM:

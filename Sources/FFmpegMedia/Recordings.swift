@@ -13,9 +13,10 @@ enum Recordings {
         }
         let bytes: FrameScan.Bytes = { demuxer.bytes(from: $0, count: $1) }
         switch demuxer.containerName {
-        case "mp3", "aac":
+        case "mp3", "aac", "ac3", "eac3":
             demuxer.location.arriving?.needsAll()
-            let coding: FrameScan.Coding = demuxer.containerName == "mp3" ? .mpeg : .adts
+            let codings: [String: FrameScan.Coding] = ["mp3": .mpeg, "aac": .adts]
+            let coding = codings[demuxer.containerName] ?? .ac3
             let found = FrameScan.recordings(coding, size: size, bytes: bytes)
             guard (1...FrameScan.recordingsMax).contains(found.count) else { return nil }
             // One that is all there is, but for a tag in front that FFmpeg has passed.
@@ -100,5 +101,29 @@ enum Recordings {
         }
         guard (2...most).contains(starts.count) else { return nil }
         return zip(starts, starts.dropFirst() + [size]).map { $0..<$1 }
+    }
+
+    // MARK: Transport streams
+
+    private static let transportPacket = 188
+    /// Packets looked through for a table: a joint has its tables right before its first sound.
+    private static let tablesMax = 32
+
+    /// Ranges between places at which the sound's rate changes.
+    ///
+    /// A recording that follows another begins with its tables (PAT, packet identifier 0), a few
+    /// packets before its sound: without them nothing in it is found.
+    static func split(at changes: [Int64], in demuxer: Demuxer) -> [Range<Int64>] {
+        guard let size = demuxer.byteCount else { return [] }
+        let starts = changes.map { change -> Int64 in
+            for index in 1...tablesMax {
+                let offset = change - Int64(index * transportPacket)
+                let head = demuxer.bytes(from: max(0, offset), count: 3)
+                guard offset > 0, head.count == 3, head[0] == 0x47 else { return change }
+                if head[1] & 0x1F == 0, head[2] == 0 { return offset }
+            }
+            return change
+        }
+        return zip([0] + starts, starts + [size]).map { $0..<max($0, $1) }
     }
 }

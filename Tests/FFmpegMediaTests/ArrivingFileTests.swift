@@ -283,6 +283,19 @@ import Testing
         transfer.finish()
     }
 
+    @Test func `whoever follows the fetch of a joined file hears the same`() throws {
+        let data = try Fixtures.data("cbr.mp3") + Data(count: 5_000) + Fixtures.data("low.mp3")
+        let linear = try readAll(FFmpegSource(Fixtures.write(data, "joined-arriving.mp3")))
+        let transfer = try transfer(
+            of: "joined-arriving.mp3", FileServer.Behaviour(pauseMicroseconds: 1_000))
+        let source = try FFmpegSource(transfer.file)
+        let all = try readAll(source)
+        let isWhole = all.count == linear.count && isSame(all, linear)
+        #expect(isWhole)
+        try expectExactSeeks(source, linear, at: [100_000, 400_000, 0])
+        transfer.finish()
+    }
+
     @Test func `what the fetch fails at is what the reader says`() throws {
         let body = try Data(contentsOf: URL(fileURLWithPath: Fixtures.path("16.flac")))
         let print = try MediaFingerprint(of: Fixtures.path("16.flac"))

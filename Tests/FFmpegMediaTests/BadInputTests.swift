@@ -66,7 +66,7 @@ import Testing
         let signature = ContainerSignature.container(ofFile: path)
         // These have no mark of their own, or a tag before it.
         let unmarked = [
-            "mp3", "mp2", "aac", "ac3", ".ts", "wma", "nut", "adx",
+            "mp3", "mp2", "aac", "ac3", ".ts", "wma", "nut", "adx", "thd", "eac3",
         ]
         let hasMark = !unmarked.contains { name.hasSuffix($0) }
         #expect((signature != nil) == hasMark)

@@ -114,6 +114,8 @@ enum Fixtures {
         ("faststart.m4a", ["-movflags", "+faststart"]), ("aac.mkv", ["-c:a", "aac"]),
         ("aac.ts", ["-c:a", "aac"]), ("ac3.ac3", []), ("wma.wma", ["-c:a", "wmav2"]),
         ("wma1.wma", ["-c:a", "wmav1"]), ("sound.nut", ["-c:a", "pcm_s16le"]),
+        ("low.wma", ["-c:a", "wmav2", "-b:a", "32k"]),
+        ("lossless.thd", ["-c:a", "truehd", "-strict", "-2"]), ("dolby.eac3", []),
         ("sound.adx", []),
         ("opus.opus", ["-c:a", "libopus"]), ("opus.mkv", ["-c:a", "libopus"]),
         ("voice.opus", ["-c:a", "libopus", "-b:a", "16k", "-application", "voip"]),

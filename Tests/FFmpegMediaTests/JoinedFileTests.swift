@@ -25,7 +25,7 @@ import Testing
     func `recordings of one rate that were joined are what each is alone`(
         names: [String]
     ) throws {
-        let source = try joined(names, "joined-" + names[0])
+        let source = try joined(names, "joined-\(names.count)-" + names[0])
         let expected = try names.flatMap { try readAll(FFmpegSource(Fixtures.path($0))) }
         let linear = try readAll(source)
         #expect(source.format.frameCount == Int64(expected.count / 2))
@@ -41,7 +41,8 @@ import Testing
     @Test(arguments: [
         ("mp3", [44_100, 48_000, 22_050]), ("aac", [48_000, 44_100]), ("ogg", [44_100, 48_000]),
         ("flac", [44_100, 96_000]), ("opus.ogg", [48_000, 48_000]), ("mp2", [48_000, 32_000]),
-        ("mp3", [8_000, 44_100]), ("flac.ogg", [48_000, 44_100]),
+        ("mp3", [8_000, 44_100]), ("flac.ogg", [48_000, 44_100]), ("ac3", [44_100, 48_000]),
+        ("eac3", [48_000, 32_000]), ("ts", [44_100, 48_000]),
     ])
     func `a change of the sample rate is heard as no change`(
         kind: String, rates: [Int]

@@ -1,0 +1,67 @@
+import CFFmpeg
+import Playout
+
+extension FFmpegSource {
+    /// What plays a file that is more than one recording; `nil` for others.
+    static func splice(
+        _ demuxer: Demuxer, _ map: PacketMap, _ own: MediaFormat, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> (splice: Splice, format: MediaFormat, missing: Int64)? {
+        var location = demuxer.location
+        let container = demuxer.containerName
+        var stretches: [Splice.Stretch] = []
+        var channelCount = own.channelCount
+        var missing: Int64 = 0
+        if map.recordings.isEmpty {
+            guard location.part == nil, !location.ignoresEdits, own.frameCount != nil,
+                map.stretches.count > 1 || own.sampleRate > Self.highestSampleRate
+            else { return nil }
+            location.ignoresEdits = true
+            let frames = map.stretches.count > 1 ? map.stretches : [map.start..<map.end]
+            stretches = frames.map {
+                Splice.Stretch(
+                    location: location, container: container, frames: $0,
+                    sampleRate: own.sampleRate)
+            }
+            missing = map.missing
+        }
+        var failure: MediaError?
+        for range in map.recordings {
+            location.part = range
+            do throws(MediaError) {
+                let source = try FFmpegSource(
+                    at: location, container: container, cancellation: cancellation)
+                guard let count = source.format.frameCount, count > 0 else { continue }
+                if stretches.isEmpty { channelCount = source.format.channelCount }
+                stretches.append(
+                    Splice.Stretch(
+                        location: location, container: container, frames: 0..<count,
+                        sampleRate: source.format.sampleRate))
+                missing = source.map.missing
+            } catch {
+                // One of them that is nothing does not hold up the others.
+                guard error.isAboutContent else { throw error }
+                failure = failure ?? error
+            }
+        }
+        guard let first = stretches.first else {
+            throw failure ?? demuxer.failure(cff_error_invalid_data, "av_read_frame")
+        }
+        var rate = first.sampleRate
+        while rate > Self.highestSampleRate { rate /= 2 }
+        let splice = Splice(stretches, sampleRate: rate, cancellation: cancellation)
+        let format = MediaFormat(
+            sampleRate: rate, channelCount: channelCount, frameCount: splice.frameCount)
+        return (splice, format, missing * Int64(rate) / Int64(first.sampleRate))
+    }
+
+    /// What has more frames a second (DSD as FFmpeg decodes it) is halved until it has not: cards
+    /// end there, and nothing of it can be heard.
+    private static let highestSampleRate = 384_000
+}
+
+extension MediaError {
+    /// Whether it says that the bytes are nothing that can be played, not that they cannot be had.
+    var isAboutContent: Bool {
+        [.notMedia, .noAudio, .damaged, .unsupported].contains(code)
+    }
+}
