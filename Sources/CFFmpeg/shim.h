@@ -27,4 +27,8 @@ static const int cff_error_http_forbidden = AVERROR_HTTP_FORBIDDEN;
 static const int cff_error_http_bad_request = AVERROR_HTTP_BAD_REQUEST;
 static const int cff_error_http_other = AVERROR_HTTP_OTHER_4XX;
 static const int cff_error_http_server = AVERROR_HTTP_SERVER_ERROR;
+// Anonymous memory as a file, closed when the process runs another program; glibc declares it only
+// for programs that ask for all GNU extensions before anything else.
+extern int memfd_create(const char *name, unsigned int flags);
+static inline int cff_memory_file(void) { return memfd_create("tutti-media", 1u /* MFD_CLOEXEC */); }
 static const int64_t cff_no_timestamp = AV_NOPTS_VALUE;

@@ -8,8 +8,10 @@ public import Playout
 /// byte to the last, and tells how far it is. Who reads where the bytes are takes them from the
 /// disk; just ahead of them it waits; further ahead it gets them from the server (``ByteRanges``),
 /// and this file's fetch makes way, so that a room joins in the middle of an item as soon as some
-/// of that is decoded. What was read ahead is not kept for long: a file of the cache has no holes,
-/// and nothing is trusted to be whole until its hash is known.
+/// of that is decoded. What was read ahead is not kept for long: a file of the cache has no holes.
+///
+/// Nothing is read that is not right: bytes are handed out in pieces whose ``PieceHashes`` are known.
+/// Where none were announced, a reader waits until all of the file is here and verified.
 ///
 /// May be used from several threads; calls block only where they say so.
 public final class ArrivingFile: Sendable {
@@ -44,8 +46,10 @@ public final class ArrivingFile: Sendable {
         var location: MediaLocation
         /// The fetch is under way, …
         var isBegun = false
-        /// … into this file, open for reading; −1 where that may not be read yet.
-        var descriptor: Int32 = -1
+        /// … into this file; `nil` where that may not be read yet.
+        var file: OpenFile?
+        /// Of what is announced; `nil` until somebody got them.
+        var pieces: PieceHashes?
         /// From the beginning.
         var held: Int64 = 0
         var turns: FetchTurns
@@ -63,24 +67,19 @@ public final class ArrivingFile: Sendable {
     /// - Parameters:
     ///   - url: of the server that has it whole, and lets parts of it be read.
     ///   - pace: of the fetch while nobody waits for it.
-    ///   - ranges: gets such parts; `nil` makes a connection for each.
+    ///   - ranges: gets such parts.
     ///   - mayAskFirst: whether who reads gets parts, a few megabytes in all, also before the fetch
     ///     is under way.
     public init(
         url: String, _ fingerprint: MediaFingerprint, pace: FetchPace = .unlimited,
-        ranges: (any ByteRanges)? = nil, mayAskFirst: Bool = false
+        ranges: any ByteRanges, mayAskFirst: Bool = false
     ) throws(MediaError) {
         self.fingerprint = fingerprint
-        self.ranges = ranges ?? SeparateRanges()
+        self.ranges = ranges
         state = Guarded(
             State(
                 location: try MediaLocation(url), turns: FetchTurns(pace),
                 mayAskFirst: mayAskFirst ? Self.mostAskedFirst : 0))
-    }
-
-    deinit {
-        let descriptor = state.withLock { $0.descriptor }
-        if descriptor >= 0 { close(descriptor) }
     }
 
     var pace: FetchPace { state.withLock { $0.turns.pace } }
@@ -111,19 +110,16 @@ public final class ArrivingFile: Sendable {
 
     /// It is under way.
     ///
-    /// - Parameter path: of the file that the bytes go to; `nil` where somebody else fetches it, or
-    ///   an earlier fetch left what nobody has verified. What an earlier fetch for this object left
-    ///   is known to be good.
-    func begins(in path: String?, holding count: Int64) {
+    /// - Parameters:
+    ///   - file: that the bytes go to, opened for this; `nil` where somebody else fetches it, or
+    ///     nobody can say yet whether they are right.
+    ///   - count: bytes of it that are there, and right.
+    func begins(in file: OpenFile?, holding count: Int64) {
         state.change {
             $0.isBegun = true
-            guard let path else { return }
+            guard let file else { return }
             $0.held = count
-            // The first one stays, by whatever name the file goes: somebody may be reading it. Opened
-            // anew, since a lock of the fetch's own descriptor would outlive it in a copy.
-            if $0.descriptor < 0 {
-                $0.descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-            }
+            $0.file = file
         }
     }
 
@@ -131,8 +127,27 @@ public final class ArrivingFile: Sendable {
         state.change {
             $0.held = count
             // What nobody has verified is not read from the disk yet.
-            if $0.descriptor >= 0 { $0.blocks.removeAll { $0.end <= count } }
+            if $0.file != nil { $0.blocks.removeAll { $0.end <= count } }
         }
+    }
+
+    /// All of it came, each piece as announced, and the whole is something else.
+    func distrust() {
+        state.change {
+            $0.file = nil
+            $0.held = 0
+            $0.blocks = []
+        }
+    }
+
+    /// The hashes of its pieces, from the server; `nil` where none were announced.
+    func knownPieces(_ cancellation: MediaCancellation) throws(MediaError) -> PieceHashes? {
+        guard let root = fingerprint.piecesRoot else { return nil }
+        let (known, url) = state.withLock { ($0.pieces, $0.location.subject) }
+        if let known { return known }
+        let pieces = try ranges.pieces(of: fingerprint, root: root, at: url, cancellation)
+        state.withLock { $0.pieces = pieces }
+        return pieces
     }
 
     /// Blocks until the next bytes may be fetched: at once while a reader waits for them, not while
@@ -223,30 +238,37 @@ public final class ArrivingFile: Sendable {
     ) throws(MediaError) -> Look {
         guard offset < fingerprint.byteCount else { return .bytes(0) }
         let now = state.withLock { $0 }
-        // What is there stays good when the rest will not come, unless it was never right.
-        let isThere = now.descriptor >= 0 && offset < now.held
-        if let failure = now.failure, failure.code == .damaged || !isThere { throw failure }
-        if isThere {
+        // What is there stays good when the rest will not come.
+        if let file = now.file, offset < now.held {
             let count = min(buffer.count, Int(min(now.held - offset, Int64(Int32.max))))
-            let got = unsafe pread(now.descriptor, buffer.baseAddress, count, off_t(offset))
-            guard got > 0 else {
+            let got = unsafe pread(file.descriptor, buffer.baseAddress, count, off_t(offset))
+            if got > 0 { return .bytes(got) }
+            // A disk that fails: the server still has it.
+            state.change {
+                guard $0.file === file else { return }
+                $0.file = nil
+                $0.held = 0
+                $0.isReadWhole = false
+            }
+            guard fingerprint.piecesRoot != nil else {
                 throw MediaError(
                     .notReadable, operation: "pread", subject: location.subject,
                     reason: "cannot be read from the cache; is the disk full or failing?")
             }
-            return .bytes(got)
+            return .far
         }
         if let block = now.blocks.last(where: { ($0.begin..<$0.end).contains(offset) }) {
             let rest = block.bytes[Int(offset - block.begin)...].prefix(buffer.count)
             return .bytes(unsafe buffer.update(fromContentsOf: rest))
         }
-        guard !now.isReadWhole else { return .soon }
+        if let failure = now.failure { throw failure }
+        guard !now.isReadWhole, fingerprint.piecesRoot != nil else { return .soon }
         guard now.isBegun else {
             return now.mayAskFirst > 0 && !ahead.isEnough(at: .now) ? .far : .soon
         }
         // Who has begun to read ahead goes on so, until the disk has it.
         let isAhead = now.blocks.contains { $0.end == offset }
-        let isNear = now.descriptor >= 0 && offset < now.held + patience
+        let isNear = now.file != nil && offset < now.held + patience
         return isNear && !isAhead ? .soon : .far
     }
 
@@ -261,27 +283,46 @@ public final class ArrivingFile: Sendable {
             return state.location.subject
         }
         guard let url else { return 0 }
-        // The last of them may be read backwards.
-        let size = fingerprint.byteCount
-        let begin = max(0, min(offset, size - Self.blockSize))
         do throws(MediaError) {
-            let bytes = try ranges.bytes(
-                begin..<min(size, begin + Self.blockSize), of: url, cancellation)
+            let block = try block(at: offset, of: url, cancellation)
             state.change {
                 $0.turns.hasAsked(at: .now)
-                if !$0.isBegun { $0.mayAskFirst -= Int64(bytes.count) }
+                if !$0.isBegun { $0.mayAskFirst -= Int64(block.bytes.count) }
                 if $0.blocks.count >= Self.blocksKept { $0.blocks.removeFirst() }
-                $0.blocks.append(Block(begin: begin, bytes: bytes))
+                $0.blocks.append(block)
             }
-            return Int64(bytes.count)
+            return Int64(block.bytes.count)
         } catch {
             state.change {
                 $0.turns.hasAsked(at: .now)
+                switch error.code {
                 // Who does not want it any more says nothing of the server.
-                if error.code != .cancelled { $0.asksFrom = .now + Self.askPause }
+                case .cancelled: break
+                // Nothing that this one says is believed any more.
+                case .damaged: $0.failure = error
+                default: $0.asksFrom = .now + Self.askPause
+                }
             }
             return 0
         }
+    }
+
+    /// The pieces from there on, verified.
+    private func block(
+        at offset: Int64, of url: String, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> Block {
+        guard let pieces = try knownPieces(cancellation) else {
+            preconditionFailure("nothing of \(url) can be verified")
+        }
+        // The last of them may be read backwards.
+        let size = fingerprint.byteCount
+        let begin = max(0, min(offset, size - Self.blockSize))
+        let range = pieces.pieces(around: begin..<min(size, begin + Self.blockSize))
+        let bytes = try ranges.bytes(range, of: url, cancellation)
+        guard pieces.rightBytes(of: bytes, at: range.lowerBound) == bytes.count else {
+            throw .notAnnounced(url, operation: "SHA-256")
+        }
+        return Block(begin: range.lowerBound, bytes: bytes)
     }
 
     /// Blocks a reader that waits for what comes next, until something has changed, or for a moment.

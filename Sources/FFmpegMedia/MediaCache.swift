@@ -1,4 +1,5 @@
 import CFFmpeg
+import Crypto
 import Glibc
 public import Playout
 import Synchronization
@@ -6,106 +7,168 @@ import Synchronization
 /// Assets fetched from elsewhere, in a folder that stays below a limit.
 ///
 /// A file is named by the hash of its bytes, so two rooms can only have the same thing or nothing.
-/// It gets its name when length and hash have been verified, never before; an interrupted transfer
-/// goes on where it stopped. Several threads and processes may share a folder: the file locks of
-/// ``CachedFile`` and of the parts keep them apart.
+/// It gets its name when length and hash have been verified, never before, and is believed as long as
+/// nobody touched it; after that its bytes are hashed again. An interrupted transfer goes on where it
+/// stopped. Several threads and processes may share a folder: the file locks of ``CachedFile`` and of
+/// the parts keep them apart.
+///
+/// A folder that goes away is made again. Where files cannot be put into it, or no more of them, what
+/// is fetched is kept in memory, as far as that may be.
 ///
 /// All calls block.
 public final class MediaCache: Sendable {
     let folder: CacheFolder
-    /// Bytes that all files together may take.
+    /// Bytes that all files together may take on the disk.
     public let limit: Int64
+    /// For what the disk does not take.
+    let memory: MemoryBudget
+    /// Parts that are arriving here, and how large each will be.
+    let expected = Mutex<[String: Int64]>([:])
+    /// What finished files looked like when their bytes were found right, by name.
+    private let seen = Mutex<[String: FileStamp]>([:])
+    private let warning: @Sendable (String) -> Void
+    private let hasWarned = Atomic<Bool>(false)
     /// Tells apart the files of transfers whose hash is not known yet.
     private static let downloads = Atomic<Int>(0)
 
-    /// Connections made in a row without receiving a byte before a fetch gives up.
-    private static let attemptLimit = 3
-    /// Between two attempts: a leader that restarts its media service needs some tenths of a
-    /// second.
-    private static let pauseMicroseconds: UInt32 = 200_000
+    /// Files remembered to be right; beyond that their notes are read again.
+    private static let seenMax = 1_024
+    /// Most bytes held in memory for want of a disk: an item and the next as FLAC, and no more than a
+    /// small machine can spare.
+    private static let memoryMax: Int64 = 256_000_000
+    /// … of all that the machine has: one part of so many.
+    private static let memoryShare: Int64 = 4
 
     /// - Parameters:
     ///   - folder: created with mode 0700 when it is not there.
     ///   - limit: bytes, more than 0.
-    public init(folder: String, limit: Int64) throws(MediaError) {
+    ///   - memoryLimit: bytes that may be held in memory for want of a disk; `nil`: as the machine
+    ///     can spare.
+    ///   - warning: what an owner has to know of the folder: once, until it is good again.
+    public init(
+        folder: String, limit: Int64, memoryLimit: Int64? = nil,
+        warning: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
         precondition(limit > 0, "cache limit \(limit)")
-        self.folder = try CacheFolder(folder)
+        self.folder = CacheFolder(folder)
         self.limit = limit
-        self.folder.removeStaleParts(now: time(nil))
+        let installed = Int64(sysconf(Int32(_SC_PHYS_PAGES))) * Int64(sysconf(Int32(_SC_PAGESIZE)))
+        memory = MemoryBudget(
+            limit: memoryLimit ?? min(Self.memoryMax, max(0, installed / Self.memoryShare)))
+        self.warning = warning
+        do throws(DiskFailure) {
+            try self.folder.make()
+            self.folder.removeLeftovers(now: time(nil))
+        } catch {
+            warn("the cache folder \(folder) cannot be used: \(error.text)")
+        }
     }
 
-    /// The file with that hash, held; `nil` when it is not there in that length.
-    public func contains(_ fingerprint: MediaFingerprint) -> CachedFile? {
-        let prefix = fingerprint.text + "."
-        for entry in folder.entries() where entry.name.hasPrefix(prefix) && !entry.isPart {
-            let path = folder.file(entry.name)
-            let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-            guard descriptor >= 0 else { continue }
-            var status = stat()
-            // The lock may have been waited for while the file was removed: look again with it.
-            if flock(descriptor, LOCK_SH | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0,
-                status.st_nlink > 0, status.st_size == fingerprint.byteCount
-            {
-                futimens(descriptor, nil)
-                return CachedFile(path: path, fingerprint: fingerprint, descriptor: descriptor)
-            }
-            close(descriptor)
+    func warn(_ what: String) {
+        guard !hasWarned.exchange(true, ordering: .relaxed) else { return }
+        warning("\(what); what is fetched is held in memory meanwhile")
+    }
+
+    /// The file with that hash, held; `nil` when it is not there.
+    ///
+    /// One that was touched since its bytes were found right is read, some 1.2 GB a second where the
+    /// processor has instructions for SHA-256; one that is something else is removed.
+    public func contains(
+        _ fingerprint: MediaFingerprint, cancellation: MediaCancellation = MediaCancellation()
+    ) -> CachedFile? {
+        for name in folder.finished(fingerprint.text) {
+            if let file = hold(name, fingerprint, cancellation) { return file }
         }
         return nil
     }
 
-    /// The file with that hash: from the folder, else over the network.
-    ///
-    /// - Parameters:
-    ///   - fileExtension: for the name; anything but up to 8 letters and digits becomes `media`.
-    ///   - arriving: for whoever plays it meanwhile; is told how far it is. A failure is the
-    ///     caller's to tell (``ArrivingFile/abandon(_:)``), or to try again after.
-    ///   - progress: called now and then with the bytes held so far, on this thread.
-    /// - Throws: `.tooLarge` when it exceeds the limit or the disk, `.damaged` when what arrives is
-    ///   something else, `.network`, `.notFound`, `.cancelled`.
-    public func fetch(
-        url: String, _ fingerprint: MediaFingerprint, fileExtension: String = "media",
-        arriving: ArrivingFile? = nil, cancellation: MediaCancellation = MediaCancellation(),
-        progress: (Int64) -> Void = { _ in }
-    ) throws(MediaError) -> CachedFile {
-        let file = try load(
-            MediaLocation(url), fingerprint, fileExtension, arriving, cancellation, progress)
-        arriving?.begins(in: file.path, holding: fingerprint.byteCount)
+    private func hold(
+        _ name: String, _ fingerprint: MediaFingerprint, _ cancellation: MediaCancellation
+    ) -> CachedFile? {
+        let path = folder.file(name)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        let file = OpenFile(descriptor)
+        var status = stat()
+        // The lock may have been waited for while the file was removed: look again with it.
+        guard flock(descriptor, LOCK_SH | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0,
+            status.st_nlink > 0, status.st_mode & S_IFMT == S_IFREG
+        else { return nil }
+        let stamp = FileStamp(status)
+        if seen.withLock({ $0[name] }) != stamp, !folder.wasSeen(name, stamp) {
+            switch file.holds(fingerprint, cancellation) {
+            case nil: return nil
+            case false?:
+                folder.remove(name)
+                warning("\(path) was changed: it is removed, and fetched again")
+                return nil
+            case true?: guard FileStamp(of: descriptor) == stamp else { return nil }
+            }
+        }
+        note(name, stamp)
+        return CachedFile(path: path, fingerprint, file, stamp: stamp, grant: nil)
+    }
+
+    private func note(_ name: String, _ stamp: FileStamp) {
+        seen.withLock {
+            if $0.count >= Self.seenMax { $0.removeAll() }
+            $0[name] = stamp
+        }
+        folder.see(name, stamp)
+    }
+
+    /// Gives a verified part its name; the disk is good.
+    func keep(
+        _ part: PartFile, _ fingerprint: MediaFingerprint, _ fileExtension: String
+    ) throws(DiskFailure) -> CachedFile {
+        let name = fingerprint.text + Self.suffix(fileExtension)
+        let file = try part.finish(as: folder.file(name), fingerprint)
+        if let stamp = file.stamp {
+            note(name, stamp)
+            hasWarned.store(false, ordering: .relaxed)
+        } else if !part.isInMemory {
+            warn("the cache folder \(folder.path) is gone")
+        }
         return file
     }
 
-    private func load(
-        _ location: MediaLocation, _ fingerprint: MediaFingerprint, _ fileExtension: String,
-        _ arriving: ArrivingFile?, _ cancellation: MediaCancellation, _ progress: (Int64) -> Void
-    ) throws(MediaError) -> CachedFile {
-        let part = folder.file(fingerprint.text + ".part")
-        while true {
-            if let file = contains(fingerprint) { return file }
-            if cancellation.isCancelled { throw Self.cancelled(location) }
-            guard let transfer = try PartFile(locking: part) else {
-                // Another thread or process is fetching the same: its file will be ours.
-                arriving?.begins(in: nil, holding: 0)
-                usleep(20_000)
-                continue
+    /// `.flac`; the text comes from a peer and must stay one harmless name.
+    static func suffix(_ fileExtension: String) -> String {
+        let isHarmless =
+            (1...8).contains(fileExtension.utf8.count)
+            && !["part", "seen"].contains(fileExtension.lowercased())
+            && fileExtension.utf8.allSatisfy {
+                (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0)
             }
-            // It may have finished between the look and the lock.
-            if let file = contains(fingerprint) { return file }
-            try checkRoom(for: fingerprint.byteCount, held: transfer.byteCount, location)
-            if let arriving { transfer.begin(arriving) }
-            var held = transfer.byteCount
-            try receive(
-                location, into: transfer, expecting: fingerprint, cancellation
-            ) {
-                arriving?.reaches($0)
-                arriving?.giveWay(after: max(0, $0 - held), cancellation)
-                held = $0
-                progress($0)
-            }
-            return try transfer.finish(
-                as: folder.file(fingerprint.text + Self.suffix(fileExtension)), fingerprint)
-        }
+        return "." + (isHarmless ? fileExtension.lowercased() : "media")
     }
+}
 
+extension OpenFile {
+    /// Whether these are its bytes; `nil` where they cannot be read, or the reader is cancelled.
+    func holds(_ fingerprint: MediaFingerprint, _ cancellation: MediaCancellation) -> Bool? {
+        var hasher = SHA256()
+        var held: Int64 = 0
+        let block = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: ByteStream.blockSize, alignment: 16)
+        defer { unsafe block.deallocate() }
+        while true {
+            if cancellation.isCancelled { return nil }
+            let count = unsafe pread(descriptor, block.baseAddress, block.count, off_t(held))
+            guard count >= 0 else { return nil }
+            held += Int64(count)
+            guard held <= fingerprint.byteCount else { return false }
+            if count == 0 { break }
+            unsafe hasher.update(
+                bufferPointer: UnsafeRawBufferPointer(rebasing: block[..<count]))
+        }
+        return held == fingerprint.byteCount && hasher.finalize().elementsEqual(fingerprint.hash)
+    }
+}
+
+// MARK: For a leader
+
+extension MediaCache {
     /// A whole address as a file of the cache: for a leader that is to play from the web.
     ///
     /// - Throws: as `fetch`; `.unsupported` for a live stream.
@@ -122,24 +185,24 @@ public final class MediaCache: Sendable {
     ) throws(MediaError) -> CachedFile {
         try store(MediaLocation(path), cancellation) { _ in }
     }
-}
 
-extension MediaCache {
     private func store(
         _ location: MediaLocation, _ cancellation: MediaCancellation, _ progress: (Int64) -> Void
     ) throws(MediaError) -> CachedFile {
         let stream = try ByteStream(location, cancellation: cancellation)
         try stream.checkEnds()
         let size = stream.byteCount ?? 0
-        try checkRoom(for: size, held: 0, location)
+        try checkLimit(size, location.subject)
         let number = Self.downloads.add(1, ordering: .relaxed).newValue
         let name = "download-\(getpid())-\(number).part"
-        guard let transfer = try PartFile(locking: folder.file(name)) else {
+        // What a leader's queue needs stays, also when it is more than the limit.
+        guard let transfer = try part(name, size, nil, location.subject, mayExceed: true) else {
             preconditionFailure("\(name) is in use")
         }
         do throws(MediaError) {
             while case let bytes = unsafe try stream.next(), !bytes.isEmpty {
-                unsafe try transfer.append(bytes)
+                unsafe try append(
+                    UnsafeRawBufferPointer(bytes).bytes, to: transfer, size: size)
                 progress(transfer.byteCount)
                 // A file that grows while it is read ends where it ended at first.
                 if transfer.byteCount > size { break }
@@ -158,101 +221,12 @@ extension MediaCache {
             transfer.discard()
             return file
         }
-        return try transfer.finish(
-            as: folder.file(fingerprint.text + Self.suffix(location.fileExtension)), fingerprint)
-    }
-
-    /// Transfers until all bytes are there and verified; resumes after interruptions.
-    private func receive(
-        _ location: MediaLocation, into part: PartFile, expecting: MediaFingerprint,
-        _ cancellation: MediaCancellation, _ progress: (Int64) -> Void
-    ) throws(MediaError) {
-        if part.byteCount > expecting.byteCount { try part.restart() }
-        // What is left of an earlier transfer may be bad, or the server may refuse to resume:
-        // then once more from the beginning.
-        var mayRestart = part.byteCount > 0
-        var attempts = 0
-        while true {
-            let before = part.byteCount
-            do throws(MediaError) {
-                try receiveOnce(location, into: part, expecting, cancellation, progress)
-                if part.hash() == expecting.hash { return }
-                try part.restart()
-                throw MediaError(
-                    .damaged, operation: "SHA-256", subject: location.subject,
-                    reason: "is not the file that was announced; was it changed on the leader?")
-            } catch {
-                attempts = part.byteCount > before ? 0 : attempts + 1
-                switch error.code {
-                case .network where attempts < Self.attemptLimit:
-                    usleep(Self.pauseMicroseconds)
-                case .notReadable where mayRestart, .damaged where mayRestart:
-                    mayRestart = false
-                    try part.restart()
-                default: throw error
-                }
-            }
+        do throws(DiskFailure) {
+            return try keep(transfer, fingerprint, location.fileExtension)
+        } catch {
+            transfer.discard()
+            throw error.error
         }
-    }
-
-    private func receiveOnce(
-        _ location: MediaLocation, into part: PartFile, _ expecting: MediaFingerprint,
-        _ cancellation: MediaCancellation, _ progress: (Int64) -> Void
-    ) throws(MediaError) {
-        guard part.byteCount < expecting.byteCount else { return }
-        let stream = try ByteStream(
-            location, from: part.byteCount, yields: true, cancellation: cancellation)
-        if let size = stream.byteCount, size != expecting.byteCount {
-            throw MediaError(
-                .damaged, operation: "avio_size", subject: location.subject,
-                reason: "has \(size) bytes, \(expecting.byteCount) were announced")
-        }
-        while part.byteCount < expecting.byteCount {
-            let bytes = unsafe try stream.next()
-            guard !bytes.isEmpty else {
-                throw MediaError(
-                    .network, operation: "avio_read_partial", subject: location.subject,
-                    reason: "ended after \(part.byteCount) of \(expecting.byteCount) bytes")
-            }
-            guard part.byteCount + Int64(bytes.count) <= expecting.byteCount else {
-                try part.restart()
-                throw MediaError(
-                    .damaged, operation: "avio_read_partial", subject: location.subject,
-                    reason: "is longer than the \(expecting.byteCount) bytes announced")
-            }
-            unsafe try part.append(bytes)
-            progress(part.byteCount)
-        }
-    }
-
-    private func checkRoom(
-        for needed: Int64, held: Int64, _ location: MediaLocation
-    ) throws(MediaError) {
-        func tooLarge(_ reason: String) -> MediaError {
-            MediaError(.tooLarge, operation: "cache", subject: location.subject, reason: reason)
-        }
-        guard needed <= limit else {
-            throw tooLarge(
-                "has \(needed) bytes, the cache may hold \(limit); raise the cache limit")
-        }
-        folder.makeRoom(for: needed - held, limit: limit)
-        guard folder.freeBytes > needed - held else {
-            throw tooLarge("has \(needed) bytes, more than the disk has room for; make room")
-        }
-    }
-
-    private static func cancelled(_ location: MediaLocation) -> MediaError {
-        MediaError(library: cff_error_exit, operation: "fetch", location: location)
-    }
-
-    /// `.flac`; the text comes from a peer and must stay one harmless name.
-    static func suffix(_ fileExtension: String) -> String {
-        let isHarmless =
-            (1...8).contains(fileExtension.utf8.count) && fileExtension.lowercased() != "part"
-            && fileExtension.utf8.allSatisfy {
-                (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0)
-            }
-        return "." + (isHarmless ? fileExtension.lowercased() : "media")
     }
 }
 

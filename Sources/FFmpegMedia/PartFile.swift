@@ -4,18 +4,30 @@ import Glibc
 import Playout
 
 /// A file that is arriving: its bytes so far, their hash, and a lock that keeps others away.
+///
+/// It is in the folder of the cache, or, where that cannot be written, in memory.
 final class PartFile {
-    private let path: String
-    private var descriptor: Int32
+    /// Its name, while it has one that is its own.
+    private var path: String?
+    private(set) var file: OpenFile
     private(set) var byteCount: Int64 = 0
     private var hasher = SHA256()
+    /// What it may take of the memory.
+    private var grant: MemoryGrant?
+    /// What the file looked like after our last write, and whether somebody else wrote since.
+    private var stamp: FileStamp?
+    private var isTouched = false
+    /// Called when nobody writes to it any more.
+    var whenEnded: (() -> Void)?
 
     /// Opens or creates the file and hashes what it holds; `nil` while someone else has it.
-    init?(locking path: String) throws(MediaError) {
-        self.path = path
+    ///
+    /// - Parameter pieces: what is there is kept as far as it is right; without them all of it is,
+    ///   to be judged at the end.
+    init?(locking path: String, pieces: PieceHashes? = nil) throws(DiskFailure) {
         let opened = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        descriptor = opened
-        guard opened >= 0 else { throw Self.failure("open", path, errno) }
+        guard opened >= 0 else { throw DiskFailure("open", path) }
+        file = OpenFile(opened)
         guard flock(opened, LOCK_EX | LOCK_NB) == 0 else { return nil }
         // Between opening and locking, its former owner may have renamed or removed it.
         var mine = stat()
@@ -23,75 +35,179 @@ final class PartFile {
         guard unsafe fstat(opened, &mine) == 0, unsafe stat(path, &named) == 0,
             mine.st_ino == named.st_ino
         else { return nil }
-        try hashContents()
+        self.path = path
+        try keepContents(pieces)
     }
 
-    deinit { if descriptor >= 0 { close(descriptor) } }
-
-    /// Lets what arrives be read. What an earlier transfer left is not trusted before all is here.
-    func begin(_ arriving: ArrivingFile) {
-        arriving.begins(in: byteCount == 0 ? path : nil, holding: 0)
+    /// What never received anything leaves nothing behind.
+    deinit {
+        if byteCount == 0 { discard() }
+        whenEnded?()
     }
 
-    func append(_ bytes: UnsafeBufferPointer<UInt8>) throws(MediaError) {
+    /// - Returns: `nil` where the system has no memory that is like a file.
+    init?(inMemory grant: MemoryGrant) {
+        guard let memory = OpenFile.memory() else { return nil }
+        file = memory
+        self.grant = grant
+    }
+
+    var isInMemory: Bool { grant != nil }
+
+    func append(_ bytes: [UInt8]) throws(DiskFailure) {
+        unsafe try append(bytes.span.bytes)
+    }
+
+    func append(_ bytes: RawSpan) throws(DiskFailure) {
+        let written: Result<Void, DiskFailure> = unsafe bytes.withUnsafeBytes { bytes in
+            do throws(DiskFailure) {
+                unsafe try write(bytes)
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try written.get()
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer) throws(DiskFailure) {
+        noteTouch()
         var written = 0
         while written < bytes.count {
-            let count = unsafe write(
-                descriptor, bytes.baseAddress! + written, bytes.count - written)
+            let count = unsafe pwrite(
+                file.descriptor, bytes.baseAddress! + written, bytes.count - written,
+                off_t(byteCount) + off_t(written))
             if count < 0 {
                 if errno == EINTR { continue }
-                throw Self.failure("write", path, errno)
+                throw DiskFailure("write", path)
             }
             written += count
         }
-        unsafe hasher.update(bufferPointer: UnsafeRawBufferPointer(bytes))
+        unsafe hasher.update(bufferPointer: bytes)
         byteCount += Int64(bytes.count)
+        stamp = FileStamp(of: file.descriptor)
+    }
+
+    private func noteTouch() {
+        guard let stamp, stamp != FileStamp(of: file.descriptor) else { return }
+        isTouched = true
     }
 
     /// Throws away what is there and begins anew.
-    func restart() throws(MediaError) {
-        guard ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else {
-            throw Self.failure("ftruncate", path, errno)
+    func restart() throws(DiskFailure) { try cut(to: 0, hasher: SHA256()) }
+
+    private func cut(to count: Int64, hasher: SHA256) throws(DiskFailure) {
+        guard ftruncate(file.descriptor, off_t(count)) == 0 else {
+            throw DiskFailure("ftruncate", path)
         }
-        hasher = SHA256()
-        byteCount = 0
+        self.hasher = hasher
+        byteCount = count
+        stamp = FileStamp(of: file.descriptor)
     }
 
     /// The hash of all bytes so far.
     func hash() -> [UInt8] { Array(hasher.finalize()) }
 
-    func discard() { unsafe unlink(path) }
+    /// Nobody shall find it.
+    func discard() {
+        if let path { unsafe unlink(path) }
+        path = nil
+    }
+
+    /// Leaves the disk: what came so far is copied, or has to come again where it cannot be read.
+    ///
+    /// - Returns: false where the system has no memory that is like a file.
+    func moveToMemory(_ grant: MemoryGrant) -> Bool {
+        guard let memory = OpenFile.memory() else { return false }
+        let isCopied = copy(to: memory)
+        discard()
+        file = memory
+        self.grant = grant
+        stamp = nil
+        if !isCopied {
+            ftruncate(memory.descriptor, 0)
+            hasher = SHA256()
+            byteCount = 0
+        }
+        return true
+    }
+
+    private func copy(to memory: OpenFile) -> Bool {
+        var position = off_t(0)
+        while position < off_t(byteCount) {
+            let count = unsafe sendfile(
+                memory.descriptor, file.descriptor, &position, Int(byteCount) - Int(position))
+            guard count > 0 else { return false }
+        }
+        return true
+    }
 
     /// Gives the complete file its name; from then on it is there for all, or not at all.
-    func finish(as name: String, _ fingerprint: MediaFingerprint) throws(MediaError) -> CachedFile {
-        guard fdatasync(descriptor) == 0 else { throw Self.failure("fdatasync", path, errno) }
-        guard unsafe rename(path, name) == 0 else { throw Self.failure("rename", path, errno) }
-        flock(descriptor, LOCK_SH)
-        let held = descriptor
-        descriptor = -1
-        return CachedFile(path: name, fingerprint: fingerprint, descriptor: held)
+    ///
+    /// - Throws: when the disk did not take it, or holds something else by now.
+    ///
+    /// - Returns: in memory, or where its folder is gone, a file without a name.
+    func finish(as name: String, _ fingerprint: MediaFingerprint) throws(DiskFailure) -> CachedFile
+    {
+        let nameless = CachedFile(path: file.path, fingerprint, file, stamp: nil, grant: grant)
+        guard let path else { return nameless }
+        noteTouch()
+        if isTouched, file.holds(fingerprint, MediaCancellation()) != true {
+            errno = EIO
+            throw DiskFailure("read", path)
+        }
+        guard fdatasync(file.descriptor) == 0 else { throw DiskFailure("fdatasync", path) }
+        guard unsafe rename(path, name) == 0 else { return nameless }
+        self.path = nil
+        flock(file.descriptor, LOCK_SH)
+        return CachedFile(
+            path: name, fingerprint, file, stamp: FileStamp(of: file.descriptor), grant: nil)
     }
 
-    private func hashContents() throws(MediaError) {
-        let block = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: ByteStream.blockSize)
+    private func keepContents(_ pieces: PieceHashes?) throws(DiskFailure) {
+        let size = Int(pieces?.pieceSize ?? Int64(ByteStream.blockSize))
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
         defer { unsafe block.deallocate() }
         while true {
-            let count = unsafe Glibc.read(descriptor, block.baseAddress, block.count)
-            guard count >= 0 else { throw Self.failure("read", path, errno) }
-            guard count > 0 else { return }
-            unsafe hasher.update(
-                bufferPointer: UnsafeRawBufferPointer(
-                    rebasing: UnsafeRawBufferPointer(block)[..<count]))
-            byteCount += Int64(count)
+            var count = 0
+            while count < size {
+                let got = unsafe pread(
+                    file.descriptor, block.baseAddress! + count, size - count,
+                    off_t(byteCount) + off_t(count))
+                guard got >= 0 else { throw DiskFailure("read", path) }
+                if got == 0 { break }
+                count += got
+            }
+            let read = unsafe UnsafeRawBufferPointer(rebasing: block[..<count])
+            let right = unsafe pieces?.rightBytes(of: read, at: byteCount) ?? count
+            unsafe hasher.update(bufferPointer: UnsafeRawBufferPointer(rebasing: read[..<right]))
+            byteCount += Int64(right)
+            guard right == size else { break }
         }
+        try cut(to: byteCount, hasher: hasher)
+    }
+}
+
+/// Why a disk does not take what is written, or gives back what is there.
+struct DiskFailure: Error {
+    var operation: String
+    var code: Int32
+    var path: String
+
+    /// As the system said just now.
+    init(_ operation: String, _ path: String?) {
+        code = errno
+        self.operation = operation
+        self.path = path ?? "memory"
     }
 
-    private static func failure(_ operation: String, _ path: String, _ code: Int32) -> MediaError {
+    var text: String { libraryText(cff_error(code)) }
+
+    /// Where nothing else can be done about it.
+    var error: MediaError {
         let isFull = code == ENOSPC || code == EDQUOT
         return MediaError(
             isFull ? .tooLarge : .notReadable, operation: operation, subject: path,
-            reason: isFull
-                ? "does not fit on the disk; make room"
-                : "cannot be written: \(libraryText(cff_error(code)))")
+            reason: isFull ? "does not fit on the disk; make room" : "cannot be written: \(text)")
     }
 }

@@ -20,12 +20,15 @@ public struct AssetDescriptor: Hashable, Sendable {
     public let title: String
     /// Without the dot, letters and digits only ("flac"); tells the decoder what it may expect.
     public let fileExtension: String
+    /// SHA-256 of the hashes of the asset's pieces, by which bytes are believed while they arrive;
+    /// `nil` where nobody computed them: then a room waits for all of it.
+    public let piecesRoot: ContentHash?
 
     /// - Throws: ``InvalidValue`` naming the value that is out of its range. A long title is cut,
     ///   since it changes nothing that sounds.
     public init(
         hash: ContentHash, byteCount: Int64, sampleRate: Int, frameCount: Int64, title: String,
-        fileExtension: String
+        fileExtension: String, piecesRoot: ContentHash? = nil
     ) throws(InvalidValue) {
         guard byteCount >= 0 else {
             throw InvalidValue("asset size", "is negative (\(byteCount) bytes)")
@@ -50,6 +53,7 @@ public struct AssetDescriptor: Hashable, Sendable {
         self.frameCount = frameCount
         self.title = title.limited(toBytes: Self.longestTitle)
         self.fileExtension = fileExtension
+        self.piecesRoot = piecesRoot
     }
 
     /// Length of the item at rate 1, in seconds.

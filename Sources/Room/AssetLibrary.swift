@@ -17,7 +17,7 @@ struct AssetLibrary: Sendable {
     ///
     /// - Throws: `RoomError` with code `badAsset` for the first that cannot be played.
     static func open(
-        _ locations: [String], cache: MediaCache, logger: Logger
+        _ locations: [String], cache: MediaCache, pieces: PieceLists, logger: Logger
     ) async throws -> AssetLibrary {
         guard locations.count <= SessionState.longestQueue else {
             throw RoomError(
@@ -29,7 +29,9 @@ struct AssetLibrary: Sendable {
         for location in locations {
             logger.info("reading", metadata: ["asset": "\(location)"])
             do {
-                assets.append(try await describe(location, cache: cache, logger: logger))
+                assets.append(
+                    try await describe(
+                        location, cache: cache, pieces: pieces, logger: logger))
             } catch is CancellationError {
                 throw CancellationError()
             } catch {
@@ -47,7 +49,7 @@ struct AssetLibrary: Sendable {
     }
 
     private static func describe(
-        _ location: String, cache: MediaCache, logger: Logger
+        _ location: String, cache: MediaCache, pieces: PieceLists, logger: Logger
     ) async throws -> (AssetDescriptor, Member.AssetFile) {
         var file = Member.AssetFile(path: location)
         if isURL(location) {
@@ -72,7 +74,9 @@ struct AssetLibrary: Sendable {
                     .unsupported, operation: "open", subject: location,
                     reason: "has no end or no sound; give a file or URL of a finished recording")
             }
-            return (source.info, try MediaFingerprint(of: path, cancellation: cancellation))
+            let (print, list) = try MediaFingerprint.measure(path, cancellation: cancellation)
+            pieces.keep(list, of: print.text)
+            return (source.info, print)
         }
         if let promised = info.promisedFrameCount, let count = info.frameCount {
             let (has, should) = (count / Int64(info.sampleRate), promised / Int64(info.sampleRate))
@@ -84,7 +88,8 @@ struct AssetLibrary: Sendable {
             hash: ContentHash(bytes: print.hash), byteCount: print.byteCount,
             sampleRate: info.sampleRate, frameCount: info.frameCount ?? 0,
             title: isURL(location) && path.contains(info.title) ? name(of: location) : info.title,
-            fileExtension: fileExtension(of: location))
+            fileExtension: fileExtension(of: location),
+            piecesRoot: print.piecesRoot.map { try ContentHash(bytes: $0) })
         return (descriptor, file)
     }
 

@@ -42,7 +42,7 @@ public final class FollowerNode: Sendable {
     public func run() async throws {
         let name = try roomID(configuration.name)
         let logger = configuration.logger
-        let cache = try configuration.openCache()
+        let cache = configuration.openCache()
         let session = configuration.usesAvahi || leader == nil ? try openSession() : nil
         let finder = LeaderFinder(
             fixed: leader, name: leaderName, session: session, logger: logger)
@@ -99,8 +99,12 @@ public final class FollowerNode: Sendable {
         _ asset: AssetDescriptor, _ welcome: Welcome?, from finder: LeaderFinder,
         _ ranges: RangeClient, into cache: MediaCache
     ) async throws -> Member.AssetFile {
-        let print = MediaFingerprint(hash: asset.hash.bytes, byteCount: asset.byteCount)
-        let held = try await blocking { _ throws(MediaError) in cache.contains(print) }
+        let print = MediaFingerprint(
+            hash: asset.hash.bytes, byteCount: asset.byteCount,
+            piecesRoot: asset.piecesRoot?.bytes)
+        let held = try await blocking { cancellation throws(MediaError) in
+            cache.contains(print, cancellation: cancellation)
+        }
         if let held { return Member.AssetFile(path: held.path, hold: held) }
         let first = try address(of: asset, welcome, finder)
         let arriving = try ArrivingFile(
@@ -115,8 +119,8 @@ public final class FollowerNode: Sendable {
                 let queue = DispatchQueue(label: "tutti-fetch")
                 let file = try await blocking(on: queue) { cancellation throws(MediaError) in
                     try cache.fetch(
-                        url: url, print, fileExtension: asset.fileExtension, arriving: arriving,
-                        cancellation: cancellation)
+                        url: url, print, fileExtension: asset.fileExtension, ranges: ranges,
+                        arriving: arriving, cancellation: cancellation)
                 }
                 return Member.AssetFile(path: file.path, hold: file)
             })

@@ -52,8 +52,9 @@ public final class LeaderNode: Sendable {
     public func run() async throws {
         let logger = configuration.logger
         let name = try roomID(configuration.name)
+        let media = MediaService(logger: logger)
         let library = try await AssetLibrary.open(
-            locations, cache: configuration.openCache(), logger: logger)
+            locations, cache: configuration.openCache(), pieces: media.pieces, logger: logger)
         OpenFiles.allow(Self.openFiles)
         let door = try await LeaderPort.open(configuration.port)
         // A leader that does not come to serve leaves no port taken.
@@ -61,7 +62,6 @@ public final class LeaderNode: Sendable {
         let notices = await NoticeSender.open(beside: door.channel, logger: logger)
         defer { notices?.close() }
         let port = door.port
-        let media = MediaService(logger: logger)
         for (asset, file) in library.assets { media.share(hash: asset.hash.hex, path: file.path) }
         let epoch = UInt64.random(in: 1 ... .max)
         let clock = LeaderClock(epoch: epoch)

@@ -8,8 +8,9 @@ import Glibc
 
 /// Serves assets by content hash over HTTP, with ranges, to the rooms of the group.
 ///
-/// `GET /asset/HASH` with HASH the 64 lower-case hexadecimal digits of the SHA-256. Only what was
-/// shared with ``share(hash:path:)`` can be read, whatever the path of the request says.
+/// `GET /asset/HASH` with HASH the 64 lower-case hexadecimal digits of the SHA-256, and
+/// `GET /asset/HASH/pieces` for the hashes of its pieces. Only what was shared with
+/// ``share(hash:path:)`` can be read, whatever the path of the request says.
 final class MediaService: Sendable {
     /// Its answers are written to the channel itself, by ``send(_:on:)``.
     typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, Never>
@@ -23,6 +24,11 @@ final class MediaService: Sendable {
     /// A connection that asks nothing for this long is closed.
     static let idleLimit = TimeAmount.seconds(60)
 
+    /// What is behind the address of an asset for the hashes of its pieces.
+    static let piecesSuffix = "/pieces"
+
+    /// The hashes of what was shared lately.
+    let pieces = PieceLists()
     private let paths = Mutex<[String: String]>([:])
     private let connections = Atomic<Int>(0)
     private let logger: Logger
@@ -71,11 +77,21 @@ final class MediaService: Sendable {
         guard request.method == .GET || request.method == .HEAD else {
             return try await refuse(.methodNotAllowed, request, on: channel)
         }
-        guard request.uri.hasPrefix("/asset/"),
-            let path = path(ofHash: String(request.uri.dropFirst("/asset/".count)))
-        else { return try await refuse(.notFound, request, on: channel) }
-
-        guard let file = SharedFile(path: path) else {
+        guard request.uri.hasPrefix("/asset/") else {
+            return try await refuse(.notFound, request, on: channel)
+        }
+        let wanted = request.uri.dropFirst("/asset/".count)
+        let isList = wanted.hasSuffix(Self.piecesSuffix)
+        let hash = String(isList ? wanted.dropLast(Self.piecesSuffix.count) : wanted)
+        guard let path = path(ofHash: hash) else {
+            return try await refuse(.notFound, request, on: channel)
+        }
+        let file: any SharedBytes
+        if isList, let list = await pieces.list(of: hash, at: path) {
+            file = SharedList(list)
+        } else if !isList, let shared = SharedFile(path: path) {
+            file = shared
+        } else {
             logger.error("shared file cannot be read", metadata: ["path": "\(path)"])
             return try await refuse(.gone, request, on: channel)
         }
@@ -137,8 +153,30 @@ final class MediaService: Sendable {
     }
 }
 
+/// What is served, a chunk at a time.
+private protocol SharedBytes {
+    var size: Int { get }
+    /// Puts at most `count` bytes into `chunk`, in place of what it had.
+    ///
+    /// - Returns: how many there are, at least one.
+    func read(_ count: Int, from position: Int, into chunk: inout ByteBuffer) throws -> Int
+}
+
+/// The hashes of a file's pieces.
+private struct SharedList: SharedBytes {
+    private let bytes: [UInt8]
+    var size: Int { bytes.count }
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    func read(_ count: Int, from position: Int, into chunk: inout ByteBuffer) throws -> Int {
+        chunk.clear()
+        return chunk.writeBytes(bytes[position..<min(bytes.count, position + count)])
+    }
+}
+
 /// A local file being served; closed with the last reference.
-private final class SharedFile: Sendable {
+private final class SharedFile: SharedBytes {
     /// What is read at once: enough for a fast disk, little to hold for a slow room.
     static let chunkBytes = 128 * 1024
 
@@ -155,9 +193,6 @@ private final class SharedFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Puts at most `count` bytes into `chunk`, in place of what it had.
-    ///
-    /// - Returns: how many there are, at least one.
     /// - Throws: when the file has become shorter than it was.
     func read(_ count: Int, from position: Int, into chunk: inout ByteBuffer) throws -> Int {
         chunk.clear()

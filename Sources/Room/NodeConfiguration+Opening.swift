@@ -7,12 +7,9 @@ import Playout
 
 /// Turns configuration into open things, with errors that a person can act on.
 extension NodeConfiguration {
-    func openCache() throws(RoomError) -> MediaCache {
-        do {
-            return try MediaCache(folder: cacheFolder, limit: cacheLimitBytes)
-        } catch {
-            throw RoomError(
-                .badAsset, "the cache cannot be used: \(error)", call: error.operation)
+    func openCache() -> MediaCache {
+        MediaCache(folder: cacheFolder, limit: cacheLimitBytes) { [logger] warning in
+            logger.warning("\(warning)")
         }
     }
 

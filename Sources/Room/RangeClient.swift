@@ -5,10 +5,12 @@ import NIOHTTP1
 import Playout
 import Synchronization
 
-/// Asks a leader's ``MediaService`` for parts of assets, on a connection that is kept.
+/// Asks a leader's ``MediaService`` for parts of assets, on connections that are kept.
 ///
-/// A room that joins an item it does not have looks for its place in several parts. A connection for
-/// each would cost two round trips a part, and more wherever the first packet of one is lost.
+/// A room that joins an item it does not have looks for its place in several parts, and then fetches
+/// all of it, some pieces at a time. A connection for each would cost two round trips a part, and more
+/// wherever the first packet of one is lost. It asks whom it was told to ask, and nobody else: an
+/// answer that names another address is an error.
 final class RangeClient: ByteRanges {
     /// Longest wait for a connection, and for an answer.
     private static let limit = TimeAmount.seconds(10)
@@ -16,18 +18,20 @@ final class RangeClient: ByteRanges {
     private static let keptLimit = TimeAmount.seconds(3)
     /// Between two looks at whether the reader is still interested.
     private static let lookMilliseconds = 20
-    /// Of one answer: more than a reader asks for at once.
-    private static let longestAnswer = 1 << 20
+    /// Of one answer: two of the largest pieces are what a reader asks for at once.
+    private static let longestAnswer = 1 << 21
+    /// Connections kept while nobody asks: the fetch has one, a reader or two the others.
+    private static let keptMax = 3
 
     private struct Connection {
         var address: HostPort
         var channel: any Channel
     }
 
-    /// Not used at the moment.
-    private let kept = Mutex<Connection?>(nil)
+    /// Not used at the moment, the latest last.
+    private let kept = Mutex<[Connection]>([])
 
-    deinit { kept.withLock { $0.take() }?.channel.close(promise: nil) }
+    deinit { forgetKept() }
 
     func bytes(
         _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
@@ -38,7 +42,8 @@ final class RangeClient: ByteRanges {
                 return try ask(question, connection, Self.keptLimit, cancellation)
             } catch {
                 // The other side may have given up a connection that was not used for a while.
-                if error.code == .cancelled { throw error }
+                if error.code != .network { throw error }
+                forgetKept()
             }
         }
         let race = ConnectionRace(question.address, Self.limit) { channel in
@@ -62,14 +67,21 @@ final class RangeClient: ByteRanges {
         }
     }
 
-    private func takeKept(to address: HostPort) -> Connection? {
-        let connection = kept.withLock { $0.take() }
-        guard let connection else { return nil }
-        guard connection.address == address, connection.channel.isActive else {
-            connection.channel.close(promise: nil)
-            return nil
+    /// The others are to the same nobody, as a rule, and would be waited for in turn.
+    private func forgetKept() {
+        let all = kept.withLock { kept in
+            defer { kept = [] }
+            return kept
         }
-        return connection
+        for connection in all { connection.channel.close(promise: nil) }
+    }
+
+    private func takeKept(to address: HostPort) -> Connection? {
+        while let connection = kept.withLock({ $0.popLast() }) {
+            if connection.address == address, connection.channel.isActive { return connection }
+            connection.channel.close(promise: nil)
+        }
+        return nil
     }
 
     /// Keeps the connection when the answer was a good one.
@@ -84,9 +96,9 @@ final class RangeClient: ByteRanges {
                 .cascadeFailure(to: promise)
             let answer = try Self.wait(for: promise.futureResult, question, limit, cancellation)
             let bytes = try question.bytes(of: answer)
-            let other = kept.withLock { kept in
-                defer { kept = connection }
-                return kept
+            let other = kept.withLock {
+                $0.append(connection)
+                return $0.count > Self.keptMax ? $0.removeFirst() : nil
             }
             other?.channel.close(promise: nil)
             return bytes
@@ -150,16 +162,25 @@ private struct Question {
     func bytes(of answer: NIOHTTPClientResponseFull) throws(MediaError) -> [UInt8] {
         let place = answer.head.headers.first(name: "Content-Range") ?? "no range"
         let wanted = "bytes \(range.lowerBound)-\(range.upperBound - 1)/"
-        guard answer.head.status == .partialContent, place.hasPrefix(wanted),
+        if answer.head.status == .partialContent, place.hasPrefix(wanted),
             let body = answer.body, body.readableBytes == range.count
-        else {
+        {
+            return Array(body.readableBytesView)
+        }
+        switch answer.head.status.code {
+        case 300..<400:
+            throw failure(
+                .notReadable, "the leader sends elsewhere, where a room does not follow it")
+        case 404, 410: throw failure(.notFound, "the leader does not have it any more")
+        case 416:
+            throw failure(.damaged, "is shorter than announced; was it changed on the leader?")
+        default:
             let count = answer.body?.readableBytes ?? 0
             throw failure(
                 .network,
                 "asked for \(wanted)… the leader sent \(count) bytes, \(place), with status \(answer.head.status.code)"
             )
         }
-        return Array(body.readableBytesView)
     }
 
     func failure(_ code: MediaError.Code, _ reason: String) -> MediaError {

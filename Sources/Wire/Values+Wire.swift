@@ -21,6 +21,7 @@ extension PBAsset {
         frameCount = asset.frameCount
         title = asset.title
         fileExtension = asset.fileExtension
+        if let root = asset.piecesRoot { piecesRoot = PBHash(root) }
     }
 
     func checked(_ subject: String) throws(WireError) -> AssetDescriptor {
@@ -30,7 +31,8 @@ extension PBAsset {
         return try valid(subject) { () throws(InvalidValue) in
             try AssetDescriptor(
                 hash: hash.checked, byteCount: byteCount, sampleRate: Int(sampleRate),
-                frameCount: frameCount, title: title, fileExtension: fileExtension)
+                frameCount: frameCount, title: title, fileExtension: fileExtension,
+                piecesRoot: hasPiecesRoot ? piecesRoot.checked : nil)
         }
     }
 }

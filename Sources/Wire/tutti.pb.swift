@@ -307,11 +307,22 @@ nonisolated struct PBAsset: Sendable {
   /// without the dot
   var fileExtension: String = String()
 
+  /// absent where nobody computed it
+  var piecesRoot: PBHash {
+    get {_piecesRoot ?? PBHash()}
+    set {_piecesRoot = newValue}
+  }
+  /// Returns true if `piecesRoot` has been explicitly set.
+  var hasPiecesRoot: Bool {self._piecesRoot != nil}
+  /// Clears the value of `piecesRoot`. Subsequent reads from it will return its default value.
+  mutating func clearPiecesRoot() {self._piecesRoot = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _hash: PBHash? = nil
+  fileprivate var _piecesRoot: PBHash? = nil
 }
 
 /// From `instant` on, the item runs through `item_frame` at `rate`; rate 0 is a pause.
@@ -804,42 +815,50 @@ nonisolated struct PBRefused: Sendable {
   init() {}
 }
 
-nonisolated struct PBPreparation: Sendable {
+nonisolated struct PBPreparation: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  var id: UInt64 = 0
+  var id: UInt64 {
+    get {_storage._id}
+    set {_uniqueStorage()._id = newValue}
+  }
 
   var asset: PBAsset {
-    get {_asset ?? PBAsset()}
-    set {_asset = newValue}
+    get {_storage._asset ?? PBAsset()}
+    set {_uniqueStorage()._asset = newValue}
   }
   /// Returns true if `asset` has been explicitly set.
-  var hasAsset: Bool {self._asset != nil}
+  var hasAsset: Bool {_storage._asset != nil}
   /// Clears the value of `asset`. Subsequent reads from it will return its default value.
-  mutating func clearAsset() {self._asset = nil}
+  mutating func clearAsset() {_uniqueStorage()._asset = nil}
 
-  var itemFrame: Int64 = 0
+  var itemFrame: Int64 {
+    get {_storage._itemFrame}
+    set {_uniqueStorage()._itemFrame = newValue}
+  }
 
-  var rate: Double = 0
+  var rate: Double {
+    get {_storage._rate}
+    set {_uniqueStorage()._rate = newValue}
+  }
 
   /// present when the line to join is known already
   var change: PBRateChange {
-    get {_change ?? PBRateChange()}
-    set {_change = newValue}
+    get {_storage._change ?? PBRateChange()}
+    set {_uniqueStorage()._change = newValue}
   }
   /// Returns true if `change` has been explicitly set.
-  var hasChange: Bool {self._change != nil}
+  var hasChange: Bool {_storage._change != nil}
   /// Clears the value of `change`. Subsequent reads from it will return its default value.
-  mutating func clearChange() {self._change = nil}
+  mutating func clearChange() {_uniqueStorage()._change = nil}
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
-  fileprivate var _asset: PBAsset? = nil
-  fileprivate var _change: PBRateChange? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 nonisolated struct PBCommit: Sendable {
@@ -1895,7 +1914,7 @@ nonisolated extension PBHash: SwiftProtobuf.Message, SwiftProtobuf._MessageImple
 
 nonisolated extension PBAsset: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Asset"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}hash\0\u{3}byte_count\0\u{3}sample_rate\0\u{3}frame_count\0\u{1}title\0\u{3}file_extension\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}hash\0\u{3}byte_count\0\u{3}sample_rate\0\u{3}frame_count\0\u{1}title\0\u{3}file_extension\0\u{3}pieces_root\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1909,6 +1928,7 @@ nonisolated extension PBAsset: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.frameCount) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.title) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.fileExtension) }()
+      case 7: try { try decoder.decodeSingularMessageField(value: &self._piecesRoot) }()
       default: break
       }
     }
@@ -1937,6 +1957,9 @@ nonisolated extension PBAsset: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
     if !self.fileExtension.isEmpty {
       try visitor.visitSingularStringField(value: self.fileExtension, fieldNumber: 6)
     }
+    try { if let v = self._piecesRoot {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1947,6 +1970,7 @@ nonisolated extension PBAsset: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
     if lhs.frameCount != rhs.frameCount {return false}
     if lhs.title != rhs.title {return false}
     if lhs.fileExtension != rhs.fileExtension {return false}
+    if lhs._piecesRoot != rhs._piecesRoot {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2900,51 +2924,95 @@ nonisolated extension PBPreparation: SwiftProtobuf.Message, SwiftProtobuf._Messa
   static let protoMessageName: String = _protobuf_package + ".Preparation"
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}asset\0\u{3}item_frame\0\u{1}rate\0\u{1}change\0")
 
+  fileprivate class _StorageClass {
+    var _id: UInt64 = 0
+    var _asset: PBAsset? = nil
+    var _itemFrame: Int64 = 0
+    var _rate: Double = 0
+    var _change: PBRateChange? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _id = source._id
+      _asset = source._asset
+      _itemFrame = source._itemFrame
+      _rate = source._rate
+      _change = source._change
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.id) }()
-      case 2: try { try decoder.decodeSingularMessageField(value: &self._asset) }()
-      case 3: try { try decoder.decodeSingularInt64Field(value: &self.itemFrame) }()
-      case 4: try { try decoder.decodeSingularDoubleField(value: &self.rate) }()
-      case 5: try { try decoder.decodeSingularMessageField(value: &self._change) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularUInt64Field(value: &_storage._id) }()
+        case 2: try { try decoder.decodeSingularMessageField(value: &_storage._asset) }()
+        case 3: try { try decoder.decodeSingularInt64Field(value: &_storage._itemFrame) }()
+        case 4: try { try decoder.decodeSingularDoubleField(value: &_storage._rate) }()
+        case 5: try { try decoder.decodeSingularMessageField(value: &_storage._change) }()
+        default: break
+        }
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if self.id != 0 {
-      try visitor.visitSingularUInt64Field(value: self.id, fieldNumber: 1)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._id != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._id, fieldNumber: 1)
+      }
+      try { if let v = _storage._asset {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+      } }()
+      if _storage._itemFrame != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._itemFrame, fieldNumber: 3)
+      }
+      if _storage._rate.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._rate, fieldNumber: 4)
+      }
+      try { if let v = _storage._change {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      } }()
     }
-    try { if let v = self._asset {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-    } }()
-    if self.itemFrame != 0 {
-      try visitor.visitSingularInt64Field(value: self.itemFrame, fieldNumber: 3)
-    }
-    if self.rate.bitPattern != 0 {
-      try visitor.visitSingularDoubleField(value: self.rate, fieldNumber: 4)
-    }
-    try { if let v = self._change {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: PBPreparation, rhs: PBPreparation) -> Bool {
-    if lhs.id != rhs.id {return false}
-    if lhs._asset != rhs._asset {return false}
-    if lhs.itemFrame != rhs.itemFrame {return false}
-    if lhs.rate != rhs.rate {return false}
-    if lhs._change != rhs._change {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._id != rhs_storage._id {return false}
+        if _storage._asset != rhs_storage._asset {return false}
+        if _storage._itemFrame != rhs_storage._itemFrame {return false}
+        if _storage._rate != rhs_storage._rate {return false}
+        if _storage._change != rhs_storage._change {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

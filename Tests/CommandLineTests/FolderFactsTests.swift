@@ -72,7 +72,7 @@ extension DoctorTests {
 
     @Test(arguments: [
         (true, 2_000, Finding.Level.ok), (true, 1_999, .note), (true, 200, .note),
-        (true, 199, .warning), (false, 9_999, .problem),
+        (true, 199, .warning), (false, 9_999, .warning),
     ])
     func `the cache folder is judged by what fits`(
         isWritable: Bool, megabytes: Int64, level: Finding.Level

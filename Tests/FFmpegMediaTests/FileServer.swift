@@ -2,6 +2,8 @@ import Foundation
 import Glibc
 import Synchronization
 
+@testable import FFmpegMedia
+
 /// A web server for one body, with the faults of real ones.
 ///
 /// Answers on a thread per connection; listens until the process ends.
@@ -19,10 +21,6 @@ final class FileServer: Sendable {
         var stopsAt: Int?
         /// Never ends: the body again and again.
         var isEndless = false
-        /// A connection from the beginning sends so many bytes, and the rest after ``release()``.
-        var holdsAfter: Int?
-        /// Each connection is held so, wherever it begins.
-        var holdsEach = false
         /// Between two blocks.
         var pauseMicroseconds: UInt32 = 0
     }
@@ -33,18 +31,19 @@ final class FileServer: Sendable {
     private let behaviour: Behaviour
     private let log = Mutex<(requests: Int, bytes: Int)>((0, 0))
 
-    private let gate = DispatchSemaphore(value: 0)
+    /// The hashes of the pieces of the body, behind its address.
+    private let pieces: [UInt8]
 
-    /// Lets a connection that was held go on.
-    func release() { gate.signal() }
-
+    /// Of the body.
     var requestCount: Int { log.withLock { $0.requests } }
     var bytesSent: Int { log.withLock { $0.bytes } }
 
     func url(_ path: String = "/body.bin") -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    init(_ body: Data, _ behaviour: Behaviour = Behaviour()) {
+    /// - Parameter other: what it announces, where that is something else than what it gives.
+    init(_ body: Data, _ behaviour: Behaviour = Behaviour(), announcing other: Data? = nil) {
         self.body = body
+        pieces = PieceHashes(of: other ?? body).bytes
         self.behaviour = behaviour
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
@@ -68,15 +67,19 @@ final class FileServer: Sendable {
 
     private func answer(_ connection: Int32) {
         defer { close(connection) }
-        log.withLock { $0.requests += 1 }
         guard let request = readRequest(connection) else { return }
+        let isList = request.prefix { !$0.isNewline }.contains("/pieces ")
+        let body = isList ? Data(pieces) : self.body
+        if !isList { log.withLock { $0.requests += 1 } }
         guard request.hasPrefix("GET /body") else {
             _ = send(Data("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".utf8), connection)
             return
         }
-        var start = 0
+        var (start, end) = (0, body.count)
         if behaviour.hasRanges, let range = request.range(of: "Range: bytes=") {
-            start = Int(request[range.upperBound...].prefix { $0.isNumber }) ?? 0
+            let bounds = request[range.upperBound...].prefix { !$0.isNewline }.split(separator: "-")
+            start = Int(bounds[0]) ?? 0
+            if bounds.count > 1, let last = Int(bounds[1]) { end = min(end, last + 1) }
         }
         guard start <= body.count else {
             _ = send(Data("HTTP/1.1 416 Bad\r\nContent-Length: 0\r\n\r\n".utf8), connection)
@@ -86,9 +89,9 @@ final class FileServer: Sendable {
         var header = "HTTP/1.1 \(isPartial ? "206 Partial Content" : "200 OK")\r\n"
         header += "Connection: close\r\n"
         if behaviour.hasRanges { header += "Accept-Ranges: bytes\r\n" }
-        if behaviour.hasLength { header += "Content-Length: \(body.count - start)\r\n" }
+        if behaviour.hasLength { header += "Content-Length: \(end - start)\r\n" }
         if isPartial {
-            header += "Content-Range: bytes \(start)-\(body.count - 1)/\(body.count)\r\n"
+            header += "Content-Range: bytes \(start)-\(end - 1)/\(body.count)\r\n"
         }
         guard send(Data((header + "\r\n").utf8), connection) else { return }
         if behaviour.stalls {
@@ -99,18 +102,12 @@ final class FileServer: Sendable {
         repeat {
             var position = start
             let last = behaviour.stopsAt ?? body.count
-            let end = min(body.count, last, start + (behaviour.breaksAfter ?? body.count))
+            let end = min(end, last, start + (behaviour.breaksAfter ?? body.count))
             while position < end {
-                if let held = behaviour.holdsAfter, behaviour.holdsEach || start == 0,
-                    (held..<held + 16_384).contains(position - start)
-                {
-                    gate.wait()
-                    gate.signal()
-                }
                 if behaviour.pauseMicroseconds > 0 { usleep(behaviour.pauseMicroseconds) }
                 let block = body.subdata(in: position..<min(end, position + 16_384))
                 guard send(block, connection) else { return }
-                log.withLock { $0.bytes += block.count }
+                if !isList { log.withLock { $0.bytes += block.count } }
                 position += block.count
             }
         } while behaviour.isEndless

@@ -54,6 +54,38 @@ extension IntegrationTests {
             _ = await second.stop()
         }
 
+        @Test func `the hashes of its pieces are behind the address of an asset`() async throws {
+            let folder = try TemporaryFolder()
+            defer { folder.remove() }
+            let (port, node) = try await service(in: folder)
+            let pieces = try MediaFingerprint.measure(folder.path("asset.bin")).pieces
+            // Eleven pieces of 64 KiB.
+            #expect(pieces.bytes.count == 11 * 32)
+            let client = RangeClient()
+            for _ in 0..<2 {
+                let list = try await ask(client, 0..<352, at: port, path: Self.path + "/pieces")
+                #expect(list == pieces.bytes)
+            }
+            _ = await node.stop()
+        }
+
+        @Test func `lists that are not kept are computed again`() async throws {
+            let folder = try TemporaryFolder()
+            defer { folder.remove() }
+            let lists = PieceLists(limit: 64)
+            var paths: [String] = []
+            for number in 0..<4 {
+                let path = try folder.write(Data([UInt8(number)]), as: "\(number)")
+                lists.keep(try MediaFingerprint.measure(path).pieces, of: "\(number)")
+                paths.append(path)
+            }
+            let first = try MediaFingerprint.measure(paths[0]).pieces.bytes
+            #expect(await lists.list(of: "0", at: paths[0]) == first)
+            try FileManager.default.removeItem(atPath: paths[3])
+            #expect(await lists.list(of: "3", at: paths[3]) != nil, "it is kept")
+            #expect(await lists.list(of: "1", at: paths[3]) == nil, "that one is not")
+        }
+
         @Test
         func `a connection serves one reader after the other, and two at once take two at most`()
             async throws
@@ -77,7 +109,7 @@ extension IntegrationTests {
         }
 
         @Test(arguments: [
-            "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone",
+            "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy",
             "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmore",
             head + "Content-Length: 3\r\n\r\nfew",
             head + "Content-Length: 99999999\r\n\r\nendless",
@@ -93,6 +125,42 @@ extension IntegrationTests {
             }
             #expect(error?.code == .network && error?.subject.hasSuffix(Self.path) == true)
             try await server.close()
+        }
+
+        @Test(arguments: [
+            (404, MediaError.Code.notFound), (410, .notFound), (416, .damaged), (301, .notReadable),
+            (302, .notReadable), (303, .notReadable), (307, .notReadable), (308, .notReadable),
+        ])
+        func `what a server says of itself is told apart, and nobody else is asked`(
+            status: Int, code: MediaError.Code
+        ) async throws {
+            let isAsked = Mutex(false)
+            let other = try await RawConnection.answeringServer(
+                Self.head + "Content-Length: 4\r\n\r\nmore"
+            ) { isAsked.withLock { $0 = true } }
+            let address = "http://127.0.0.1:\(other.localAddress!.port!)\(Self.path)"
+            let server = try await RawConnection.answeringServer(
+                "HTTP/1.1 \(status) So\r\nLocation: \(address)\r\nContent-Length: 0\r\n\r\n")
+            let port = server.localAddress!.port!
+            let error = await #expect(throws: MediaError.self) {
+                try await ask(RangeClient(), 0..<4, at: port)
+            }
+            #expect(error?.code == code)
+            // Nor by who fetches all of it.
+            let folder = try TemporaryFolder()
+            defer { folder.remove() }
+            let cache = MediaCache(folder: folder.path("cache"), limit: 1_000)
+            let print = MediaFingerprint(hash: [UInt8](repeating: 10, count: 32), byteCount: 4)
+            let fetched = await #expect(throws: MediaError.self) {
+                try await blocking { cancellation throws(MediaError) in
+                    try cache.fetch(
+                        url: "http://127.0.0.1:\(port)\(Self.path)", print, ranges: RangeClient(),
+                        cancellation: cancellation)
+                }
+            }
+            #expect(fetched?.code == code)
+            #expect(!isAsked.withLock { $0 })
+            for server in [server, other] { try await server.close() }
         }
 
         @Test func `a leader that dies in the middle of a part is one that does not answer`()

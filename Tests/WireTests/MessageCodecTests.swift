@@ -19,7 +19,8 @@ import Timing
         let item = try! AssetDescriptor(
             hash: ContentHash(words: (.max, .max, .max, .max)), byteCount: .max,
             sampleRate: 768_000, frameCount: AssetDescriptor.mostFrames, title: title,
-            fileExtension: "abcdefghijklmnop")
+            fileExtension: "abcdefghijklmnop",
+            piecesRoot: ContentHash(words: (.max, .max, .max, .max)))
         let state = SessionState(
             term: .max, sequence: .max,
             queue: Array(repeating: item, count: SessionState.longestQueue),

@@ -46,7 +46,8 @@ extension SampleRandom {
             hash: hash(), byteCount: Int64.random(in: 0 ... .max, using: &self),
             sampleRate: Int.random(in: 1...768_000, using: &self),
             frameCount: Int64.random(in: 1...AssetDescriptor.mostFrames, using: &self),
-            title: text(), fileExtension: "flac")
+            title: text(), fileExtension: "flac",
+            piecesRoot: Bool.random(using: &self) ? hash() : nil)
     }
 
     mutating func change() -> RateChange {

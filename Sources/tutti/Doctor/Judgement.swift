@@ -175,10 +175,10 @@ enum Judgement {
         let area = "cache folder"
         guard facts.isWritable else {
             return [
-                .problem(
+                .warning(
                     area,
-                    "\(facts.existing) is not writable, and a follower keeps assets in "
-                        + facts.path,
+                    "\(facts.existing) is not writable, so a follower holds assets in memory, "
+                        + "up to 256 MB, and not in \(facts.path)",
                     advice:
                         "choose another with --cache-folder PATH or cache.folder in tutti.yaml, "
                         + "or as root: install -d -o \"$USER\" \(facts.path)")

@@ -1,0 +1,257 @@
+import CFFmpeg
+import Glibc
+public import Playout
+import Synchronization
+
+/// What a room fetches from its leader.
+extension MediaCache {
+    /// Attempts in a row without receiving a byte before a fetch gives up.
+    private static let attemptLimit = 3
+    /// Between two attempts: a leader that restarts its media service needs some tenths of a
+    /// second.
+    private static let pauseMicroseconds: UInt32 = 200_000
+    /// Asked for at once, bytes: little enough to make way for others after it, and more than a round
+    /// trip in the house takes.
+    private static let blockSize: Int64 = 131_072
+
+    /// What is to be fetched, from where.
+    private struct Order {
+        var url: String
+        var fingerprint: MediaFingerprint
+        var ranges: any ByteRanges
+        var arriving: ArrivingFile?
+        var cancellation: MediaCancellation
+        var size: Int64 { fingerprint.byteCount }
+
+        func checkWanted() throws(MediaError) {
+            guard cancellation.isCancelled else { return }
+            throw MediaError(
+                .cancelled, operation: "fetch", subject: url, reason: "stopped on request")
+        }
+    }
+
+    /// The file with that hash: from the folder, else over the network.
+    ///
+    /// - Parameters:
+    ///   - fileExtension: for the name; anything but up to 8 letters and digits becomes `media`.
+    ///   - ranges: asks the server.
+    ///   - arriving: for whoever plays it meanwhile; is told how far it is. A failure is the
+    ///     caller's to tell (``ArrivingFile/abandon(_:)``), or to try again after.
+    ///   - progress: called now and then with the bytes held so far, on this thread.
+    /// - Throws: `.tooLarge` when it exceeds the limit, or disk and memory, `.damaged` when what
+    ///   arrives is something else, `.network`, `.notFound`, `.cancelled`.
+    public func fetch(
+        url: String, _ fingerprint: MediaFingerprint, fileExtension: String = "media",
+        ranges: any ByteRanges, arriving: ArrivingFile? = nil,
+        cancellation: MediaCancellation = MediaCancellation(),
+        progress: (Int64) -> Void = { _ in }
+    ) throws(MediaError) -> CachedFile {
+        let order = Order(
+            url: url, fingerprint: fingerprint, ranges: ranges, arriving: arriving,
+            cancellation: cancellation)
+        try checkLimit(order.size, url)
+        let file = try load(order, fileExtension, progress)
+        arriving?.begins(in: file.reopened(), holding: order.size)
+        return file
+    }
+
+    private func load(
+        _ order: Order, _ fileExtension: String, _ progress: (Int64) -> Void
+    ) throws(MediaError) -> CachedFile {
+        let name = order.fingerprint.text + ".part"
+        var pieces: PieceHashes?
+        var isOnDisk = true
+        while true {
+            if let file = contains(order.fingerprint, cancellation: order.cancellation) {
+                return file
+            }
+            try order.checkWanted()
+            if pieces == nil { pieces = try self.pieces(order) }
+            let part =
+                isOnDisk
+                ? try part(name, order.size, pieces, order.url)
+                : try memoryPart(order.size, order.url, because: "the disk failed")
+            guard let part else {
+                // Another thread or process is fetching the same: its file will be ours.
+                order.arriving?.begins(in: nil, holding: 0)
+                usleep(20_000)
+                continue
+            }
+            // It may have finished between the look and the lock.
+            if let file = contains(order.fingerprint, cancellation: order.cancellation) {
+                return file
+            }
+            let isBelieved = pieces != nil
+            order.arriving?.begins(
+                in: isBelieved ? part.file.reopened() : nil, holding: part.byteCount)
+            try receive(order, into: part, pieces, progress)
+            do throws(DiskFailure) {
+                return try keep(part, order.fingerprint, fileExtension)
+            } catch {
+                // What a disk did not take may not be what it gives back.
+                warn("the cache folder \(folder.path) fails: \(error.text)")
+                part.discard()
+                isOnDisk = false
+            }
+        }
+    }
+
+    /// The hashes of its pieces; `nil` where nobody announced any.
+    private func pieces(_ order: Order) throws(MediaError) -> PieceHashes? {
+        guard let root = order.fingerprint.piecesRoot else { return nil }
+        var attempts = 0
+        while true {
+            do throws(MediaError) {
+                if let arriving = order.arriving {
+                    return try arriving.knownPieces(order.cancellation)
+                }
+                return try order.ranges.pieces(
+                    of: order.fingerprint, root: root, at: order.url, order.cancellation)
+            } catch {
+                attempts += 1
+                guard error.code == .network, attempts < Self.attemptLimit else { throw error }
+                usleep(Self.pauseMicroseconds)
+            }
+        }
+    }
+
+    /// Transfers until all bytes are there and verified; goes on after interruptions.
+    private func receive(
+        _ order: Order, into part: PartFile, _ pieces: PieceHashes?, _ progress: (Int64) -> Void
+    ) throws(MediaError) {
+        // What is left of an earlier transfer, and nobody verified, may be bad: then once more.
+        var mayRestart = pieces == nil && part.byteCount > 0
+        var attempts = 0
+        if part.byteCount > order.size { try restart(part) }
+        while true {
+            let before = part.byteCount
+            do throws(MediaError) {
+                while part.byteCount < order.size {
+                    try receiveBlock(order, into: part, pieces)
+                    progress(part.byteCount)
+                }
+                if part.hash() == order.fingerprint.hash { return }
+                order.arriving?.distrust()
+                throw .notAnnounced(order.url, operation: "SHA-256")
+            } catch {
+                attempts = part.byteCount > before ? 0 : attempts + 1
+                switch error.code {
+                case .network where attempts < Self.attemptLimit:
+                    usleep(Self.pauseMicroseconds)
+                case .damaged where mayRestart:
+                    mayRestart = false
+                    try restart(part)
+                case .damaged:
+                    part.discard()
+                    throw error
+                default: throw error
+                }
+            }
+        }
+    }
+
+    /// A few pieces: only right ones are written.
+    private func receiveBlock(
+        _ order: Order, into part: PartFile, _ pieces: PieceHashes?
+    ) throws(MediaError) {
+        try order.checkWanted()
+        // A reader may have found out meanwhile that the server gives something else.
+        if let failure = order.arriving?.failure { throw failure }
+        let begin = part.byteCount
+        let end = min(order.size, begin + max(Self.blockSize, pieces?.pieceSize ?? 0))
+        let url = order.arriving?.location.subject ?? order.url
+        let bytes = try order.ranges.bytes(begin..<end, of: url, order.cancellation)
+        if let pieces, pieces.rightBytes(of: bytes, at: begin) < bytes.count {
+            throw .notAnnounced(url, operation: "SHA-256")
+        }
+        let home = part.file
+        unsafe try append(bytes.span.bytes, to: part, size: order.size)
+        if part.file !== home {
+            order.arriving?.begins(
+                in: pieces == nil ? nil : part.file.reopened(), holding: part.byteCount)
+        }
+        order.arriving?.reaches(part.byteCount)
+        order.arriving?.giveWay(after: max(0, part.byteCount - begin), order.cancellation)
+    }
+
+    private func restart(_ part: PartFile) throws(MediaError) {
+        do throws(DiskFailure) { try part.restart() } catch { throw error.error }
+    }
+}
+
+// MARK: Disk and memory
+
+extension MediaCache {
+    func checkLimit(_ size: Int64, _ subject: String) throws(MediaError) {
+        guard size > limit else { return }
+        throw MediaError(
+            .tooLarge, operation: "cache", subject: subject,
+            reason: "has \(size) bytes, the cache may hold \(limit); raise the cache limit")
+    }
+
+    /// A place for a file of that size: on the disk, or in memory where that has none.
+    ///
+    /// - Parameter mayExceed: the limit, as far as files in use do.
+    /// - Returns: `nil` while someone else has it.
+    func part(
+        _ name: String, _ size: Int64, _ pieces: PieceHashes?, _ subject: String,
+        mayExceed: Bool = false
+    ) throws(MediaError) -> PartFile? {
+        let part: PartFile
+        do throws(DiskFailure) {
+            try folder.make()
+            guard let mine = try PartFile(locking: folder.file(name), pieces: pieces) else {
+                return nil
+            }
+            part = mine
+        } catch {
+            return try memoryPart(
+                size, subject,
+                because: "the cache folder \(folder.path) cannot be used: \(error.text)")
+        }
+        let expected = expected.withLock {
+            $0[name] = size
+            return $0
+        }
+        part.whenEnded = { self.expected.withLock { _ = $0.removeValue(forKey: name) } }
+        let isWithin = folder.makeRoom(expecting: expected, limit: limit)
+        let reason: String
+        if !isWithin, !mayExceed {
+            reason =
+                "the cache limit of \(limit) bytes has no room for \(size) more beside what is"
+                + " being played"
+        } else if folder.freeBytes <= size - part.byteCount {
+            reason = "the disk of \(folder.path) has no room for \(size) bytes"
+        } else {
+            return part
+        }
+        part.discard()
+        return try memoryPart(size, subject, because: reason)
+    }
+
+    private func memoryPart(
+        _ size: Int64, _ subject: String, because reason: String
+    ) throws(MediaError) -> PartFile {
+        guard let grant = memory.grant(size), let part = PartFile(inMemory: grant) else {
+            throw MediaError(
+                .tooLarge, operation: "cache", subject: subject,
+                reason: "has \(size) bytes, more than may be held in memory, and \(reason);"
+                    + " make room, or raise the cache limit")
+        }
+        warn(reason)
+        return part
+    }
+
+    /// Adds bytes, on the disk or, when that fails, to a copy in memory: then a part of them, or all,
+    /// may have to come again.
+    func append(_ bytes: RawSpan, to part: PartFile, size: Int64) throws(MediaError) {
+        do throws(DiskFailure) {
+            try part.append(bytes)
+        } catch {
+            guard !part.isInMemory, let grant = memory.grant(size), part.moveToMemory(grant) else {
+                throw error.error
+            }
+            warn("the cache folder \(folder.path) fails: \(error.text)")
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Dispatch
+import Foundation
+import Playout
+import Synchronization
+
+@testable import FFmpegMedia
+
+/// Parts by libavformat, a connection for each: for servers that are no leader of ours.
+struct StreamedRanges: ByteRanges {
+    func bytes(
+        _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> [UInt8] {
+        let location = try MediaLocation(url)
+        let stream = try ByteStream(
+            location, from: range.lowerBound, to: range.upperBound, cancellation: cancellation)
+        var bytes: [UInt8] = []
+        while bytes.count < range.count {
+            let next = try stream.next()
+            guard !next.isEmpty else {
+                throw MediaError(
+                    .network, operation: "read", subject: url,
+                    reason: "ended after \(bytes.count) of the bytes \(range)")
+            }
+            bytes.append(contentsOf: next.prefix(range.count - bytes.count))
+        }
+        return bytes
+    }
+}
+
+/// Keeps back what is asked for, from an offset on, until it is released.
+final class HeldRanges: ByteRanges {
+    private let begin: Int64
+    private let isReleased = Atomic<Bool>(false)
+
+    init(from begin: Int64) { self.begin = begin }
+
+    func release() { isReleased.store(true, ordering: .relaxed) }
+
+    func bytes(
+        _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> [UInt8] {
+        while !url.hasSuffix("/pieces"), range.lowerBound >= begin,
+            !isReleased.load(ordering: .relaxed)
+        {
+            if cancellation.isCancelled {
+                throw MediaError(
+                    .cancelled, operation: "read", subject: url, reason: "was cancelled")
+            }
+            usleep(1_000)
+        }
+        return try StreamedRanges().bytes(range, of: url, cancellation)
+    }
+}
+
+/// A server in this process that is asked for parts, and remembers which.
+final class Parts: ByteRanges {
+    private let body: Data
+    /// Of what it announces, which may be something else than what it gives.
+    private let pieces: [UInt8]
+    private let asked = Mutex<[Range<Int64>]>([])
+    /// Of the body.
+    var requests: [Range<Int64>] { asked.withLock { $0 } }
+    var byteCount: Int { requests.reduce(0) { $0 + $1.count } }
+
+    init(_ body: Data, announcing other: Data? = nil) {
+        self.body = body
+        pieces = PieceHashes(of: other ?? body).bytes
+    }
+
+    func bytes(
+        _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> [UInt8] {
+        let bounds = Int(range.lowerBound)..<Int(range.upperBound)
+        if url.hasSuffix("/pieces") { return Array(pieces[bounds]) }
+        asked.withLock { $0.append(range) }
+        return [UInt8](body[bounds])
+    }
+}
+
+extension PieceHashes {
+    init(of body: Data) {
+        var hasher = PieceHasher(fileSize: Int64(body.count))
+        body.withUnsafeBytes { hasher.update($0) }
+        self = hasher.finish().pieces
+    }
+}
+
+extension MediaFingerprint {
+    init(of body: Data) {
+        var hasher = PieceHasher(fileSize: Int64(body.count))
+        body.withUnsafeBytes { hasher.update($0) }
+        let (hash, pieces) = hasher.finish()
+        self.init(hash: hash, byteCount: Int64(body.count), piecesRoot: pieces.root)
+    }
+
+    /// The same where nobody computed hashes of pieces.
+    var withoutPieces: MediaFingerprint { MediaFingerprint(hash: hash, byteCount: byteCount) }
+}
+
+extension ArrivingFile {
+    convenience init(
+        url: String, _ fingerprint: MediaFingerprint, pace: FetchPace = .unlimited
+    ) throws(MediaError) {
+        try self.init(url: url, fingerprint, pace: pace, ranges: StreamedRanges())
+    }
+}
+
+extension MediaCache {
+    func fetch(
+        url: String, _ fingerprint: MediaFingerprint, fileExtension: String = "media",
+        arriving: ArrivingFile? = nil, cancellation: MediaCancellation = MediaCancellation(),
+        progress: (Int64) -> Void = { _ in }
+    ) throws(MediaError) -> CachedFile {
+        try fetch(
+            url: url, fingerprint, fileExtension: fileExtension, ranges: StreamedRanges(),
+            arriving: arriving, cancellation: cancellation, progress: progress)
+    }
+}
