@@ -49,6 +49,8 @@ public enum RoomInput: Equatable, Sendable {
     case notified(CommitNotice)
     case fetched(ContentHash, FetchOutcome)
     case prepared(UInt64, PrepareOutcome)
+    /// The file that this preparation is to be made from is gone, or not the one it was.
+    case missing(UInt64)
     /// The shell's latest figures; the machine fills in the activity and sends them when due.
     case report(RoomReport)
     case clock(SharedClock.Quality)

@@ -68,7 +68,6 @@ extension RoomMachine {
             return waiting.map { .prepare(preparations[$0].order) }
         case .done:
             if !fetched.contains(hash) { fetched.append(hash) }
-            if fetched.count > Self.mostFetched { fetched.removeFirst() }
             for place in waiting { preparations[place].standing = .prerolling }
             return waiting.map { .prepare(preparations[$0].order) } + prefetch()
         case .failed(let reason):
@@ -88,6 +87,43 @@ extension RoomMachine {
         return fetched.contains(next.hash) ? [] : fetch(next)
     }
 
+    /// The file of a preparation went away: its folder was cleaned, say. It is fetched anew.
+    mutating func missing(_ id: UInt64) -> [RoomEffect] {
+        guard
+            let place = preparations.firstIndex(where: {
+                $0.order.id == id && $0.standing == .prerolling
+            })
+        else { return [] }
+        let asset = preparations[place].order.asset
+        distrust(asset.hash)
+        preparations[place].standing = .fetching
+        return [.withdraw(id)] + fetch(asset)
+    }
+
+    /// Whoever wants it next waits until it was loaded again, or all of it is here.
+    private mutating func distrust(_ hash: ContentHash) {
+        fetched.removeAll { $0 == hash }
+        arriving.removeAll { $0 == hash }
+    }
+
+    /// What is playing, being prepared, or next: the files of anything else may go.
+    public var needed: Set<ContentHash> {
+        var needed = Set(preparations.map(\.order.asset.hash) + lines.map(\.hash))
+        if let session, let current = session.current {
+            needed.insert(current.hash)
+            needed.insert(session.queue[(session.index + 1) % session.queue.count].hash)
+        }
+        return needed
+    }
+
+    /// What may go counts as gone, and what of it is still coming as not wanted.
+    mutating func forgetFiles() {
+        let needed = needed
+        fetched.removeAll { !needed.contains($0) }
+        fetching.removeAll { !needed.contains($0) }
+        arriving.removeAll { !needed.contains($0) }
+    }
+
     // MARK: Prerolling
 
     mutating func prepared(_ id: UInt64, _ outcome: PrepareOutcome) -> [RoomEffect] {
@@ -104,7 +140,7 @@ extension RoomMachine {
         case .failed(let reason):
             // The bytes may be what is wrong with it: load them again next time.
             let hash = preparations[place].order.asset.hash
-            fetched.removeAll { $0 == hash }
+            distrust(hash)
             preparations.remove(at: place)
             failure = reason.limited(toBytes: RoomReport.longestText)
             return [.withdraw(id), notReady(id, reason)]
@@ -241,7 +277,7 @@ extension RoomMachine {
         else { return [] }  // withdrawn meanwhile
         lines.removeAll { $0.voice == voice }
         if let place { preparations.remove(at: place) }
-        fetched.removeAll { $0 == hash }
+        distrust(hash)
         failure = reason.limited(toBytes: RoomReport.longestText)
         let ids = broken.map(\.id) + (place == nil ? [] : [voice])
         return [.withdraw(voice)] + ids.map { notReady($0, reason) }

@@ -34,7 +34,7 @@ public struct RoomMachine: Sendable {
     var lines: [RoomLine] = []
     /// The pause applied last; it may come again.
     var lastPause: Commit?
-    /// Assets in the cache, oldest first.
+    /// Of the assets that are needed, those in the cache.
     var fetched: [ContentHash] = []
     var fetching: [ContentHash] = []
     /// Of these, the ones that can be prepared before all of them is here.
@@ -57,7 +57,10 @@ public struct RoomMachine: Sendable {
 
     /// Takes in what happened to the link, the shell or the output.
     public mutating func receive(_ input: RoomInput, at now: LocalInstant) -> [RoomEffect] {
-        defer { hastenReport(at: now) }
+        defer {
+            forgetFiles()
+            hastenReport(at: now)
+        }
         return take(input, at: now)
     }
 
@@ -69,6 +72,7 @@ public struct RoomMachine: Sendable {
         case .notified(let notice): notified(notice)
         case .fetched(let hash, let outcome): fetched(hash, outcome)
         case .prepared(let id, let outcome): prepared(id, outcome)
+        case .missing(let id): missing(id)
         case .report(let report): take(report)
         case .clock(let quality): take(quality)
         case .itemEnded(let id): itemEnded(id)
@@ -168,7 +172,6 @@ extension RoomMachine {
     /// A leader holds three offers to a room; the rest is room for messages crossing.
     static let mostPreparations = 6
     static let mostLines = 4
-    static let mostFetched = 64
     static let mostFetching = 8
 }
 

@@ -89,6 +89,19 @@ public struct SessionProgress: Equatable, Sendable {
 }
 
 extension SessionState {
+    /// Bytes of the two largest items, the larger one first; of fewer where there are fewer.
+    public var largestItems: [Int64] {
+        var (first, second) = (queue.first, AssetDescriptor?.none)
+        for item in queue.dropFirst() where item.hash != first?.hash {
+            if item.byteCount > first?.byteCount ?? 0 {
+                (first, second) = (item, first)
+            } else if item.byteCount > second?.byteCount ?? 0 {
+                second = item
+            }
+        }
+        return [first, second].compactMap { $0?.byteCount }
+    }
+
     public var progress: SessionProgress {
         SessionProgress(
             term: term, sequence: sequence, index: index, change: change, phase: phase)

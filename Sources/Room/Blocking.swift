@@ -6,12 +6,14 @@ import Playout
 ///
 /// Cancelling the task cancels the work's `MediaCancellation`; the work then throws `.cancelled`.
 ///
-/// - Parameter queue: one of its own for what takes long: the global ones have few threads.
+/// - Parameters:
+///   - queue: one of its own for what takes long: the global ones have few threads.
+///   - cancellation: for whoever may end it otherwise.
 func blocking<Value: Sendable>(
     on queue: DispatchQueue = .global(qos: .userInitiated),
+    cancellation: MediaCancellation = MediaCancellation(),
     _ work: @escaping @Sendable (MediaCancellation) throws(MediaError) -> Value
 ) async throws -> Value {
-    let cancellation = MediaCancellation()
     return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { continuation in
             queue.async {

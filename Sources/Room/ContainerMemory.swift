@@ -1,4 +1,5 @@
 import FFmpegMedia
+import GroupControl
 import Playback
 import Playout
 import Synchronization
@@ -9,19 +10,21 @@ final class ContainerMemory: Sendable {
     /// A queue that is played again and again; beyond that it starts over.
     private static let most = 64
 
-    private let names = Mutex<[String: String]>([:])
+    private let names = Mutex<[ContentHash: String]>([:])
 
     /// Opens files with what is remembered of them, and remembers.
     ///
     /// - Parameters:
+    ///   - hash: of what is at the location; one in memory gets its place from another.
     ///   - arriving: the file, where it is still being fetched.
     ///   - frameCount: as the leader counts.
     ///   - cancellation: ends an opening that waits for bytes.
     func opener(
-        _ arriving: ArrivingFile?, frameCount: Int64, cancellation: MediaCancellation
+        of hash: ContentHash, _ arriving: ArrivingFile?, frameCount: Int64,
+        cancellation: MediaCancellation
     ) -> MediaOpener {
         MediaOpener { [self] location throws(MediaError) in
-            let known = names.withLock { $0[location] }
+            let known = names.withLock { $0[hash] }
             let source =
                 if let arriving {
                     try FFmpegSource(
@@ -32,8 +35,8 @@ final class ContainerMemory: Sendable {
                 }
             let container = source.info.container
             names.withLock {
-                if $0.count >= Self.most, $0[location] == nil { $0.removeAll() }
-                $0[location] = container
+                if $0.count >= Self.most, $0[hash] == nil { $0.removeAll() }
+                $0[hash] = container
             }
             return source
         }

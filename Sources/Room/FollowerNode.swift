@@ -47,6 +47,7 @@ public final class FollowerNode: Sendable {
         let finder = LeaderFinder(
             fixed: leader, name: leaderName, session: session, logger: logger)
         var options = configuration.memberOptions(name)
+        options.cacheLimit = configuration.cacheLimitBytes
         let output = try configuration.openOutput()
         options.notices = await NoticeListener.open(logger: logger)
         let clock = RemoteClock(
@@ -111,13 +112,15 @@ public final class FollowerNode: Sendable {
             url: first, print,
             pace: FetchPace(byteCount: asset.byteCount, seconds: asset.durationSeconds),
             ranges: ranges, mayAskFirst: true)
+        let wanted = MediaCancellation()
         return Member.AssetFile(
             path: first,
-            arrival: Member.Arrival(file: arriving) { welcome in
+            arrival: Member.Arrival(file: arriving, cancellation: wanted) { welcome in
                 let url = try address(of: asset, welcome, finder)
                 try arriving.move(to: url)
                 let queue = DispatchQueue(label: "tutti-fetch")
-                let file = try await blocking(on: queue) { cancellation throws(MediaError) in
+                let file = try await blocking(on: queue, cancellation: wanted) {
+                    cancellation throws(MediaError) in
                     try cache.fetch(
                         url: url, print, fileExtension: asset.fileExtension, ranges: ranges,
                         arriving: arriving, cancellation: cancellation)

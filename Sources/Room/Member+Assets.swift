@@ -23,6 +23,8 @@ extension Member {
     /// An asset that can be played while it is fetched.
     struct Arrival: Sendable {
         var file: ArrivingFile
+        /// Ends it when nobody needs it any more.
+        var cancellation: MediaCancellation
         /// Fetches it, or goes on with that, from this leader; returns when all of it is there.
         var complete: @Sendable (Welcome?) async throws -> AssetFile
     }
@@ -31,15 +33,50 @@ extension Member {
     private static let transferRetries = 30
     private static let transferPause = Nanoseconds.seconds(1)
 
+    /// Lets go of what is neither playing nor next: it may leave the cache, and what is still coming
+    /// of it need not.
+    func forgetFiles(but needed: Set<ContentHash>) {
+        for (hash, file) in files where !needed.contains(hash) {
+            file.arrival?.cancellation.cancel()
+            files[hash] = nil
+        }
+    }
+
+    /// Whether the file is still what it was when it was verified.
+    func isThere(_ file: AssetFile?) async -> Bool {
+        guard let file else { return false }
+        // A leader has nobody to fetch it from.
+        guard let hold = file.hold, !options.isLeaders else { return true }
+        // A disk may take its time to say so.
+        return (try? await blocking { _ throws(MediaError) in hold.isUntouched }) ?? false
+    }
+
+    /// Says once for each queue when the cache has no room for two items of it, one that plays and
+    /// the next.
+    func checkCache(for state: SessionState) {
+        let largest = state.largestItems
+        guard let limit = options.cacheLimit, largest != checkedItems else { return }
+        checkedItems = largest
+        guard largest.reduce(0, +) > limit else { return }
+        func megabytes(_ bytes: Int64) -> String {
+            let tenths = (bytes + 99_999) / 100_000
+            return "\(tenths / 10).\(tenths % 10)"
+        }
+        let sizes = largest.map(megabytes).joined(separator: " and ")
+        logger.warning(
+            "the cache is too small for this queue: its largest items have \(sizes) MB, the limit is \(megabytes(limit)) MB; raise --cache-limit-mb"
+        )
+    }
+
     func load(_ asset: AssetDescriptor, _ welcome: Welcome?) async {
-        var arrival: ArrivingFile?
+        var file: AssetFile?
         do {
-            let file = try await fetch(asset, welcome)
-            files[asset.hash] = file
-            arrival = file.arrival?.file
-            if let arrival = file.arrival {
+            let found = try await fetch(asset, welcome)
+            file = found
+            files[asset.hash] = found
+            if let arrival = found.arrival {
                 receiveInput(.fetched(asset.hash, .arriving))
-                await clockKnown()
+                await clockKnown(arrival)
                 logger.debug(
                     "fetching",
                     metadata: [
@@ -49,8 +86,14 @@ extension Member {
             }
             receiveInput(.fetched(asset.hash, .done))
         } catch {
-            if let arrival, files[asset.hash]?.arrival?.file === arrival { files[asset.hash] = nil }
+            if let arrival = file?.arrival?.file,
+                files[asset.hash]?.arrival?.file === arrival
+            {
+                files[asset.hash] = nil
+            }
             if Task.isCancelled { return }
+            // The machine does not wait for it any more, or for another load of the same by now.
+            if file?.arrival?.cancellation.isCancelled == true { return }
             logger.error(
                 "cannot fetch", metadata: ["title": "\(asset.title)", "error": "\(error)"])
             receiveInput(.fetched(asset.hash, .failed(reason: "\(error)")))
@@ -61,10 +104,10 @@ extension Member {
     /// on which it is measured. Three rooms on emulated busy air that fetched meanwhile began after
     /// 12.5 s and 0.85 ms apart, and after 4.5 s and 18 µs when the clock came first. The few parts
     /// that a reader asks for to find its place do not matter so much.
-    private func clockKnown() async {
+    private func clockKnown(_ arrival: Arrival) async {
         let deadline = HostClock.now() + Stage.settlingLimit
         while !clock.cell.load().quality.isPlayable, HostClock.now() < deadline,
-            !Task.isCancelled
+            !Task.isCancelled, !arrival.cancellation.isCancelled, arrival.file.failure == nil
         {
             await LoopExecutor.shared.sleep(for: .milliseconds(10))
         }
@@ -78,6 +121,8 @@ extension Member {
         var failures = 0
         while true {
             do {
+                // A reader found out before that this is not what was announced.
+                if let failure = arrival.file.failure { throw failure }
                 return try await arrival.complete(welcome)
             } catch {
                 failures += 1
@@ -85,7 +130,7 @@ extension Member {
                 let failure = error as? MediaError
                 let mayPass = failure.map { $0.code == .network } ?? (error is RoomError)
                 guard mayPass, arrival.file.hasBytes, failures <= Self.transferRetries,
-                    !Task.isCancelled
+                    !Task.isCancelled, !arrival.cancellation.isCancelled
                 else {
                     arrival.file.abandon(
                         failure

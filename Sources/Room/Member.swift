@@ -66,6 +66,8 @@ actor Member {
         var store: RoomStore?
         /// Commits by datagram.
         var notices: NoticeListener?
+        /// Bytes that files fetched from a leader may take on the disk; `nil`: fetches none.
+        var cacheLimit: Int64?
         /// The room of the node that leads.
         var isLeaders = false
     }
@@ -83,8 +85,10 @@ actor Member {
     private(set) var welcome: Welcome?
     var isJoined: Bool { machine.isJoined }
     private var failedBecause = ""
-    /// Of the items in the queue.
+    /// Of the items that are playing, being prepared, or next.
     var files: [ContentHash: AssetFile] = [:]
+    /// The largest items of the queue that was compared with the cache.
+    var checkedItems: [Int64] = []
     var dropouts = 0
     var starvedFrames: Int64 = 0
     var xruns = 0
@@ -214,6 +218,7 @@ actor Member {
 
     private func step(_ turn: (inout RoomMachine, LocalInstant) -> [RoomEffect]) {
         for effect in turn(&machine, HostClock.now()) { perform(effect) }
+        forgetFiles(but: machine.needed)
         alarm.set(machine.nextDeadline)
         if machine.isIdle != isClockIdle {
             isClockIdle = machine.isIdle
@@ -281,9 +286,7 @@ actor Member {
         case .latencyOffset(let offset): setLatencyOffset(offset)
         case .state(let state):
             logger.trace("state", metadata: ["phase": "\(state.phase)"])
-            // What is not in the queue any more may leave the cache.
-            let queued = Set(state.queue.map(\.hash))
-            files = files.filter { queued.contains($0.key) || $0.value.arrival != nil }
+            checkCache(for: state)
         }
     }
 
@@ -319,8 +322,8 @@ actor Member {
         guard let stage else {
             return finish(preparation, .failed(reason: "this room has no output"))
         }
-        guard let file else {
-            return finish(preparation, .failed(reason: "the asset is not loaded"))
+        guard await isThere(file), let file else {
+            return receiveInput(.missing(preparation.id))
         }
         do {
             let notices = try await stage.prepare(

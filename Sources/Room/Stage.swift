@@ -83,7 +83,8 @@ final class Stage {
         try checkWanted(preparation.id)
         let reading = MediaCancellation()
         let opener = containers.opener(
-            file.arrival?.file, frameCount: preparation.asset.frameCount, cancellation: reading)
+            of: preparation.asset.hash, file.arrival?.file,
+            frameCount: preparation.asset.frameCount, cancellation: reading)
         let asset = Asset(location: file.path, opener: opener)
         let item = PlayerItem(asset: asset)
         let player = try Player(playerItem: item, output: output)

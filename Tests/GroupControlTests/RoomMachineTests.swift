@@ -314,4 +314,66 @@ import Timing
             room.receive(.received(state(change, phase: .playing)), at: start)
                 .contains(.fetch(asset(2))))
     }
+
+    @Test func `a file that went away is fetched anew, and the preparation goes on`() {
+        var room = joined()
+        _ = room.receive(.received(state(nil, phase: .preparing)), at: start)
+        _ = room.receive(.received(.prepare(order(1))), at: start)
+        _ = room.receive(.fetched(item.hash, .done), at: start)
+        #expect(room.receive(.missing(1), at: start) == [.withdraw(1), .fetch(item)])
+        #expect(room.activity == .fetching)
+        #expect(room.receive(.missing(1), at: start).isEmpty, "it is on its way")
+        #expect(room.receive(.fetched(item.hash, .arriving), at: start) == [.prepare(order(1))])
+        let ready = room.receive(.prepared(1, .ready(latency: .zero)), at: start)
+        #expect(ready == [.send(.ready(preparation: 1, latency: .zero))])
+        #expect(room.receive(.missing(1), at: start).isEmpty)
+    }
+
+    @Test func `what plays, is prepared or comes next is needed, and nothing else`() {
+        var room = joined()
+        #expect(room.needed.isEmpty)
+        _ = room.receive(.received(.prepare(order(1))), at: start)
+        #expect(room.needed == [item.hash])
+        let queue = (1...9).map { asset($0) }
+        func goOn(to index: Int) -> LeaderToRoom {
+            .state(
+                SessionState(
+                    term: 7, sequence: UInt64(10 + index), queue: queue, index: index,
+                    change: nil, phase: .playing))
+        }
+        _ = room.receive(.received(goOn(to: 0)), at: start)
+        _ = room.receive(.fetched(item.hash, .done), at: start)
+        _ = room.receive(.fetched(queue[1].hash, .arriving), at: start)
+        #expect(room.needed == [item.hash, queue[1].hash])
+        _ = room.receive(.received(goOn(to: 5)), at: start)
+        #expect(room.needed == [item.hash, queue[5].hash, queue[6].hash])
+        _ = room.receive(.received(.withdraw(preparation: 1)), at: start)
+        #expect(room.needed == [queue[5].hash, queue[6].hash])
+        // What was dropped on the way is asked for again.
+        let back = Preparation(id: 2, asset: queue[1], itemFrame: 0, rate: 1, change: nil)
+        #expect(room.receive(.received(.prepare(back)), at: start) == [.fetch(queue[1])])
+        _ = room.receive(.received(goOn(to: 8)), at: start)
+        #expect(room.needed == [queue[1].hash, queue[8].hash, queue[0].hash])
+    }
+
+    @Test func `the two largest items of a queue are found wherever they are`() {
+        func item(_ number: UInt64, _ size: Int64) -> AssetDescriptor {
+            try! AssetDescriptor(
+                hash: ContentHash(words: (number, 0, 0, 0)), byteCount: size, sampleRate: 48_000,
+                frameCount: 1, title: "", fileExtension: "")
+        }
+        func largest(_ queue: [AssetDescriptor]) -> [Int64] {
+            SessionState(
+                term: 1, sequence: 1, queue: queue, index: 0, change: nil, phase: .waiting
+            ).largestItems
+        }
+        #expect(largest([]) == [])
+        #expect(largest([item(1, 5)]) == [5])
+        #expect(largest([item(1, 5), item(1, 5)]) == [5], "one file")
+        let sizes: [(UInt64, Int64)] = [(1, 5), (2, 9), (3, 7), (2, 9), (4, 1)]
+        for turn in 0..<sizes.count {
+            let queue = (sizes[turn...] + sizes[..<turn]).map { item($0.0, $0.1) }
+            #expect(largest(queue) == [9, 7])
+        }
+    }
 }

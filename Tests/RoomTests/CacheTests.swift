@@ -1,0 +1,133 @@
+import DeviceOutput
+import FFmpegMedia
+import Foundation
+import GroupControl
+import Logging
+import Testing
+
+@testable import Room
+
+extension IntegrationTests {
+    /// What a room has of its leader's files, and what it makes of them.
+    @Suite(.timeLimit(.minutes(2))) struct Cache {
+        private func finished(in group: TestGroup) throws -> [String] {
+            let folder = group.folder.path("cache-attic")
+            return try FileManager.default.contentsOfDirectory(atPath: folder)
+                .filter { $0.hasSuffix(".wav") }.map { folder + "/" + $0 }
+        }
+
+        private func contents(_ path: String) throws -> Data {
+            try Data(contentsOf: URL(fileURLWithPath: path))
+        }
+
+        @Test func `other bytes under a good name are not played, and the right ones come again`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 30, seed: 61, as: "a.wav")
+                try await group.lead([asset], output: .none)
+                let first = group.follow("attic")
+                try await group.untilPlaying(["attic"])
+                try await until("all of it is here") { try finished(in: group).count == 1 }
+                _ = await first.stop()
+                let path = try #require(try finished(in: group).first)
+                let other = try group.folder.writeNoise(seconds: 30, seed: 62, as: "b.wav")
+                try contents(other).write(to: URL(fileURLWithPath: path))
+                group.follow("attic")
+                try await group.untilPlaying(["attic"])
+                try await until("the right one is back") {
+                    try finished(in: group).first.map(contents) == contents(asset)
+                }
+            }
+        }
+
+        @Test
+        func `a leader that gives other bytes than it announced is not played, until it does`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 30, seed: 63, as: "a.wav")
+                let right = try contents(asset)
+                try await group.lead([asset], output: .none)
+                let other = try group.folder.writeNoise(seconds: 30, seed: 64, as: "b.wav")
+                try contents(other).write(to: URL(fileURLWithPath: asset))
+                let book = LogBook()
+                let room = group.follow("attic") { $0.logger = book.logger }
+                try await until("the room says so") {
+                    book.entries("cannot fetch").contains {
+                        $0["error"]?.contains("announced") == true
+                    }
+                }
+                #expect(try finished(in: group) == [])
+                let status = try await group.client().status()
+                #expect(status.rooms.allSatisfy { $0.state != .playing })
+                _ = await room.stop()
+                try right.write(to: URL(fileURLWithPath: asset))
+                group.follow("attic")
+                try await group.untilPlaying(["attic"])
+            }
+        }
+
+        @Test func `a cache folder that goes away while playing is made again`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 65, as: "a.wav")
+                try await group.lead([asset], output: .none)
+                group.follow("attic")
+                try await group.untilPlaying(["attic"])
+                try await until("all of it is here") { try finished(in: group).count == 1 }
+                try FileManager.default.removeItem(atPath: group.folder.path("cache-attic"))
+                try await group.perform(.seek(seconds: 30))
+                try await group.untilStatus("it plays at the new place") {
+                    $0.positionSeconds >= 30 && $0.rooms.first?.state == .playing
+                        && $0.rooms.first?.detail == ""
+                }
+                try await until("it is there again") {
+                    (try? finished(in: group).count) == 1
+                }
+            }
+        }
+
+        @Test func `a room without a usable cache folder plays through memory, and says so once`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 30, seed: 66, as: "a.wav")
+                try await group.lead([asset], output: .none)
+                let book = LogBook()
+                group.follow("attic") {
+                    $0.cacheFolder = "/proc/nothing"
+                    $0.logger = book.logger
+                }
+                try await group.untilPlaying(["attic"])
+                try await group.perform(.seek(seconds: 20))
+                try await group.untilStatus("it plays at the new place") {
+                    $0.positionSeconds >= 20 && $0.rooms.first?.state == .playing
+                }
+                #expect(book.all.map(\.message).count { $0.contains("/proc/nothing") } == 1)
+            }
+        }
+
+        @Test func `a cache that is too small for two items says so with their sizes`()
+            async throws
+        {
+            try await withGroup { group in
+                let assets = try (0..<3).map {
+                    try group.folder.writeNoise(
+                        seconds: 2 + Double($0), seed: UInt64(70 + $0), as: "\($0).wav")
+                }
+                try await group.lead(assets, output: .none)
+                let book = LogBook()
+                group.follow("attic") {
+                    $0.cacheLimitBytes = 400_000
+                    $0.logger = book.logger
+                }
+                // 64 000 bytes a second.
+                try await until("it is said") {
+                    book.all.map(\.message).contains {
+                        $0.contains("0.3 and 0.2 MB") && $0.contains("0.4 MB")
+                    }
+                }
+            }
+        }
+    }
+}
