@@ -150,9 +150,9 @@ extension PBGroupStatus {
             title: try text(title, "status.title", limit: AssetDescriptor.longestTitle),
             index: try Wire.index(index, "status.index"),
             count: try Wire.index(count, "status.count"),
-            positionSeconds: try finite(positionSeconds, "status.position"),
-            durationSeconds: try finite(durationSeconds, "status.duration"),
-            rate: try finite(rate, "status.rate"),
+            positionSeconds: try figure(positionSeconds, Figures.position, "status.position"),
+            durationSeconds: try figure(durationSeconds, Figures.position, "status.duration"),
+            rate: try figure(rate, Figures.rate, "status.rate"),
             detail: hasDetail
                 ? try text(detail, "status.detail", limit: LeaderMachine.longestDetail) : nil,
             rooms: checkedRooms)
@@ -184,10 +184,12 @@ extension PBRoomStatus {
         let name = try valid("\(subject).name") { () throws(InvalidValue) in try RoomID(self.name) }
         let report = RoomReport(
             activity: try state.checked("\(subject).state"),
-            bufferSeconds: try finite(bufferSeconds, "\(subject).buffer"),
+            bufferSeconds: try figure(bufferSeconds, Figures.buffer, "\(subject).buffer"),
             stamps: try text(stamps, "\(subject).stamps"),
-            cardPartsPerMillion: try finite(cardPartsPerMillion, "\(subject).card ppm"),
-            ratioPartsPerMillion: try finite(ratioPartsPerMillion, "\(subject).ratio ppm"),
+            cardPartsPerMillion: try figure(
+                cardPartsPerMillion, Figures.partsPerMillion, "\(subject).card ppm"),
+            ratioPartsPerMillion: try figure(
+                ratioPartsPerMillion, Figures.partsPerMillion, "\(subject).ratio ppm"),
             dropouts: try Wire.count(dropouts, "\(subject).dropouts"),
             xruns: try Wire.count(xruns, "\(subject).xruns"),
             detail: try text(detail, "\(subject).detail"))
@@ -195,14 +197,17 @@ extension PBRoomStatus {
             try RoomSettings(volume: Int(volume), muted: muted)
         }
         var room = RoomStatus(name: name.name, report: report, settings: settings)
-        room.clockOffsetMicroseconds = try finite(
-            clockOffsetMicroseconds, if: hasClockOffsetMicroseconds, "\(subject).offset")
-        room.clockBoundMicroseconds = try finite(
-            clockBoundMicroseconds, if: hasClockBoundMicroseconds, "\(subject).bound")
-        room.roundTripMicroseconds = try finite(
-            roundTripMicroseconds, if: hasRoundTripMicroseconds, "\(subject).round trip")
-        room.errorMicroseconds = try finite(
-            errorMicroseconds, if: hasErrorMicroseconds, "\(subject).error")
+        room.clockOffsetMicroseconds = try figure(
+            clockOffsetMicroseconds, Figures.microseconds, if: hasClockOffsetMicroseconds,
+            "\(subject).offset")
+        room.clockBoundMicroseconds = try figure(
+            clockBoundMicroseconds, Figures.microseconds, if: hasClockBoundMicroseconds,
+            "\(subject).bound")
+        room.roundTripMicroseconds = try figure(
+            roundTripMicroseconds, Figures.microseconds, if: hasRoundTripMicroseconds,
+            "\(subject).round trip")
+        room.errorMicroseconds = try figure(
+            errorMicroseconds, Figures.microseconds, if: hasErrorMicroseconds, "\(subject).error")
         if hasSync { room.sync = try sync.checked("\(subject).sync") }
         return room
     }

@@ -38,17 +38,27 @@ public struct FrameDecoder: Sendable {
     /// Bytes of a message that has begun and not ended.
     public var pendingByteCount: Int { buffer.count }
 
+    /// Whether a whole message waits that was not wanted yet, or one that is too long.
+    public var hasMessage: Bool {
+        guard buffer.count >= 4 else { return false }
+        let length = buffer[..<4].reduce(0) { $0 << 8 | Int($1) }
+        return length > limit || buffer.count - 4 >= length
+    }
+
     /// Takes bytes as they came.
     ///
+    /// - Parameter most: messages that are wanted now; others wait for the next call.
     /// - Returns: the messages they complete, in order.
     /// - Throws: ``WireError`` when a message is too long; the stream cannot be read any further,
     ///   and every later call throws the same.
-    public mutating func feed(_ bytes: some Collection<UInt8>) throws(WireError) -> [[UInt8]] {
+    public mutating func feed(
+        _ bytes: some Collection<UInt8>, most: Int = .max
+    ) throws(WireError) -> [[UInt8]] {
         if let failure { throw failure }
         buffer.append(contentsOf: bytes)
         var messages: [[UInt8]] = []
         var start = 0
-        while buffer.count - start >= 4 {
+        while messages.count < most, buffer.count - start >= 4 {
             let length = buffer[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
             guard length <= limit else {
                 let error = WireError(.tooLong, "frame", "\(length) bytes of at most \(limit)")

@@ -55,13 +55,14 @@ extension PBSyncReport {
 
     func checked(_ subject: String) throws(WireError) -> SyncReport {
         SyncReport(
-            quality: try quality.checked("\(subject).quality"), path: Nanoseconds(path),
-            card: hasCard ? Nanoseconds(card) : nil, expectedClock: Nanoseconds(expectedClock),
-            expectedCard: Nanoseconds(expectedCard), target: Nanoseconds(target),
+            quality: try quality.checked("\(subject).quality"), path: figure(path),
+            card: hasCard ? figure(card) : nil, expectedClock: figure(expectedClock),
+            expectedCard: figure(expectedCard), target: figure(target),
             isAlarming: isAlarming,
-            skewPartsPerMillion: try finite(skewPartsPerMillion, "\(subject).skew"),
-            skewDeviationPartsPerMillion: try finite(
-                skewDeviationPartsPerMillion, "\(subject).skew deviation"),
+            skewPartsPerMillion: try figure(
+                skewPartsPerMillion, Figures.partsPerMillion, "\(subject).skew"),
+            skewDeviationPartsPerMillion: try figure(
+                skewDeviationPartsPerMillion, Figures.partsPerMillion, "\(subject).skew deviation"),
             ownStamps: try text(ownStamps, "\(subject).own stamps"),
             leaderStamps: try text(leaderStamps, "\(subject).leader stamps"),
             cardClass: try text(cardClass, "\(subject).card class"),
@@ -69,7 +70,7 @@ extension PBSyncReport {
             packetsAnswered: try count(packetsAnswered, "\(subject).answered"),
             packetsRejected: try count(packetsRejected, "\(subject).rejected"),
             clockRestarts: try count(clockRestarts, "\(subject).clock restarts"),
-            clockAge: Nanoseconds(clockAge),
+            clockAge: age(clockAge),
             latencyOffset: try latency(
                 latencyOffset, hasLatencyOffsetUncertainty ? latencyOffsetUncertainty : nil,
                 "\(subject).latency offset"),
@@ -113,26 +114,33 @@ extension PBSyncStatus {
     func checked(_ subject: String) throws(WireError) -> SyncStatus {
         var status = SyncStatus()
         status.clock = try text(clock, "\(subject).clock")
-        status.boundMicroseconds = try finite(
-            boundMicroseconds, if: hasBoundMicroseconds, "\(subject).bound")
-        status.parts.errorMicroseconds = try finite(
-            errorPartMicroseconds, if: hasErrorPartMicroseconds, "\(subject).error part")
-        status.parts.clockMicroseconds = try finite(
-            clockPartMicroseconds, if: hasClockPartMicroseconds, "\(subject).clock part")
-        status.parts.pathMicroseconds = try finite(
-            pathPartMicroseconds, if: hasPathPartMicroseconds, "\(subject).path part")
-        status.parts.cardMicroseconds = try finite(
-            cardPartMicroseconds, if: hasCardPartMicroseconds, "\(subject).card part")
-        status.parts.calibrationMicroseconds = try finite(
-            calibrationPartMicroseconds, if: hasCalibrationPartMicroseconds,
+        status.boundMicroseconds = try figure(
+            boundMicroseconds, Figures.microseconds, if: hasBoundMicroseconds, "\(subject).bound")
+        status.parts.errorMicroseconds = try figure(
+            errorPartMicroseconds, Figures.microseconds, if: hasErrorPartMicroseconds,
+            "\(subject).error part")
+        status.parts.clockMicroseconds = try figure(
+            clockPartMicroseconds, Figures.microseconds, if: hasClockPartMicroseconds,
+            "\(subject).clock part")
+        status.parts.pathMicroseconds = try figure(
+            pathPartMicroseconds, Figures.microseconds, if: hasPathPartMicroseconds,
+            "\(subject).path part")
+        status.parts.cardMicroseconds = try figure(
+            cardPartMicroseconds, Figures.microseconds, if: hasCardPartMicroseconds,
+            "\(subject).card part")
+        status.parts.calibrationMicroseconds = try figure(
+            calibrationPartMicroseconds, Figures.microseconds, if: hasCalibrationPartMicroseconds,
             "\(subject).calibration part")
-        status.expectedMicroseconds = try finite(
-            expectedMicroseconds, if: hasExpectedMicroseconds, "\(subject).expected")
-        status.targetMicroseconds = try finite(targetMicroseconds, "\(subject).target")
+        status.expectedMicroseconds = try figure(
+            expectedMicroseconds, Figures.microseconds, if: hasExpectedMicroseconds,
+            "\(subject).expected")
+        status.targetMicroseconds = try figure(
+            targetMicroseconds, Figures.microseconds, "\(subject).target")
         status.alarm = alarm
-        status.skewPartsPerMillion = try finite(skewPartsPerMillion, "\(subject).skew")
-        status.skewDeviationPartsPerMillion = try finite(
-            skewDeviationPartsPerMillion, "\(subject).skew deviation")
+        status.skewPartsPerMillion = try figure(
+            skewPartsPerMillion, Figures.partsPerMillion, "\(subject).skew")
+        status.skewDeviationPartsPerMillion = try figure(
+            skewDeviationPartsPerMillion, Figures.partsPerMillion, "\(subject).skew deviation")
         status.ownStamps = try text(ownStamps, "\(subject).own stamps")
         status.leaderStamps = try text(leaderStamps, "\(subject).leader stamps")
         status.cardClass = try text(cardClass, "\(subject).card class")
@@ -140,10 +148,10 @@ extension PBSyncStatus {
         status.packetsAnswered = try count(packetsAnswered, "\(subject).answered")
         status.packetsRejected = try count(packetsRejected, "\(subject).rejected")
         status.clockRestarts = try count(clockRestarts, "\(subject).clock restarts")
-        status.clockAgeSeconds = try finite(clockAgeSeconds, "\(subject).clock age")
-        status.reportAgeSeconds = try finite(reportAgeSeconds, "\(subject).report age")
-        status.latencyOffsetMicroseconds = try finite(
-            latencyOffsetMicroseconds, "\(subject).latency offset")
+        status.clockAgeSeconds = try figure(clockAgeSeconds, Figures.age, "\(subject).clock age")
+        status.reportAgeSeconds = try figure(reportAgeSeconds, Figures.age, "\(subject).report age")
+        status.latencyOffsetMicroseconds = try figure(
+            latencyOffsetMicroseconds, Figures.microseconds, "\(subject).latency offset")
         status.latencyOffsetFixed = latencyOffsetFixed
         status.broadcasts = try broadcasts.checked("\(subject).broadcasts")
         status.history = try history.checked("\(subject).history")
@@ -164,8 +172,8 @@ extension PBBroadcastReport {
     func checked(_ subject: String) throws(WireError) -> BroadcastReport {
         BroadcastReport(
             state: try text(state, "\(subject).state"),
-            rooms: try Wire.index(rooms, "\(subject).rooms"), spread: Nanoseconds(spread),
-            correction: Nanoseconds(correction), noise: Nanoseconds(noise))
+            rooms: try Wire.index(rooms, "\(subject).rooms"), spread: figure(spread),
+            correction: figure(correction), noise: figure(noise))
     }
 }
 
@@ -183,10 +191,12 @@ extension PBBroadcastStatus {
         var status = BroadcastStatus()
         status.state = try text(state, "\(subject).state")
         status.rooms = try Wire.index(rooms, "\(subject).rooms")
-        status.spreadMicroseconds = try finite(spreadMicroseconds, "\(subject).spread")
-        status.correctionMicroseconds = try finite(
-            correctionMicroseconds, "\(subject).correction")
-        status.noiseMicroseconds = try finite(noiseMicroseconds, "\(subject).noise")
+        status.spreadMicroseconds = try figure(
+            spreadMicroseconds, Figures.microseconds, "\(subject).spread")
+        status.correctionMicroseconds = try figure(
+            correctionMicroseconds, Figures.microseconds, "\(subject).correction")
+        status.noiseMicroseconds = try figure(
+            noiseMicroseconds, Figures.microseconds, "\(subject).noise")
         return status
     }
 }
@@ -220,11 +230,21 @@ extension PBSyncHistory {
             throw WireError(.outOfRange, "\(subject).ages", "not all within minutes")
         }
         var history = SyncStatus.History()
-        history.seconds = try Wire.index(seconds, "\(subject).seconds")
+        history.seconds = min(
+            try Wire.index(seconds, "\(subject).seconds"), SyncHistory.capacity)
         history.error = hasError ? try error.checked("\(subject).error") : nil
         history.bound = hasBound ? try bound.checked("\(subject).bound") : nil
-        (history.errors, history.bounds, history.ages) = (errors, bounds, ages)
+        (history.errors, history.bounds) = (errors.map(Self.brought), bounds.map(Self.brought))
+        history.ages = ages
         return history
+    }
+}
+
+extension PBSyncHistory {
+    private static func brought(_ point: Float) -> Float {
+        min(
+            max(point, Float(Figures.microseconds.lowerBound)),
+            Float(Figures.microseconds.upperBound))
     }
 }
 
@@ -239,7 +259,9 @@ extension PBSpread {
 
     func checked(_ subject: String) throws(WireError) -> Spread {
         Spread(
-            min: try finite(min, "\(subject).min"), p50: try finite(p50, "\(subject).p50"),
-            p99: try finite(p99, "\(subject).p99"), max: try finite(max, "\(subject).max"))
+            min: try figure(min, Figures.microseconds, "\(subject).min"),
+            p50: try figure(p50, Figures.microseconds, "\(subject).p50"),
+            p99: try figure(p99, Figures.microseconds, "\(subject).p99"),
+            max: try figure(max, Figures.microseconds, "\(subject).max"))
     }
 }

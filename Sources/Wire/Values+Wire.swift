@@ -226,13 +226,15 @@ extension PBReport {
     func checked(_ subject: String) throws(WireError) -> RoomReport {
         RoomReport(
             activity: try activity.checked("\(subject).activity"),
-            bufferSeconds: try finite(bufferSeconds, "\(subject).buffer"),
-            clockDeviation: Nanoseconds(clockDeviation), clockBound: Nanoseconds(clockBound),
+            bufferSeconds: try figure(bufferSeconds, Figures.buffer, "\(subject).buffer"),
+            clockDeviation: figure(clockDeviation), clockBound: figure(clockBound),
             roundTrip: hasRoundTrip ? try span(roundTrip, "\(subject).round trip") : nil,
             stamps: try text(stamps, "\(subject).stamps"),
-            cardPartsPerMillion: try finite(cardPartsPerMillion, "\(subject).card ppm"),
-            ratioPartsPerMillion: try finite(ratioPartsPerMillion, "\(subject).ratio ppm"),
-            error: Nanoseconds(error), dropouts: try count(dropouts, "\(subject).dropouts"),
+            cardPartsPerMillion: try figure(
+                cardPartsPerMillion, Figures.partsPerMillion, "\(subject).card ppm"),
+            ratioPartsPerMillion: try figure(
+                ratioPartsPerMillion, Figures.partsPerMillion, "\(subject).ratio ppm"),
+            error: figure(error), dropouts: try count(dropouts, "\(subject).dropouts"),
             xruns: try count(xruns, "\(subject).xruns"),
             detail: try text(detail, "\(subject).detail"),
             sync: try sync.checked("\(subject).sync"))

@@ -1,4 +1,5 @@
 import Foundation
+import GroupControl
 import Testing
 
 @testable import tutti
@@ -116,6 +117,31 @@ import Testing
             StatusView(status: try Self.status(rooms: 1), width: 200).lines.last)
         for text in ["2.0 s", "+3.0 ± 12.0", "−119.87", "−2.0", "100 %"] {
             #expect(line.contains(text), "\(text) is missing in: \(line)")
+        }
+    }
+
+    @Test(arguments: [40, 80, 120, 200])
+    func `nothing that a room says of itself breaks the table`(width: Int) throws {
+        var status = try Self.status(rooms: 3)
+        status.rooms[1].name = String(repeating: "n", count: 256)
+        status.rooms[1].detail = String(repeating: "alarm ", count: 2_000)
+        (status.rooms[1].dropouts, status.rooms[1].xruns) = (.max, .max)
+        status.rooms[1].bufferSeconds = -1e18
+        status.rooms[1].errorMicroseconds = -.infinity
+        status.rooms[1].clockBoundMicroseconds = 1e18
+        status.rooms[2].detail = "\u{1B}[2J\u{202E}\nforged"
+        status.positionSeconds = 1e18
+        let lines = StatusView(status: status, width: width).lines
+        #expect(lines.allSatisfy { $0.columns <= width })
+        #expect(lines.count == 7, "a row is a line")
+        let all = lines.joined(separator: "\n")
+        #expect(!all.contains("\u{1B}") && !all.contains("\u{202E}"))
+        #expect(!all.contains("9223372036854775807"))
+        if width == 200 {
+            let first = try #require(lines.first { $0.hasPrefix("room 0") })
+            for text in ["2.0 s", "+3.0 ± 12.0", "−119.87", "100 %"] {
+                #expect(first.contains(text), "a long name costs the others no column: \(first)")
+            }
         }
     }
 

@@ -34,4 +34,19 @@ import Testing
         #expect(try decoder.feed([0, 0x0F, 0xFF, 0xFF]).isEmpty)
         #expect(decoder.pendingByteCount == 4)
     }
+
+    @Test func `what is not wanted yet waits, and comes in order`() throws {
+        let messages = (0..<10).map { [UInt8](repeating: $0, count: Int($0)) }
+        var decoder = FrameDecoder(limit: 100)
+        var read = try decoder.feed(messages.flatMap(FrameEncoder.frame), most: 3)
+        #expect(read.count == 3 && decoder.hasMessage)
+        #expect(try decoder.feed([], most: 0).isEmpty)
+        while decoder.hasMessage { read += try decoder.feed([], most: 2) }
+        #expect(read == messages)
+        #expect(decoder.pendingByteCount == 0)
+        // One that is too long is found, not waited for.
+        #expect(try decoder.feed([0, 0, 1, 0], most: 0).isEmpty)
+        #expect(decoder.hasMessage)
+        #expect(throws: WireError.self) { try decoder.feed([], most: 1) }
+    }
 }

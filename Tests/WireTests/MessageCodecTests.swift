@@ -84,6 +84,57 @@ import Timing
         #expect((try? MessageCodec.decode(bytes)) == .reply(.status(status)))
     }
 
+    /// A mad room stays in the group, and everybody's arithmetic and tables hold.
+    @Test(arguments: [Int64.min, .max, -1, 0, 1 << 62])
+    func `figures that cannot be are brought back to what can`(wild: Int64) throws {
+        var raw = PBReport(RoomReport(activity: .playing))
+        (raw.clockDeviation, raw.clockBound, raw.error) = (wild, wild, wild)
+        raw.bufferSeconds = Double(wild)
+        (raw.cardPartsPerMillion, raw.ratioPartsPerMillion) = (Double(wild) / 1e3, -Double(wild))
+        (raw.dropouts, raw.xruns) = (.max, .max)
+        (raw.sync.path, raw.sync.card, raw.sync.target) = (wild, wild, wild)
+        (raw.sync.expectedClock, raw.sync.expectedCard, raw.sync.clockAge) = (wild, wild, wild)
+        (raw.sync.packetsSent, raw.sync.packetsRejected) = (.max, .max)
+        (raw.sync.broadcasts.spread, raw.sync.broadcasts.noise) = (wild, wild)
+        raw.sync.skewPartsPerMillion = Double(wild)
+        guard raw.bufferSeconds.magnitude <= 1e18 else { return }
+        let report = try raw.checked("report")
+        let hour = Nanoseconds.seconds(3_600)
+        let spans = [
+            report.clockDeviation, report.clockBound, report.error, report.sync.path,
+            report.sync.card ?? .zero, report.sync.target, report.sync.expectedClock,
+            report.sync.expectedCard, report.sync.broadcasts.spread, report.sync.broadcasts.noise,
+        ]
+        #expect(spans.allSatisfy { $0.magnitude <= hour })
+        #expect((0...3_600).contains(report.bufferSeconds))
+        #expect(report.cardPartsPerMillion.magnitude <= 1e5)
+        #expect(report.ratioPartsPerMillion.magnitude <= 1e5)
+        #expect(report.sync.skewPartsPerMillion.magnitude <= 1e5)
+        #expect(report.dropouts + report.xruns < 1 << 40)
+        #expect(report.sync.clockAge >= .zero)
+    }
+
+    @Test func `a status of a mad leader can be added up and shown`() throws {
+        var random = SampleRandom(seed: 3)
+        var raw = PBGroupStatus()
+        raw.phase = .playing
+        (raw.positionSeconds, raw.durationSeconds, raw.rate) = (-1e18, 1e18, 1e18)
+        var room = PBRoomStatus(
+            RoomStatus(name: "x", report: random.report(), settings: random.settings()))
+        (room.dropouts, room.xruns, room.bufferSeconds) = (.max, .max, -1e15)
+        (room.errorMicroseconds, room.clockOffsetMicroseconds) = (-1e18, 1e18)
+        room.sync = PBSyncStatus(SyncStatus())
+        (room.sync.targetMicroseconds, room.sync.reportAgeSeconds) = (1e18, 1e18)
+        raw.rooms = [room]
+        let status = try raw.checked()
+        let checked = try #require(status.rooms.first)
+        #expect(checked.dropouts + checked.xruns < 1 << 40)
+        #expect(checked.bufferSeconds == 0)
+        #expect(checked.errorMicroseconds == -3.6e9)
+        #expect(status.positionSeconds == 0 && status.durationSeconds <= 1e8 && status.rate <= 4)
+        #expect(checked.sync?.targetMicroseconds == 3.6e9)
+    }
+
     @Test func `wrong figures of lockstep are refused by their name`() {
         func expect(_ subject: String, _ spoil: (inout PBSyncReport) -> Void) {
             var raw = PBSyncReport(SyncReport())

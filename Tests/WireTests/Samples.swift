@@ -1,6 +1,7 @@
 import GroupControl
 import Timing
-import Wire
+
+@testable import Wire
 
 /// SplitMix64: the same numbers for the same seed everywhere.
 struct SampleRandom: RandomNumberGenerator {
@@ -70,37 +71,44 @@ extension SampleRandom {
                 microseconds: delay, uncertaintyMicroseconds: uncertainty)) ?? .zero
     }
 
-    mutating func any() -> Nanoseconds {
-        Nanoseconds(Int64.random(in: .min ... .max, using: &self))
-    }
-
     mutating func number() -> Double { Double.random(in: -1e6...1e6, using: &self) }
+
+    /// What may be of crystals.
+    mutating func partsPerMillion() -> Double { Double.random(in: -1e5...1e5, using: &self) }
+
+    mutating func count() -> Int { Int.random(in: 0...Int(Figures.count), using: &self) }
+
+    mutating func age() -> Nanoseconds {
+        Nanoseconds(Int64.random(in: 0...Figures.longestSpan.count, using: &self))
+    }
 
     mutating func report() -> RoomReport {
         RoomReport(
             activity: RoomActivity.allCases.randomElement(using: &self) ?? .ready,
-            bufferSeconds: number(), clockDeviation: any(), clockBound: any(),
+            bufferSeconds: Double.random(in: 0...3_600, using: &self), clockDeviation: span(),
+            clockBound: span(),
             roundTrip: Bool.random(using: &self) ? span() : nil, stamps: text(),
-            cardPartsPerMillion: number(), ratioPartsPerMillion: number(), error: any(),
-            dropouts: Int.random(in: 0 ... .max, using: &self),
-            xruns: Int.random(in: 0 ... .max, using: &self), detail: text(), sync: sync())
+            cardPartsPerMillion: partsPerMillion(), ratioPartsPerMillion: partsPerMillion(),
+            error: span(),
+            dropouts: count(),
+            xruns: count(), detail: text(), sync: sync())
     }
 
     mutating func sync() -> SyncReport {
         SyncReport(
             quality: [.none, .holdover, .acquiring, .locked].randomElement(using: &self) ?? .none,
-            path: any(), card: Bool.random(using: &self) ? any() : nil, expectedClock: any(),
-            expectedCard: any(), target: any(), isAlarming: Bool.random(using: &self),
-            skewPartsPerMillion: number(), skewDeviationPartsPerMillion: number(),
+            path: span(), card: Bool.random(using: &self) ? span() : nil, expectedClock: span(),
+            expectedCard: span(), target: span(), isAlarming: Bool.random(using: &self),
+            skewPartsPerMillion: partsPerMillion(), skewDeviationPartsPerMillion: partsPerMillion(),
             ownStamps: text(), leaderStamps: text(), cardClass: text(),
-            packetsSent: Int.random(in: 0 ... .max, using: &self),
-            packetsAnswered: Int.random(in: 0 ... .max, using: &self),
-            packetsRejected: Int.random(in: 0 ... .max, using: &self),
-            clockRestarts: Int.random(in: 0 ... .max, using: &self), clockAge: any(),
+            packetsSent: count(),
+            packetsAnswered: count(),
+            packetsRejected: count(),
+            clockRestarts: count(), clockAge: age(),
             latencyOffset: latencyOffset(), isLatencyOffsetFixed: Bool.random(using: &self),
             broadcasts: BroadcastReport(
-                state: text(), rooms: Int.random(in: 0...255, using: &self), spread: any(),
-                correction: any(), noise: any()))
+                state: text(), rooms: Int.random(in: 0...255, using: &self), spread: span(),
+                correction: span(), noise: span()))
     }
 
     mutating func history(_ count: Int) -> SyncHistory {
@@ -239,7 +247,8 @@ extension SampleRandom {
             .status(
                 GroupStatus(
                     leader: text(), phase: phase(), title: text(), index: 3, count: 7,
-                    positionSeconds: number(), durationSeconds: number(), rate: 1,
+                    positionSeconds: number().magnitude, durationSeconds: number().magnitude,
+                    rate: 1,
                     detail: Bool.random(using: &self) ? text() : nil,
                     rooms: (0..<3).map { _ in roomStatus() }))
         }

@@ -48,9 +48,12 @@ enum PositionArgument: Equatable {
             && parts.allSatisfy { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
     }
 
+    /// Seconds; what says more is no place in anything that is played.
+    private static let longestShown = 3.6e8
+
     static func text(_ seconds: Double) -> String {
         guard seconds.isFinite else { return "–:––" }
-        let tenths = Int(max(0, seconds) * 10)
+        let tenths = Int(min(max(0, seconds), Self.longestShown) * 10)
         let (minutes, rest) = (tenths / 600, tenths % 600)
         let tail = "\(rest / 100)\(rest / 10 % 10).\(rest % 10)"
         return minutes < 60

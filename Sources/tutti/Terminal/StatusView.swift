@@ -54,17 +54,17 @@ struct StatusView {
             .init(title: "error µs", alignsRight: true, rank: 7),
             .init(title: "volume", alignsRight: true, rank: 4),
             .init(title: "breaks", alignsRight: true, rank: 2),
-            .init(title: "", rank: 1),
+            .init(title: "", rank: 1, most: Self.longestDetail),
         ])
         table.rows = status.rooms.map { room in
             [
                 roomName(room.name.printable), room.state.rawValue,
-                room.bufferSeconds.text(1) + " s",
+                room.bufferSeconds < 1_000 ? room.bufferSeconds.text(1) + " s" : "> 999 s",
                 Self.text(room.clockOffsetMicroseconds, sign: true) + " ± "
                     + Self.text(room.clockBoundMicroseconds),
                 room.cardPartsPerMillion.text(2, sign: true),
                 Self.text(room.errorMicroseconds, sign: true),
-                room.muted ? "muted" : "\(room.volume) %", "\(room.dropouts + room.xruns)",
+                room.muted ? "muted" : "\(room.volume) %", Self.breaks(of: room),
                 Self.detail(of: room),
             ]
         }
@@ -93,9 +93,22 @@ struct StatusView {
             + (room.promiseObstacle ?? "bound above target \(sync.targetMicroseconds.text(0)) µs")
     }
 
-    /// A figure that may not be known.
+    /// Columns of a detail; the rest is in the JSON.
+    private static let longestDetail = 120
+
+    /// Dropouts and runs of the card together; more than anybody counts is many.
+    static func breaks(of room: RoomStatus) -> String {
+        let (sum, isTooMany) = room.dropouts.addingReportingOverflow(room.xruns)
+        return isTooMany || sum > 9_999 ? "> 9999" : "\(sum)"
+    }
+
+    /// A figure in microseconds that may not be known; from ten seconds on it is only large.
     static func text(_ value: Double?, sign: Bool = false) -> String {
-        value?.text(1, sign: sign) ?? "–"
+        guard let value else { return "–" }
+        guard value.magnitude < 1e7 else {
+            return value.isNaN ? "–" : value < 0 ? "< −10 s" : "> 10 s"
+        }
+        return value.text(1, sign: sign)
     }
 
     private func colour(of room: RoomStatus) -> String? {

@@ -8,6 +8,8 @@ struct Table {
         var rank: Int
         /// The least that its text may be cut to.
         var least = 4
+        /// The most that one row may widen it to, whatever somebody calls a room or says of it.
+        var most = 36
     }
 
     var columns: [Column]
@@ -17,7 +19,8 @@ struct Table {
     func lines(width: Int) -> [String] {
         var shown = Array(columns.indices)
         var widths = shown.map { column in
-            rows.reduce(columns[column].title.columns) { max($0, $1[column].columns) }
+            let widest = rows.reduce(columns[column].title.columns) { max($0, $1[column].columns) }
+            return min(widest, columns[column].most)
         }
         func total() -> Int { widths.reduce(0, +) + Self.gap.count * max(0, widths.count - 1) }
         while total() > width, shown.count > 1,
