@@ -306,6 +306,7 @@ actor Member {
             logger.warning("the latency offset stays as the settings give it")
             return
         }
+        guard offset != latencyOffset else { return }
         latencyOffset = offset
         output?.port.setLatencyOffset(offset.delay)
         options.store?.setOffset(offset, of: options.outputName)

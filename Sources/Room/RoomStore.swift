@@ -1,6 +1,7 @@
 import ClockSync
 import Dispatch
 import GroupControl
+import LinuxHost
 import Logging
 import Synchronization
 import Timing
@@ -9,12 +10,20 @@ import func Glibc.time
 
 /// Keeps a room's memory on the disk.
 ///
-/// Never in the way: what cannot be read or written is said once, and the room plays on without.
+/// Never in the way: what cannot be read or written is said once, and the room plays on without. What
+/// changes again and again is written once a second, as it is then.
 final class RoomStore: Sendable {
     private struct State {
         var memory = RoomMemory()
         var hasComplained = false
+        /// Somebody will write what is in the memory by then.
+        var isWritePlanned = false
+        var writtenAt: LocalInstant?
     }
+
+    /// Between two writes of the file. A card of a small computer wears out with them, and each is
+    /// forced to the disk.
+    static let pause = Nanoseconds.seconds(1)
 
     private let folder: StateFolder
     private let name: String
@@ -30,6 +39,7 @@ final class RoomStore: Sendable {
         self.ownBoot = ownBoot
         self.logger = logger
         name = Self.fileName(of: room)
+        folder.removeLeftovers(of: name)
         var memory = RoomMemory()
         do {
             if let text = try folder.read(name) { memory = try RoomMemory(parsing: text) }
@@ -58,7 +68,7 @@ final class RoomStore: Sendable {
 
     func setOffset(_ offset: LatencyOffset, of output: String) {
         state.withLock { $0.memory.setOffset(offset, of: output) }
-        save()
+        saveSoon()
     }
 
     /// What is known of this leader's rate, and the entry it comes from.
@@ -82,30 +92,47 @@ final class RoomStore: Sendable {
                     skew: stored.skew, deviation: stored.deviation, at: Int64(time(nil))),
                 before: before)
         }
-        save()
+        saveSoon()
     }
 
+    /// Now, when the last time is long ago; else once that is so.
+    private func saveSoon() {
+        let wait = state.withLock { state -> Nanoseconds? in
+            guard !state.isWritePlanned else { return nil }
+            state.isWritePlanned = true
+            let due = state.writtenAt.map { $0 + Self.pause - HostClock.now() }
+            return max(.zero, due ?? .zero)
+        }
+        guard let wait else { return }
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait.count))) { self.save() }
+    }
+
+    /// On the queue.
     private func save() {
-        queue.async { [self] in
-            let text = state.withLock { $0.memory.text }
-            do throws(StateFolder.Failure) {
-                try folder.write(name, text)
-            } catch {
-                let isNews = state.withLock { state in
-                    defer { state.hasComplained = true }
-                    return !state.hasComplained
-                }
-                if isNews {
-                    logger.warning(
-                        "what this room learns is forgotten when it ends",
-                        metadata: ["reason": "\(error)"])
-                }
+        let text = state.withLock { state -> String? in
+            guard state.isWritePlanned else { return nil }
+            state.isWritePlanned = false
+            state.writtenAt = HostClock.now()
+            return state.memory.text
+        }
+        guard let text else { return }
+        do throws(StateFolder.Failure) {
+            try folder.write(name, text)
+        } catch {
+            let isNews = state.withLock { state in
+                defer { state.hasComplained = true }
+                return !state.hasComplained
+            }
+            if isNews {
+                logger.warning(
+                    "what this room learns is forgotten when it ends",
+                    metadata: ["reason": "\(error)"])
             }
         }
     }
 
     /// Returns when everything is on the disk.
-    func close() { queue.sync {} }
+    func close() { queue.sync { save() } }
 }
 
 /// Who this node is: a number on its disk, and one for this start of its machine.
@@ -118,6 +145,7 @@ enum NodeIdentity {
     /// - Returns: node 0 where nothing can be kept, so that nobody relies on it.
     static func crystal(in folder: StateFolder?, logger: Logger) -> CrystalID {
         guard let folder else { return .unknown }
+        folder.removeLeftovers(of: file)
         do throws(StateFolder.Failure) {
             if let text = try folder.read(file) {
                 if let node = parse(text) { return CrystalID(node: node, boot: boot()) }

@@ -48,7 +48,7 @@ struct StateFolder: Sendable {
     func write(_ name: String, _ text: String) throws(Failure) {
         try makeFolder()
         let file = "\(path)/\(name)"
-        let fresh = "\(file).\(getpid()).new"
+        let fresh = "\(file).\(getpid())\(Self.freshSuffix)"
         unlink(fresh)
         let descriptor = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard descriptor >= 0 else { throw Failure("be written", file) }
@@ -73,6 +73,26 @@ struct StateFolder: Sendable {
             let code = errno
             unlink(fresh)
             throw Failure("be replaced", file, code)
+        }
+    }
+
+    private static let freshSuffix = ".new"
+
+    /// Removes what processes that were killed in the middle of ``write(_:_:)`` left of this file.
+    /// The number in its name says whose it is: what one that lives is writing stays.
+    func removeLeftovers(of name: String) {
+        guard let stream = opendir(path) else { return }
+        defer { closedir(stream) }
+        while let entry = readdir(stream) {
+            let file = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard file.hasPrefix("\(name)."), file.hasSuffix(Self.freshSuffix),
+                let writer = pid_t(
+                    file.dropFirst(name.utf8.count + 1).dropLast(Self.freshSuffix.utf8.count)),
+                writer == getpid() || (kill(writer, 0) != 0 && errno == ESRCH)
+            else { continue }
+            unlink("\(path)/\(file)")
         }
     }
 

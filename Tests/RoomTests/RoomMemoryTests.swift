@@ -244,4 +244,46 @@ import Timing
         }
         #expect(Set(names).count == names.count)
     }
+
+    /// A write is a rename: each makes another file.
+    @Test func `what changes a thousand times is written once or twice, as it is at the end`()
+        throws
+    {
+        let temporary = try TemporaryFolder()
+        defer { temporary.remove() }
+        let folder = StateFolder(path: temporary.path("state"))
+        let room = try RoomID("bath")
+        let store = RoomStore(folder: folder, room: room, ownBoot: 1, logger: LogBook().logger)
+        let path = "\(folder.path)/\(RoomStore.fileName(of: room))"
+        var files: Set<UInt64> = []
+        for number in 0..<1_000 {
+            store.setOffset(try LatencyOffset(microseconds: number), of: "alsa")
+            if let file = try? FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber]
+                as? UInt64
+            {
+                files.insert(file)
+            }
+        }
+        store.close()
+        #expect(files.count <= 3)
+        let text = try #require(try folder.read(RoomStore.fileName(of: room)))
+        #expect(try RoomMemory(parsing: text).offset(of: "alsa")?.delay == .microseconds(999))
+    }
+
+    @Test
+    func `what a killed process left half written is removed, what a living one writes stays`()
+        throws
+    {
+        let temporary = try TemporaryFolder()
+        defer { temporary.remove() }
+        let folder = StateFolder(path: temporary.path("state"))
+        try folder.write("node", "x")
+        // Numbers of processes end far below; 1 is always there.
+        for name in ["node.2000000000.new", "node.1.new", "node.x.new", "other.2000000000.new"] {
+            try Data().write(to: URL(filePath: "\(folder.path)/\(name)"))
+        }
+        folder.removeLeftovers(of: "node")
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+        #expect(left == ["node", "node.1.new", "node.x.new", "other.2000000000.new"])
+    }
 }

@@ -33,7 +33,9 @@ struct Follow: AsyncParsableCommand {
             )
         }
         let logger = makeLogger(level: settings.logLevel)
-        try await untilInterrupted(alsoWhenParentEnds: room.dieWithParent) {
+        try await untilInterrupted(
+            alsoWhenParentEnds: room.dieWithParent, millisecondsToEnd: millisecondsToEndNode
+        ) {
             try await runningNode {
                 try await FollowerNode(
                     settings.nodeConfiguration(logger: logger, overwritesFiles: room.force),

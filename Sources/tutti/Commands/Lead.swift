@@ -54,7 +54,9 @@ struct Lead: AsyncParsableCommand {
         let node = LeaderNode(
             settings.nodeConfiguration(logger: logger, overwritesFiles: room.force), assets: assets,
             roomsToWaitFor: settings.waitFor, loops: loop)
-        try await untilInterrupted(alsoWhenParentEnds: room.dieWithParent) {
+        try await untilInterrupted(
+            alsoWhenParentEnds: room.dieWithParent, millisecondsToEnd: millisecondsToEndNode
+        ) {
             try await runningNode { try await node.run() }
         }
     }

@@ -14,3 +14,7 @@ func runningNode(_ body: () async throws -> Void) async throws {
     defer { keeper?.stop() }
     try await body()
 }
+
+/// A node that is told to end has ended by then, under two seconds: what it says at last, and closes,
+/// takes a tenth of that.
+let millisecondsToEndNode = 1_700

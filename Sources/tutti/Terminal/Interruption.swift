@@ -11,10 +11,13 @@ import Synchronization
 /// - Parameter alsoWhenParentEnds: a process that a demo started ends with it: its standard input
 ///   is a pipe that nobody writes to, and the kernel closes the other end whatever the parent dies
 ///   of. (PR_SET_PDEATHSIG would watch the parent's thread instead of the parent.)
+/// - Parameter millisecondsToEnd: what is still busy so long after the first signal is ended by the
+///   kernel's clock, which no queue of ours can hold up; 0 waits.
 /// - Returns: what `body` returned; `nil` when it was interrupted.
 @discardableResult
 func untilInterrupted<Value: Sendable>(
-    alsoWhenParentEnds: Bool = false, _ body: @escaping @Sendable () async throws -> Value
+    alsoWhenParentEnds: Bool = false, millisecondsToEnd: Int = 0,
+    _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value? {
     let (signals, continuation) = AsyncStream.makeStream(
         of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -27,12 +30,18 @@ func untilInterrupted<Value: Sendable>(
                 Terminal.output.write(Terminal.output.isInteractive ? LiveScreen.showCursor : "")
                 _exit(130)
             }
+            endAfter(milliseconds: millisecondsToEnd)
             continuation.yield()
         }
         source.activate()
         return source
     }
-    if alsoWhenParentEnds { watchStandardInput { continuation.yield() } }
+    if alsoWhenParentEnds {
+        watchStandardInput {
+            endAfter(milliseconds: millisecondsToEnd)
+            continuation.yield()
+        }
+    }
     defer { for source in sources { source.cancel() } }
 
     return try await withThrowingTaskGroup(of: Value?.self) { group in
@@ -50,6 +59,18 @@ func untilInterrupted<Value: Sendable>(
         _ = try? await group.next()
         return nil
     }
+}
+
+/// Ends the process after this, whatever its threads do: a service manager would kill it after its
+/// own patience.
+private func endAfter(milliseconds: Int) {
+    guard milliseconds > 0 else { return }
+    // Such an end is how the command was meant to end.
+    signal(SIGALRM) { _ in _exit(0) }
+    var timer = itimerval()
+    timer.it_value = timeval(
+        tv_sec: milliseconds / 1_000, tv_usec: suseconds_t(milliseconds % 1_000 * 1_000))
+    setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
 }
 
 private let signalQueue = DispatchQueue(label: "tutti.signals")
