@@ -46,6 +46,7 @@ extension LeaderMachine {
             outbox.append(.close(link))
             return
         }
+        makeRoom(for: hello, at: now)
         var history = SyncHistory()
         var isNew = true
         for member in members where member.hello.room == hello.room {
@@ -87,10 +88,31 @@ extension LeaderMachine {
             }
             return nil
         }
-        if members.count >= Self.mostMembers {
+        if members.count >= Self.mostMembers, memberThatMakesRoom(at: now) == nil {
             return "the group has \(Self.mostMembers) rooms and takes no more"
         }
         return nil
+    }
+
+    /// A full group lets go of who has said nothing for long, for one that comes.
+    private mutating func makeRoom(for hello: Hello, at now: GroupInstant) {
+        guard members.count >= Self.mostMembers,
+            !members.contains(where: { $0.hello.room == hello.room }),
+            let place = memberThatMakesRoom(at: now)
+        else { return }
+        outbox.append(.close(members[place].link))
+        tell(.left, of: members.remove(at: place))
+    }
+
+    /// Of the members silent for ``silenceUntilDisplaced`` the one silent longest; one that has said
+    /// nothing since its hello is none much earlier.
+    private func memberThatMakesRoom(at now: GroupInstant) -> Int? {
+        members.indices.filter { place in
+            let patience =
+                members[place].report == nil
+                ? Self.silenceUntilReplaced : Self.silenceUntilDisplaced
+            return now - members[place].lastHeard >= patience
+        }.min { members[$0].lastHeard < members[$1].lastHeard }
     }
 
     /// Prepares a member for whatever the session is doing.

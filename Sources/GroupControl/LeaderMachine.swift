@@ -159,6 +159,8 @@ extension LeaderMachine {
     /// Rooms report once a second: five missed reports.
     static let silenceUntilLost = Nanoseconds.seconds(5)
     static let silenceUntilClosed = Nanoseconds.seconds(30)
+    /// In a full group, who has been silent for so long makes room for another.
+    static let silenceUntilDisplaced = Nanoseconds.seconds(10)
     /// A link heard this recently is alive, and a second room may not take its name.
     static let silenceUntilReplaced = Nanoseconds.seconds(3)
 

@@ -19,6 +19,11 @@ public final class FollowerNode: Sendable {
     /// Longest silence while a TCP connection is made.
     static let connectLimit = TimeAmount.seconds(3)
     static let farewellLimit = Duration.milliseconds(100)
+    /// Connections to a leader, and what a room holds of a long queue.
+    static let openFiles = 1_024
+    /// Items that are looked for, and fetched, at once; each has a thread and some files. The
+    /// machine that follows asks for no more.
+    static let fetchesMax = 8
 
     private let configuration: NodeConfiguration
     private let leader: HostPort?
@@ -42,6 +47,7 @@ public final class FollowerNode: Sendable {
     public func run() async throws {
         let name = try roomID(configuration.name)
         let logger = configuration.logger
+        try await OpenFiles.claim(Self.openFiles)
         let cache = configuration.openCache()
         let session = configuration.usesAvahi || leader == nil ? try openSession() : nil
         let finder = LeaderFinder(
@@ -54,11 +60,14 @@ public final class FollowerNode: Sendable {
             priority: configuration.realTimePriority,
             broadcasts: configuration.usesBroadcasts, store: options.store, logger: logger)
         let ranges = RangeClient()
+        let looking = Workers(Self.fetchesMax, cancelsOldest: false)
+        let fetching = Workers(Self.fetchesMax)
         let member = Member(
             name: name, output: output, clock: clock, logger: logger,
             options: options,
             fetch: { asset, welcome in
-                try await Self.fetch(asset, welcome, from: finder, ranges, into: cache)
+                try await Self.fetch(
+                    asset, welcome, from: finder, ranges, into: cache, looking, fetching)
             },
             uplink: { await Self.uplink($0, $1, finder: finder, clock: clock, logger: logger) })
         let announcement = Announcement(
@@ -98,13 +107,15 @@ public final class FollowerNode: Sendable {
     /// From the cache, or on its way there.
     private static func fetch(
         _ asset: AssetDescriptor, _ welcome: Welcome?, from finder: LeaderFinder,
-        _ ranges: RangeClient, into cache: MediaCache
+        _ ranges: RangeClient, into cache: MediaCache, _ looking: Workers, _ fetching: Workers
     ) async throws -> Member.AssetFile {
         let print = MediaFingerprint(
             hash: asset.hash.bytes, byteCount: asset.byteCount,
             piecesRoot: asset.piecesRoot?.bytes)
-        let held = try await blocking { cancellation throws(MediaError) in
-            cache.contains(print, cancellation: cancellation)
+        let held = try await looking.run {
+            try await blocking { cancellation throws(MediaError) in
+                cache.contains(print, cancellation: cancellation)
+            }
         }
         if let held { return Member.AssetFile(path: held.path, hold: held) }
         let first = try address(of: asset, welcome, finder)
@@ -118,12 +129,14 @@ public final class FollowerNode: Sendable {
             arrival: Member.Arrival(file: arriving, cancellation: wanted) { welcome in
                 let url = try address(of: asset, welcome, finder)
                 try arriving.move(to: url)
-                let queue = DispatchQueue(label: "tutti-fetch")
-                let file = try await blocking(on: queue, cancellation: wanted) {
-                    cancellation throws(MediaError) in
-                    try cache.fetch(
-                        url: url, print, fileExtension: asset.fileExtension, ranges: ranges,
-                        arriving: arriving, cancellation: cancellation)
+                let file = try await fetching.run {
+                    let queue = DispatchQueue(label: "tutti-fetch")
+                    return try await blocking(on: queue, cancellation: wanted) {
+                        cancellation throws(MediaError) in
+                        try cache.fetch(
+                            url: url, print, fileExtension: asset.fileExtension, ranges: ranges,
+                            arriving: arriving, cancellation: cancellation)
+                    }
                 }
                 return Member.AssetFile(path: file.path, hold: file)
             })

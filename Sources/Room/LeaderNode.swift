@@ -16,8 +16,6 @@ import func Glibc.time
 /// A node that leads a group: announces itself, serves clock, assets and control, and, with an
 /// output, plays as the first room of its own group.
 public final class LeaderNode: Sendable {
-    /// Rooms and control clients connected at once; beyond, new ones are closed unheard.
-    static let connectionsMax = 512
     /// All connections, a file for each that is served, and what a node has open anyway.
     static let openFiles = LeaderPort.connectionsMax + MediaService.connectionsMax + 256
     /// How long what was said last may take to leave before the links are cut.
@@ -28,7 +26,8 @@ public final class LeaderNode: Sendable {
     private let roomsToWaitFor: Int
     private let loops: Bool
     private let listening = Mutex<HostPort?>(nil)
-    private let connections = Atomic<Int>(0)
+    private let crowd = Crowd()
+    private let replies = ReplyBudget()
 
     /// - Parameters:
     ///   - assets: paths and URLs, played in order.
@@ -52,11 +51,18 @@ public final class LeaderNode: Sendable {
     public func run() async throws {
         let logger = configuration.logger
         let name = try roomID(configuration.name)
+        try await OpenFiles.claim(Self.openFiles)
         let media = MediaService(logger: logger)
         let library = try await AssetLibrary.open(
             locations, cache: configuration.openCache(), pieces: media.pieces, logger: logger)
-        OpenFiles.allow(Self.openFiles)
-        let door = try await LeaderPort.open(configuration.port)
+        let files = OpenFiles.allow(Self.openFiles) - OpenFiles.ownUse
+        let door = try await LeaderPort.open(
+            configuration.port, limits: ConnectionPlaces.Limits().fitting(files),
+            exhausted: { reason in
+                logger.warning(
+                    "no connection can be accepted for the moment",
+                    metadata: ["reason": "\(reason)"])
+            })
         // A leader that does not come to serve leaves no port taken.
         defer { door.close() }
         let notices = await NoticeSender.open(beside: door.channel, logger: logger)
@@ -93,11 +99,11 @@ public final class LeaderNode: Sendable {
                     try await withThrowingTaskGroup { group in
                         group.addTask {
                             try await door.run(
-                                links: { await self.serve($0, core, notices) },
+                                links: { await self.serve($0, $1, core, notices) },
                                 // Files are read where waiting for a disk holds up nobody.
-                                media: { connection in
+                                media: { connection, visitor in
                                     await withTaskExecutorPreference(globalConcurrentExecutor) {
-                                        await media.serve(connection)
+                                        await media.serve(connection, visitor)
                                     }
                                 })
                         }
@@ -172,22 +178,21 @@ public final class LeaderNode: Sendable {
     // MARK: Links
 
     private func serve(
-        _ channel: any Channel, _ core: LeaderCore, _ notices: NoticeSender?
+        _ channel: any Channel, _ visitor: Visitor, _ core: LeaderCore, _ notices: NoticeSender?
     ) async {
-        let count = connections.add(1, ordering: .relaxed).newValue
-        defer { connections.subtract(1, ordering: .relaxed) }
-        guard count <= Self.connectionsMax else {
-            try? await channel.close()
-            return
-        }
         let remote = channel.remoteAddress.map { "\($0)" } ?? "?"
         // Whoever connects and says nothing is cut off; a room or client that spoke may stay.
         let deadline = channel.eventLoop.scheduleTask(
             in: .nanoseconds(LeaderPort.firstWordLimit.wholeNanoseconds)
         ) { channel.close(promise: nil) }
         do {
+            let crowd = crowd
             let client = try await channel.asyncChannel(of: EnvelopeChannel.self) {
-                try EnvelopeCodec.add(to: $0, limit: FrameDecoder.leaderLimit)
+                // What is said to one that does not read waits here, where it is counted.
+                try $0.syncOptions?.setOption(
+                    .socketOption(.so_sndbuf), value: SocketOptionValue(MediaService.sendBuffer))
+                try EnvelopeCodec.add(
+                    to: $0, limit: FrameDecoder.leaderLimit, pace: .toLeader, crowd: crowd)
             }
             try await client.executeThenClose { inbound, outbound in
                 var envelopes = inbound.makeAsyncIterator()
@@ -195,14 +200,18 @@ public final class LeaderNode: Sendable {
                 deadline.cancel()
                 switch first {
                 case .request(let request):
+                    guard visitor.becomes(.client) else { return }
                     var next: Envelope? = .request(request)
                     while case .request(let request)? = next {
-                        try await outbound.write(.reply(await Self.answer(request, core)))
+                        visitor.isUseful(andBusy: true)
+                        guard try await self.answer(request, channel, core) else { return }
+                        visitor.isUseful()
                         next = try await envelopes.next()
                     }
                 case .toLeader(let hello):
+                    guard visitor.becomes(.room) else { return }
                     try await Self.serveRoom(
-                        hello, client, inbound: &envelopes, outbound, core, notices)
+                        hello, client, visitor, inbound: &envelopes, outbound, core, notices)
                 case .toRoom, .reply:
                     break
                 }
@@ -211,6 +220,18 @@ public final class LeaderNode: Sendable {
             configuration.logger.debug(
                 "link ended", metadata: ["from": "\(remote)", "reason": "\(reason(of: error))"])
         }
+    }
+
+    /// - Returns: false when too many replies wait for their readers.
+    private func answer(
+        _ request: ControlRequest, _ channel: any Channel, _ core: LeaderCore
+    ) async throws -> Bool {
+        let reply = await Self.answer(request, core)
+        let size = reply.roughSize
+        guard replies.take(size) else { return false }
+        defer { replies.give(size) }
+        try await channel.hand(.reply(reply), within: .seconds(ReplyBudget.secondsToTake))
+        return true
     }
 
     private static func answer(_ request: ControlRequest, _ core: LeaderCore) async -> ControlReply
@@ -223,12 +244,12 @@ public final class LeaderNode: Sendable {
     }
 
     private static func serveRoom(
-        _ hello: RoomToLeader, _ client: EnvelopeChannel,
+        _ hello: RoomToLeader, _ client: EnvelopeChannel, _ visitor: Visitor,
         inbound: inout NIOAsyncChannelInboundStream<Envelope>.AsyncIterator,
         _ outbound: NIOAsyncChannelOutboundWriter<Envelope>, _ core: LeaderCore,
         _ notices: NoticeSender?
     ) async throws {
-        let outbox = Outbox<LeaderToRoom>()
+        let outbox = Outbox<LeaderToRoom> { $0.roughSize }
         client.cut(after: outbox)
         let room = client.channel.remoteAddress
         let link = await core.open(
@@ -241,6 +262,7 @@ public final class LeaderNode: Sendable {
             await core.receive(hello, from: link)
             do {
                 while case .toLeader(let message)? = try await inbound.next() {
+                    visitor.isUseful()
                     await core.receive(message, from: link)
                 }
             } catch {}

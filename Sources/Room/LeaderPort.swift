@@ -1,5 +1,4 @@
 import NIOCore
-import Synchronization
 
 /// The one TCP port of a leader: links of rooms and control clients, and the assets over HTTP, so
 /// that a firewall has to be open for one number.
@@ -7,26 +6,38 @@ import Synchronization
 /// The first byte tells them apart. HTTP begins with a method in capital letters; a link begins with
 /// the length of a message, four bytes of which the first would be 0 up to 16 MB.
 final class LeaderPort: Sendable {
-    /// Connections at once, of both kinds; beyond, new ones are closed unheard.
-    static let connectionsMax = LeaderNode.connectionsMax + MediaService.connectionsMax
+    /// Connections at once, of all kinds; beyond, who does nothing makes room.
+    static let connectionsMax = ConnectionPlaces.Limits().total
     /// Who connects has to say what it is within this time.
     static let firstWordLimit = Duration.seconds(5)
 
     private static let methodLetters = UInt8(ascii: "A")...UInt8(ascii: "Z")
 
-    typealias Service = @Sendable (any Channel) async -> Void
+    typealias Service = @Sendable (any Channel, Visitor) async -> Void
 
     private let server: NIOAsyncChannel<any Channel, Never>
-    private let connections = Atomic<Int>(0)
+    private let door: Doorkeeper
 
-    private init(server: NIOAsyncChannel<any Channel, Never>) { self.server = server }
+    private init(server: NIOAsyncChannel<any Channel, Never>, _ limits: ConnectionPlaces.Limits) {
+        self.server = server
+        door = Doorkeeper(limits)
+    }
 
     /// Listens on all interfaces.
     ///
-    /// - Parameter port: 0 takes a free one; see ``port``.
-    static func open(_ port: Int) async throws -> LeaderPort {
-        LeaderPort(server: try await listenOnAllInterfaces(port: port))
+    /// - Parameters:
+    ///   - port: 0 takes a free one; see ``port``.
+    ///   - exhausted: called when there is no file for another connection, as Linux says it.
+    static func open(
+        _ port: Int, limits: ConnectionPlaces.Limits = .init(),
+        exhausted: @escaping @Sendable (String) -> Void = { _ in }
+    ) async throws -> LeaderPort {
+        LeaderPort(
+            server: try await listenOnAllInterfaces(port: port, exhausted: exhausted), limits)
     }
+
+    /// Connections of a kind at the moment.
+    func count(of kind: ConnectionPlaces.Kind) -> Int { door.count(of: kind) }
 
     var channel: any Channel { server.channel }
 
@@ -47,18 +58,23 @@ final class LeaderPort: Sendable {
     }
 
     private func serve(_ channel: any Channel, _ links: Service, _ media: Service) async {
-        let count = connections.add(1, ordering: .relaxed).newValue
-        defer { connections.subtract(1, ordering: .relaxed) }
+        let visitor = door.enter(channel)
+        defer { visitor.leave() }
         let deadline = channel.eventLoop.scheduleTask(
             in: .nanoseconds(Self.firstWordLimit.wholeNanoseconds)
         ) { channel.close(promise: nil) }
-        guard count <= Self.connectionsMax, let first = try? await FirstByte.read(channel) else {
+        guard let first = try? await FirstByte.read(channel) else {
             deadline.cancel()
             try? await channel.close()
             return
         }
         deadline.cancel()
-        await Self.methodLetters.contains(first) ? media(channel) : links(channel)
+        if !Self.methodLetters.contains(first) {
+            // Room or client: its first message says which.
+            await links(channel, visitor)
+        } else if visitor.becomes(.media) {
+            await media(channel, visitor)
+        }
         // Whoever served it has closed it, if it came to be served.
         try? await channel.close()
     }

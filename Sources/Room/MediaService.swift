@@ -41,7 +41,9 @@ final class MediaService: Sendable {
     func path(ofHash hash: String) -> String? { paths.withLock { $0[hash] } }
 
     /// Answers what is asked on one connection, until its end.
-    func serve(_ channel: any Channel) async {
+    ///
+    /// - Parameter visitor: who keeps the place of a connection that has nothing to say.
+    func serve(_ channel: any Channel, _ visitor: Visitor? = nil) async {
         let count = connections.add(1, ordering: .relaxed).newValue
         defer { connections.subtract(1, ordering: .relaxed) }
         guard count <= Self.connectionsMax else {
@@ -55,7 +57,9 @@ final class MediaService: Sendable {
             try await client.executeThenClose { inbound in
                 for try await part in inbound {
                     guard case .head(let request) = part else { continue }
-                    try await self.answer(request, on: channel)
+                    visitor?.isUseful(andBusy: true)
+                    try await self.answer(request, on: channel) { visitor?.isUseful(andBusy: true) }
+                    visitor?.isUseful()
                     guard request.isKeepAlive else { return }
                 }
             }
@@ -73,7 +77,10 @@ final class MediaService: Sendable {
         try pipeline.addHandlers(IdleStateHandler(allTimeout: idleLimit), CloseWhenIdle())
     }
 
-    private func answer(_ request: HTTPRequestHead, on channel: any Channel) async throws {
+    /// - Parameter progress: called when some of it has been taken.
+    private func answer(
+        _ request: HTTPRequestHead, on channel: any Channel, progress: () -> Void
+    ) async throws {
         guard request.method == .GET || request.method == .HEAD else {
             return try await refuse(.methodNotAllowed, request, on: channel)
         }
@@ -121,6 +128,7 @@ final class MediaService: Sendable {
             let count = min(SharedFile.chunkBytes, range.upperBound - position)
             position += try file.read(count, from: position, into: &chunk)
             try await send(.body(.byteBuffer(chunk)), on: channel)
+            progress()
         }
         try await send(.end(nil), on: channel)
     }

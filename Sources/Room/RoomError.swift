@@ -2,7 +2,7 @@
 public struct RoomError: Error, Equatable, CustomStringConvertible, CustomDebugStringConvertible {
     public enum Code: String, Sendable {
         case noLeader, unreachable, refused, portTaken, badAsset, badAddress, badName
-        case noDiscovery, noOutput, protocolViolation, timedOut
+        case noDiscovery, noOutput, protocolViolation, timedOut, noFiles
     }
     public var code: Code
     public var description: String

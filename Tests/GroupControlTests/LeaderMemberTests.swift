@@ -77,4 +77,21 @@ import Timing
         for link in 0..<300 { stage.hello(link, "room \(link)") }
         #expect(stage.leader.status(at: stage.now).rooms.count == LeaderMachine.mostMembers)
     }
+
+    @Test func `in a full group who says nothing makes room, who speaks stays`() {
+        var stage = Stage.playing()
+        for number in 2...LeaderMachine.mostMembers {
+            stage.hello(LinkID(number), "guest \(number)", hasOutput: false)
+        }
+        let newcomer = LinkID(LeaderMachine.mostMembers + 1)
+        stage.hello(newcomer, "bath")
+        #expect(stage.effects.contains(.close(newcomer)), "nobody was silent yet")
+        // Room 1 reports; the others said hello and nothing more.
+        stage.advance(by: .seconds(4), heard: [1])
+        stage.hello(newcomer + 1, "bath")
+        let rooms = stage.leader.status(at: stage.now).rooms.map(\.name)
+        #expect(rooms.count == LeaderMachine.mostMembers)
+        #expect(rooms.contains("bath") && rooms.contains("room 1"))
+        #expect(!stage.effects.contains(.close(newcomer + 1)))
+    }
 }

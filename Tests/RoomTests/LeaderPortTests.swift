@@ -9,7 +9,7 @@ extension IntegrationTests {
     @Suite(.timeLimit(.minutes(1))) struct Door {
         /// Answers with its name and whatever comes.
         private static func echo(_ name: String) -> LeaderPort.Service {
-            { channel in
+            { channel, _ in
                 let bytes = try? await channel.asyncChannel(
                     of: NIOAsyncChannel<ByteBuffer, ByteBuffer>.self)
                 try? await bytes?.executeThenClose { inbound, outbound in
@@ -19,10 +19,14 @@ extension IntegrationTests {
             }
         }
 
-        private func withPort(_ body: (Int) async throws -> Void) async throws {
-            let door = try await LeaderPort.open(0)
+        private func withPort(
+            _ limits: ConnectionPlaces.Limits = .init(),
+            links: @escaping LeaderPort.Service = echo("link"),
+            _ body: (Int) async throws -> Void
+        ) async throws {
+            let door = try await LeaderPort.open(0, limits: limits)
             let node = RunningNode {
-                try await door.run(links: Self.echo("link"), media: Self.echo("media"))
+                try await door.run(links: links, media: Self.echo("media"))
             }
             do {
                 try await body(door.port)
@@ -55,6 +59,61 @@ extension IntegrationTests {
                 }
                 try await until("the silent one is cut off") { !silent.isActive }
             }
+        }
+
+        @Test func `a crowd that says nothing locks nobody out`() async throws {
+            try await withPort(.init(strangers: 8)) { port in
+                var crowd: [any Channel] = []
+                for _ in 0..<40 { crowd.append(try await RawConnection.connect(to: port)) }
+                for _ in 0..<3 {
+                    try await RawConnection.open(to: port) { connection in
+                        try await connection.send([0])
+                        #expect(try await connection.read(5) == Data("link".utf8) + [0])
+                    }
+                }
+                try await until("the crowd is no more than its places") {
+                    crowd.count { $0.isActive } <= 8
+                }
+            }
+        }
+
+        @Test func `clients that asked once and stay do not lock out the next`() async throws {
+            let asClient: LeaderPort.Service = { channel, visitor in
+                guard visitor.becomes(.client) else { return }
+                await Self.echo("link")(channel, visitor)
+            }
+            try await withPort(.init(clients: 4, localClients: 2), links: asClient) { port in
+                let idle = try await RawConnection.crowd(of: 40, at: port, saying: "\0")
+                try await RawConnection.open(to: port) { connection in
+                    try await connection.send([0])
+                    #expect(try await connection.read(5) == Data("link".utf8) + [0])
+                }
+                try await until("those idle longest have gone") {
+                    idle.count { $0.isActive } <= 6
+                }
+            }
+        }
+
+        @Test func `without files it waits before it accepts, says so once, and goes on after`()
+            async throws
+        {
+            let said = Counter()
+            let door = try await LeaderPort.open(0) { _ in said.add(1) }
+            let node = RunningNode {
+                try await door.run(links: Self.echo("link"), media: Self.echo("media"))
+            }
+            for _ in 0..<3 {
+                // As the system says it when a connection cannot be accepted.
+                door.channel.pipeline.fireErrorCaught(IOError(errnoCode: EMFILE, reason: "accept"))
+                let option = door.channel.getOption(.autoRead)
+                #expect(try await option.get() == false, "the socket is not waited for")
+                try await RawConnection.open(to: door.port) { connection in
+                    try await connection.send([0])
+                    #expect(try await connection.read(5) == Data("link".utf8) + [0])
+                }
+            }
+            #expect(said.value == 1)
+            _ = await node.stop()
         }
 
         @Test func `who leaves without a word, or after half of one, leaves nothing behind`()

@@ -198,7 +198,9 @@ extension MediaService {
         return (
             door.port,
             RunningNode {
-                try await door.run(links: { try? await $0.close() }, media: self.serve)
+                try await door.run(
+                    links: { channel, _ in try? await channel.close() },
+                    media: { await self.serve($0, $1) })
             }
         )
     }

@@ -34,10 +34,36 @@ struct RawConnection {
     }
 
     /// A connection on which nobody listens.
-    static func connect(to port: Int, reads: Bool = true) async throws -> any Channel {
-        try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+    ///
+    /// - Parameters:
+    ///   - counting: goes up by the bytes that come.
+    ///   - receiveBuffer: what the system takes for it, bytes.
+    static func connect(
+        to port: Int, reads: Bool = true, counting: Counter? = nil, receiveBuffer: Int? = nil
+    ) async throws -> any Channel {
+        var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: reads)
-            .connect(host: "127.0.0.1", port: port).get()
+        if let receiveBuffer {
+            bootstrap = bootstrap.channelOption(
+                .socketOption(.so_rcvbuf), value: SocketOptionValue(receiveBuffer))
+        }
+        if let counting {
+            bootstrap = bootstrap.channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(ByteCounter(counting))
+                }
+            }
+        }
+        return try await bootstrap.connect(host: "127.0.0.1", port: port).get()
+    }
+
+    private final class ByteCounter: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        private let counter: Counter
+        init(_ counter: Counter) { self.counter = counter }
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            counter.add(unwrapInboundIn(data).readableBytes)
+        }
     }
 
     static func crowd(

@@ -113,8 +113,12 @@ final class TestGroup: Sendable {
     }
 
     func stop() async {
-        for node in nodes.withLock({ $0 }).reversed() { _ = await node.stop() }
+        await stopNodes()
         folder.remove()
+    }
+
+    func stopNodes() async {
+        for node in nodes.withLock({ $0 }).reversed() { _ = await node.stop() }
     }
 }
 

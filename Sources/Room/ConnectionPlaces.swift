@@ -1,0 +1,140 @@
+import Timing
+
+/// Who may be connected at once, and who makes room for whom comes.
+///
+/// Anybody on the network can open connections and leave them. So there is a number of places for
+/// each kind, and a full house does not turn everybody away: who does nothing with a place loses it
+/// to a newcomer.
+///
+/// - A stranger has not said what it is. The one that has waited longest goes.
+/// - A client asks and is answered. The one whose last question is longest ago goes; some places are
+///   for clients of this machine alone.
+/// - A room reports each second. One that has said nothing for ``silence`` goes, and no other: who
+///   plays is not disturbed.
+/// - A reader of assets goes when nothing is on its way to it, or has not moved for ``silence``.
+///
+/// A value without clock and sockets; ``Doorkeeper`` has those.
+struct ConnectionPlaces: Sendable {
+    typealias ID = UInt64
+
+    enum Kind: CaseIterable, Sendable { case stranger, client, room, media }
+
+    enum Verdict: Equatable, Sendable {
+        /// Come in; who is named, if any, has to go for it.
+        case admitted(insteadOf: ID?)
+        case refused
+    }
+
+    /// Places for each kind.
+    struct Limits: Equatable, Sendable {
+        var strangers = 256
+        var clients = 160
+        /// More, for clients of this machine: its owner can always tell it something.
+        var localClients = 16
+        /// All of a group, and some that are about to take the place of their own dead link.
+        var rooms = 288
+        /// More than a group has rooms: a LAN guest cannot use up our files.
+        var media = MediaService.connectionsMax
+
+        var total: Int { strangers + clients + localClients + rooms + media }
+
+        /// For a process that may have no more than so many files: each kind gets its share.
+        ///
+        /// - Parameter files: left for connections, and for the files that are read for them.
+        func fitting(_ files: Int) -> Limits {
+            let needed = total + media
+            guard files < needed else { return self }
+            func share(_ count: Int) -> Int { max(Self.fewest, count * max(0, files) / needed) }
+            return Limits(
+                strangers: share(strangers), clients: share(clients),
+                localClients: share(localClients), rooms: share(rooms), media: share(media))
+        }
+
+        /// Of any kind; below, a house with a few rooms does not work.
+        static let fewest = 2
+    }
+
+    /// Who has said nothing useful for so long may be sent away by somebody who comes.
+    static let silence = Nanoseconds.seconds(10)
+
+    private struct Place {
+        var kind = Kind.stranger
+        var isLocal: Bool
+        /// Something is being done for it just now.
+        var isBusy = false
+        var usefulAt: LocalInstant
+    }
+
+    let limits: Limits
+    private var places: [ID: Place] = [:]
+    private var nextID: ID = 0
+
+    init(_ limits: Limits = Limits()) { self.limits = limits }
+
+    func count(of kind: Kind) -> Int { places.values.count { $0.kind == kind } }
+
+    /// Somebody has connected and said nothing yet: there is always a place.
+    mutating func enter(isLocal: Bool, at now: LocalInstant) -> (id: ID, insteadOf: ID?) {
+        var sentAway: ID?
+        if count(of: .stranger) >= limits.strangers {
+            sentAway = oldest { $0.kind == .stranger }
+            if let sentAway { places[sentAway] = nil }
+        }
+        nextID += 1
+        places[nextID] = Place(isLocal: isLocal, usefulAt: now)
+        return (nextID, sentAway)
+    }
+
+    /// It has said what it is.
+    ///
+    /// - Returns: `.refused` also for one that was sent away meanwhile.
+    mutating func become(_ kind: Kind, _ id: ID, at now: LocalInstant) -> Verdict {
+        guard let place = places[id] else { return .refused }
+        if place.kind == kind {
+            places[id]?.usefulAt = now
+            return .admitted(insteadOf: nil)
+        }
+        var sentAway: ID?
+        if count(of: kind) >= limit(kind, isLocal: place.isLocal) {
+            sentAway = whoGoes(of: kind, at: now)
+            guard let sentAway else { return .refused }
+            places[sentAway] = nil
+        }
+        places[id]?.kind = kind
+        places[id]?.usefulAt = now
+        return .admitted(insteadOf: sentAway)
+    }
+
+    /// It said something useful, or took what it had asked for.
+    ///
+    /// - Parameter isBusy: there is something to be done for it now.
+    mutating func note(_ id: ID, isBusy: Bool, at now: LocalInstant) {
+        places[id]?.usefulAt = now
+        places[id]?.isBusy = isBusy
+    }
+
+    mutating func leave(_ id: ID) { places[id] = nil }
+
+    private func limit(_ kind: Kind, isLocal: Bool) -> Int {
+        switch kind {
+        case .stranger: limits.strangers
+        case .client: limits.clients + (isLocal ? limits.localClients : 0)
+        case .room: limits.rooms
+        case .media: limits.media
+        }
+    }
+
+    private func whoGoes(of kind: Kind, at now: LocalInstant) -> ID? {
+        let stale = oldest { $0.kind == kind && now - $0.usefulAt >= Self.silence }
+        if let stale { return stale }
+        return switch kind {
+        case .room: nil
+        case .stranger, .client, .media: oldest { $0.kind == kind && !$0.isBusy }
+        }
+    }
+
+    private func oldest(_ isMeant: (Place) -> Bool) -> ID? {
+        places.filter { isMeant($0.value) }
+            .min { ($0.value.usefulAt, $0.key) < ($1.value.usefulAt, $1.key) }?.key
+    }
+}
