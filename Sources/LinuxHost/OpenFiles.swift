@@ -7,7 +7,7 @@ public enum OpenFiles {
     /// timers, signals, sockets of clock and notices, the card, what is played and comes next.
     public static let ownUse = 128
     /// With fewer, a node cannot even begin.
-    public static let least = 48
+    public static let least = 28
 
     /// Raises the soft limit (RLIMIT_NOFILE, setrlimit(2)) to `count` where the hard one allows it.
     /// A service that runs out of descriptors cannot accept connections any more.
