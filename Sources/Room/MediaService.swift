@@ -30,7 +30,6 @@ final class MediaService: Sendable {
     /// The hashes of what was shared lately.
     let pieces = PieceLists()
     private let paths = Mutex<[String: String]>([:])
-    private let connections = Atomic<Int>(0)
     private let logger: Logger
 
     init(logger: Logger) { self.logger = logger }
@@ -44,12 +43,6 @@ final class MediaService: Sendable {
     ///
     /// - Parameter visitor: who keeps the place of a connection that has nothing to say.
     func serve(_ channel: any Channel, _ visitor: Visitor? = nil) async {
-        let count = connections.add(1, ordering: .relaxed).newValue
-        defer { connections.subtract(1, ordering: .relaxed) }
-        guard count <= Self.connectionsMax else {
-            try? await channel.close()
-            return
-        }
         do {
             let client = try await channel.asyncChannel(of: Connection.self) {
                 try Self.addHandlers(to: $0)
