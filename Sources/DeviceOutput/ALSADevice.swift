@@ -11,7 +11,8 @@ import Timing
 /// again from frame 0: the caller hears of it as `.restarted` and the next writes fill the card.
 ///
 /// Positions come from one `snd_pcm_status` call: frames queued *and* the instant at which that
-/// was true. When it is asked is the engine's affair (``WaitPlan``).
+/// was true. When it is asked is the engine's affair (``WaitPlan``), what of it is believed that of
+/// ``CardPlace``.
 ///
 /// One thread at a time; no allocation after opening; no call waits longer than a second or so.
 /// `@safe`: the library's handles are opened and freed here and never leave.
@@ -20,9 +21,18 @@ public final class ALSADevice: AudioOutput {
     public let format: OutputFormat
     let sampleFormat: SampleFormat
 
-    private let pcm: OpaquePointer
+    public let sampleRates: [Int]
+    public let sampleDescription: String
+
+    private var pcm: OpaquePointer
+    /// The stream before, until this one has begun: a sound server keeps its latency short for as
+    /// long as somebody wants it to be.
+    private var former: OpaquePointer?
     private let name: String
+    private let negotiation: ALSANegotiation
     private let cardFrames: Int
+    private var place: CardPlace
+    private var hasRenewed = false
     private var encoder: SampleEncoder
     private let encoded: UnsafeMutableRawPointer
     private let status: OpaquePointer
@@ -39,6 +49,11 @@ public final class ALSADevice: AudioOutput {
 
     /// No room for one period within this: the card stands still and is restarted.
     private static let stallLimit = Nanoseconds.seconds(1)
+    /// The same where nothing has moved since the start. Sound servers and links over the air take
+    /// their time; starting anew would only make it longer.
+    private static let beginLimit = Nanoseconds.seconds(4)
+    /// Between two returns to a thread that may have been told to stop.
+    private static let longestWait = Nanoseconds.milliseconds(100)
     /// Restarts without a buffer's length of sound in between; then the card is given up.
     private static let fruitlessRestartsMax = 3
     /// A card that is faster than this against local time is not a card; see `hold`.
@@ -47,13 +62,15 @@ public final class ALSADevice: AudioOutput {
     /// - Parameters:
     ///   - pcm: any name that ALSA's configuration knows, such as `default` or `hw:1,0`.
     ///   - preferredSampleRate: the nearest one that the card has is taken; see ``format``.
-    ///   - bufferMilliseconds: queue to keep, 5…1000; a card may insist on more or less.
+    ///   - bufferMilliseconds: queue to keep, 5…2000; a card may insist on more or less.
     /// - Throws: what failed, at which PCM, and what to do about it.
     public convenience init(
         pcm: String, preferredSampleRate: Int = 48_000,
         bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds
     ) throws(OutputError) {
-        precondition((5...1000).contains(bufferMilliseconds), "buffer \(bufferMilliseconds) ms")
+        precondition(
+            (5...OutputThread.longestBufferMilliseconds).contains(bufferMilliseconds),
+            "buffer \(bufferMilliseconds) ms")
         precondition(preferredSampleRate > 0, "sample rate \(preferredSampleRate)")
         try self.init(
             ALSANegotiation(
@@ -69,11 +86,19 @@ public final class ALSADevice: AudioOutput {
             unsafe snd_pcm_close(setup.pcm)
             throw ALSAFailure.error("snd_pcm_status_malloc", code, pcm: setup.name)
         }
-        unsafe self.init(setup, status)
+        unsafe self.init(setup, status, negotiation)
     }
 
-    private init(_ setup: ALSASetup, _ status: OpaquePointer) {
+    private init(
+        _ setup: ALSASetup, _ status: OpaquePointer, _ negotiation: ALSANegotiation
+    ) {
         unsafe pcm = setup.pcm
+        self.negotiation = negotiation
+        sampleRates = setup.sampleRates
+        sampleDescription = unsafe String(
+            cString: snd_pcm_format_name(setup.sampleFormat.alsa))
+        place = CardPlace(
+            bufferFrames: setup.format.bufferFrames, cardFrames: setup.cardFrames)
         name = setup.name
         format = setup.format
         sampleFormat = setup.sampleFormat
@@ -96,6 +121,7 @@ public final class ALSADevice: AudioOutput {
     public func close() {
         guard isOpen else { return }
         isOpen = false
+        closeFormer()
         unsafe snd_pcm_drop(pcm)
         unsafe snd_pcm_close(pcm)
     }
@@ -107,9 +133,13 @@ public final class ALSADevice: AudioOutput {
         if !isRunning { return .writable }
         hold(plan)
         let needed = cardFrames - format.bufferFrames + format.periodFrames
-        let giveUp = HostClock.now() + Self.stallLimit
+        let begin = HostClock.now()
+        let giveUp =
+            max(begin, place.hasMoved ? begin : startedAt + Self.beginLimit) + Self.stallLimit
         while true {
             let room = look()
+            if place.hasMoved { closeFormer() }
+            if place.needsRenewal, renew() { return .renewed }
             if room >= needed {
                 if framesWritten > 2 * format.bufferFrames { fruitlessRestarts = 0 }
                 return .writable
@@ -117,6 +147,7 @@ public final class ALSADevice: AudioOutput {
             if room < 0 { return try restart("snd_pcm_avail", Int32(room)) }
             let now = HostClock.now()
             if now > giveUp { return try restart("snd_pcm_wait", -ETIMEDOUT) }
+            if !place.hasMoved, now > begin + Self.longestWait { return .glance }
             if let glance = plan.glance {
                 // Not by a poll's time-out, which counts whole milliseconds.
                 HostClock.sleep(until: glance)
@@ -137,15 +168,20 @@ public final class ALSADevice: AudioOutput {
             latest = nil
             return known
         }
-        guard isRunning, let (delay, _, instant) = unsafe stamps.read(pcm, into: status) else {
+        guard isRunning, let (delay, room, instant) = unsafe stamps.read(pcm, into: status) else {
             return nil
         }
-        return reading(delay, instant)
+        return reading(delay, room, instant)
     }
 
-    private func reading(_ delay: Int, _ instant: LocalInstant) -> CardReading {
-        CardReading(
-            framesHeard: Double(framesWritten - Int64(delay)), instant: instant, resolution: 1)
+    private func reading(_ delay: Int, _ room: Int, _ instant: LocalInstant) -> CardReading? {
+        guard
+            let (heard, ahead) = place.look(
+                written: framesWritten, delay: delay, room: room, at: instant)
+        else { return nil }
+        return CardReading(
+            framesHeard: Double(heard), instant: instant, resolution: 1,
+            framesAhead: Double(ahead))
     }
 
     public func write(_ frames: UnsafePointer<Float>) throws(OutputError) -> OutputEvent {
@@ -186,21 +222,23 @@ public final class ALSADevice: AudioOutput {
             latest = nil
             return unsafe snd_pcm_avail(pcm)
         }
-        latest = reading(delay, instant)
+        latest = reading(delay, room, instant)
         return room
     }
 
     /// Sleeps until the engine believes that there is room.
     ///
-    /// A card that is not paced at all (`null`) is held to a card's pace here, or the thread would
-    /// spin; its position says nothing, so what the engine believes is bounded by the buffer's
-    /// length.
+    /// However wrong that is, and the latency behind the ring may have changed meanwhile, the ring is
+    /// looked at before it is down to a period. A card that is not paced at all (`null`) is held to
+    /// a card's pace here, or the thread would spin.
     private func hold(_ plan: WaitPlan) {
         let rate = Double(format.sampleRate)
         if let due = plan.due {
-            let longest = Nanoseconds(seconds: Double(format.bufferFrames) / rate)
-            HostClock.sleep(until: min(due, HostClock.now() + longest))
+            let latest = place.instant(
+                whenDownTo: format.periodFrames, written: framesWritten, sampleRate: rate)
+            HostClock.sleep(until: min(due, latest))
         }
+        guard place.isUnpaced else { return }
         let needed = framesWritten - Int64(format.bufferFrames - format.periodFrames)
         let slack = Double(format.bufferFrames)
         let earliest = (Double(needed) - slack) / (rate * Self.fastestRate)
@@ -224,13 +262,45 @@ public final class ALSADevice: AudioOutput {
                 + "check the card, or allow a longer buffer"
             throw failure
         }
-        framesWritten = 0
-        isRunning = false
-        stamps.forget()
-        latest = nil
+        beginAnew()
+        closeFormer()
         unsafe snd_pcm_drop(pcm)
         try ALSAFailure.check(unsafe snd_pcm_prepare(pcm), "snd_pcm_prepare", pcm: name)
         return .restarted
+    }
+
+    private func beginAnew() {
+        framesWritten = 0
+        isRunning = false
+        stamps.forget()
+        place.restart()
+        latest = nil
+    }
+
+    /// Another stream to the same card, whose time has not come to a standstill. Where there can be
+    /// no second one, or it was of no use, only the ring is believed from now on.
+    private func renew() -> Bool {
+        guard !hasRenewed, let setup = try? negotiation.open() else {
+            place.ignoresDelay = true
+            return false
+        }
+        guard setup.format == format, setup.cardFrames == cardFrames else {
+            unsafe snd_pcm_close(setup.pcm)
+            place.ignoresDelay = true
+            return false
+        }
+        hasRenewed = true
+        unsafe former = pcm
+        unsafe pcm = setup.pcm
+        beginAnew()
+        return true
+    }
+
+    private func closeFormer() {
+        guard let pcm = unsafe former else { return }
+        unsafe former = nil
+        unsafe snd_pcm_drop(pcm)
+        unsafe snd_pcm_close(pcm)
     }
 
     /// Waits until the driver has woken up; `prepare` does the rest whether it can resume or not.

@@ -15,6 +15,8 @@ struct ALSASetup {
     let significantBits: Int?
     /// Frames that the card's own ring holds.
     let cardFrames: Int
+    /// Usual rates that it can be opened with.
+    let sampleRates: [Int]
     let stampClock: StampClock
 }
 
@@ -42,6 +44,10 @@ struct ALSANegotiation {
     static let batchPeriodMillisecondsMax = 10
     /// Fewest periods in a queue; below, a late wake-up is an underrun.
     static let periodsMin = 2
+    /// Of recordings, and what cards are made for.
+    static let usualRates = [
+        32_000, 44_100, 48_000, 88_200, 96_000, 176_400, 192_000, 352_800, 384_000,
+    ]
 
     func open() throws(OutputError) -> ALSASetup {
         tutti_alsa_silence()
@@ -63,7 +69,7 @@ struct ALSANegotiation {
             return unsafe ALSASetup(
                 pcm: pcm, name: name, format: hardware.format,
                 sampleFormat: hardware.sampleFormat, significantBits: hardware.significantBits,
-                cardFrames: hardware.cardFrames,
+                cardFrames: hardware.cardFrames, sampleRates: hardware.sampleRates,
                 stampClock: stampClock)
         } catch {
             unsafe snd_pcm_close(pcm)
@@ -76,6 +82,7 @@ struct ALSANegotiation {
         var sampleFormat: SampleFormat
         var significantBits: Int?
         var cardFrames: Int
+        var sampleRates: [Int]
     }
 
     private func chooseHardware(
@@ -98,6 +105,9 @@ struct ALSANegotiation {
         let sampleFormat = try unsafe chooseSampleFormat(pcm, wish)
         let channels = try unsafe chooseChannels(pcm, wish)
 
+        let rates = Self.usualRates.filter {
+            unsafe snd_pcm_hw_params_test_rate(pcm, wish, UInt32($0), 0) == 0
+        }
         var rate = UInt32(preferredSampleRate)
         try check(
             unsafe snd_pcm_hw_params_set_rate_near(pcm, wish, &rate, nil),
@@ -125,33 +135,43 @@ struct ALSANegotiation {
         // A PCM may have one period only (null): cut our own.
         let periodFrames = max(1, min(Int(period), Int(ring) / Self.periodsMin))
         let queue = min(Int(ring), max(wanted, Self.periodsMin * periodFrames))
+        let description = unsafe describe(pcm)
         return Hardware(
             format: OutputFormat(
                 sampleRate: Int(rate), channelCount: channels, periodFrames: periodFrames,
                 bufferFrames: queue / periodFrames * periodFrames),
-            sampleFormat: sampleFormat, significantBits: unsafe significantBits(pcm),
-            cardFrames: Int(ring))
+            sampleFormat: sampleFormat,
+            significantBits: Self.significantBits(describedBy: description),
+            cardFrames: Int(ring),
+            sampleRates: resampling || Self.isServer(describedBy: description)
+                ? [Int(rate)] : rates)
+    }
+
+    /// A sound server takes any rate and resamples to its own: nothing is won by another one.
+    static func isServer(describedBy text: String) -> Bool {
+        text.contains("PulseAudio") || text.contains("PipeWire")
+    }
+
+    /// The library's description of the PCM and of all that it plays through; empty where it has none.
+    private func describe(_ pcm: OpaquePointer) -> String {
+        var opened: OpaquePointer?
+        guard unsafe snd_output_buffer_open(&opened) == 0, let text = unsafe opened else {
+            return ""
+        }
+        defer { unsafe snd_output_close(text) }
+        guard unsafe snd_pcm_dump(pcm, text) == 0 else { return "" }
+        var start: UnsafeMutablePointer<CChar>?
+        let count = unsafe snd_output_buffer_string(text, &start)
+        guard let start = unsafe start else { return "" }
+        let bytes = unsafe UnsafeRawBufferPointer(start: start, count: count)
+        return unsafe String(decoding: bytes, as: UTF8.self)
     }
 
     /// The fewest of the PCM and all that it plays through.
     ///
     /// A plug-in's parameters are of the format that it takes, and `plug` cuts what does not fit into the
-    /// card's without dither. What it plays through is in the library's description only
-    /// (snd_pcm_dump, which prints `msbits : N` for each).
-    private func significantBits(_ pcm: OpaquePointer) -> Int? {
-        var opened: OpaquePointer?
-        guard unsafe snd_output_buffer_open(&opened) == 0, let text = unsafe opened else {
-            return nil
-        }
-        defer { unsafe snd_output_close(text) }
-        guard unsafe snd_pcm_dump(pcm, text) == 0 else { return nil }
-        var start: UnsafeMutablePointer<CChar>?
-        let count = unsafe snd_output_buffer_string(text, &start)
-        guard let start = unsafe start else { return nil }
-        let bytes = unsafe UnsafeRawBufferPointer(start: start, count: count)
-        return Self.significantBits(describedBy: unsafe String(decoding: bytes, as: UTF8.self))
-    }
-
+    /// card's without dither. What it plays through is in the description only, as `msbits : N` for
+    /// each.
     static func significantBits(describedBy text: String) -> Int? {
         text.split(separator: "\n").compactMap { line -> Int? in
             let parts = line.split(separator: " ").filter { $0 != ":" }

@@ -1,20 +1,32 @@
+import Glibc
 import LinuxHost
 import Playout
 import RealTime
 import Synchronization
 import Timing
 
-/// What runs on the output thread. `@safe`: the period's buffer is private and lives as long.
+/// What runs on the output thread. `@safe`: the period's buffer is private and is replaced only
+/// while no device holds it.
 @safe
 final class OutputLoop {
+    typealias MakeDevice = @Sendable (OutputWish) throws(OutputError) -> any AudioOutput
+
     /// What the owner of the thread sees of it.
     final class Shared: Sendable {
         let stopping = LatestValue(false)
         let counts = LatestValue(OutputThread.Counts())
         let state = Mutex(OutputThread.State.running)
+        let card = Mutex("")
         let onChange: (@Sendable (OutputThread.State) -> Void)?
+        let onAdapt: (@Sendable (String) -> Void)?
 
-        init(onChange: (@Sendable (OutputThread.State) -> Void)?) { self.onChange = onChange }
+        init(
+            onChange: (@Sendable (OutputThread.State) -> Void)?,
+            onAdapt: (@Sendable (String) -> Void)? = nil
+        ) {
+            self.onChange = onChange
+            self.onAdapt = onAdapt
+        }
 
         /// Only at the turns of a device's life, never between two periods.
         func enter(_ next: OutputThread.State) {
@@ -26,34 +38,49 @@ final class OutputLoop {
         }
     }
 
+    private enum Ending {
+        case stopped, reopen, release
+    }
+
     private let engine: OutputEngine
     private let shared: Shared
-    private let makeDevice: @Sendable () throws(OutputError) -> any AudioOutput
-    private let format: OutputFormat
-    private let period: UnsafeMutableBufferPointer<Float>
+    private let makeDevice: MakeDevice
+    private var adaptation: OutputAdaptation
+    private var period: UnsafeMutableBufferPointer<Float>
     private var device: (any AudioOutput)?
+    /// Of the device that was open last.
+    private var offered: [Int]
     private var counts = OutputThread.Counts()
 
     /// Between two attempts to open a lost card: first and longest.
     static let firstBackOff = Nanoseconds.milliseconds(500)
     static let longestBackOff = Nanoseconds.seconds(5)
-    /// How long a stop may wait for a thread that is backing off.
-    private static let stopLatency = Nanoseconds.milliseconds(50)
+    /// How long a stop, or an item, may wait for a thread that has no card.
+    private static let stopLatency = Nanoseconds.milliseconds(20)
 
     init(
         device: any AudioOutput, engine: OutputEngine, shared: Shared,
-        makeDevice: @escaping @Sendable () throws(OutputError) -> any AudioOutput
+        adaptation: OutputAdaptation, makeDevice: @escaping MakeDevice
     ) {
         self.device = device
         self.engine = engine
         self.shared = shared
+        self.adaptation = adaptation
         self.makeDevice = makeDevice
-        format = device.format
-        unsafe period = .allocate(capacity: format.periodFrames * format.channelCount)
-        unsafe period.initialize(repeating: 0)
+        offered = device.sampleRates
+        unsafe period = Self.makePeriod(device.format)
+        self.adaptation.opened(with: device.format.sampleRate)
+        describe(device)
     }
 
     deinit { unsafe period.deallocate() }
+
+    private static func makePeriod(_ format: OutputFormat) -> UnsafeMutableBufferPointer<Float> {
+        let samples = UnsafeMutableBufferPointer<Float>.allocate(
+            capacity: format.periodFrames * format.channelCount)
+        unsafe samples.initialize(repeating: 0)
+        return unsafe samples
+    }
 
     func run() {
         while !shared.stopping.load() {
@@ -62,94 +89,190 @@ final class OutputLoop {
                 return
             }
             do throws(OutputError) {
-                try feed(device)
+                switch try feed(device) {
+                case .stopped: break
+                case .reopen:
+                    close(device)
+                    self.device = reopen(after: .zero)
+                case .release:
+                    close(device)
+                    shared.enter(.released)
+                    waitUntilWanted()
+                    self.device = reopen(after: .zero)
+                }
             } catch {
-                device.close()
-                self.device = nil
-                shared.enter(.lost(error))
-                self.device = reopen()
+                close(device)
+                if error.code == -EPIPE, adaptation.ranDry(at: HostClock.now(), isHopeless: true) {
+                    sayLonger()
+                    self.device = reopen(after: .zero)
+                } else {
+                    shared.enter(.lost(error))
+                    self.device = reopen(after: Self.firstBackOff, isLost: true)
+                }
             }
         }
-        device?.close()
+        if let device { close(device) }
         shared.enter(.closed)
     }
 
-    /// Until the thread is stopped or the device fails.
-    private func feed(_ device: any AudioOutput) throws(OutputError) {
-        guard let frames = unsafe period.baseAddress else { return }
+    private func close(_ device: any AudioOutput) {
+        device.close()
+        self.device = nil
+    }
+
+    /// Until the thread is stopped, the device fails or is to be opened otherwise.
+    private func feed(_ device: any AudioOutput) throws(OutputError) -> Ending {
+        guard let frames = unsafe period.baseAddress else { return .stopped }
         // A card that was only just started has no position yet.
         var hasPosition = false
         while !shared.stopping.load() {
-            let event = try device.wait(engine.planWait(after: HostClock.now()))
-            if event == .restarted {
-                restarted()
+            switch try device.wait(engine.planWait(after: HostClock.now())) {
+            case .restarted:
+                hasPosition = false
+                if restarted() { return .reopen }
+                continue
+            case .renewed:
+                engine.renewed()
                 hasPosition = false
                 continue
+            case .glance:
+                look(device, &hasPosition)
+                // A card may take seconds to begin.
+                if !hasPosition, let ending = adapted(device) { return ending }
+                continue
+            case .writable:
+                look(device, &hasPosition)
             }
-            if let reading = device.reading() {
-                engine.observe(reading)
-                hasPosition = true
-            } else if hasPosition {
-                counts.lostReadings += 1
-                shared.counts.store(counts)
-            }
-            if event == .glance { continue }
             unsafe engine.render(into: frames, now: HostClock.now())
             if try unsafe device.write(frames) == .restarted {
-                restarted()
                 hasPosition = false
+                if restarted() { return .reopen }
             } else if hasPosition, let reading = device.reading() {
                 // Some frames later: its rounding is another one, and it costs no wake-up.
                 engine.observe(reading)
             }
+            if let ending = adapted(device) { return ending }
+        }
+        return .stopped
+    }
+
+    private func adapted(_ device: any AudioOutput) -> Ending? {
+        switch adapt(device) {
+        case .goOn: nil
+        case .reopen: .reopen
+        case .release: .release
         }
     }
 
-    private func restarted() {
+    private func look(_ device: any AudioOutput, _ hasPosition: inout Bool) {
+        if let reading = device.reading() {
+            engine.observe(reading)
+            hasPosition = true
+        } else if hasPosition {
+            counts.lostReadings += 1
+            shared.counts.store(counts)
+        }
+    }
+
+    private func adapt(_ device: any AudioOutput) -> OutputAdaptation.Step {
+        let before = adaptation.seenTo.serial
+        let step = adaptation.step(
+            at: HostClock.now(), isActive: engine.isActive, item: engine.port.expectedItem,
+            rate: engine.format.sampleRate, offered: offered)
+        // An item for which the card is opened anew is seen to once it is open.
+        if step != .reopen, adaptation.seenTo.serial != before {
+            engine.port.notePrepared(adaptation.seenTo)
+        }
+        return step
+    }
+
+    /// - Returns: whether the card is to be opened with a longer buffer.
+    private func restarted() -> Bool {
         engine.restarted()
         counts.restarts += 1
         shared.counts.store(counts)
+        guard adaptation.ranDry(at: HostClock.now()) else { return false }
+        sayLonger()
+        return true
     }
 
-    /// The device once it is back; `nil` when the thread was stopped first.
-    private func reopen() -> (any AudioOutput)? {
-        var backOff = Self.firstBackOff
+    private func sayLonger() {
+        shared.onAdapt?(
+            "the card runs dry again and again: it gets a buffer of "
+                + "\(adaptation.wish.bufferMilliseconds) ms")
+    }
+
+    // MARK: Without a card
+
+    /// Somebody wants to play, or the thread was stopped.
+    private func waitUntilWanted() {
+        while !shared.stopping.load() {
+            engine.idle(now: HostClock.now())
+            let item = engine.port.expectedItem
+            if item.serial != adaptation.seenTo.serial || engine.isActive {
+                return adaptation.wake(for: item, offered: offered, at: HostClock.now())
+            }
+            HostClock.sleep(until: HostClock.now() + Self.stopLatency)
+        }
+    }
+
+    /// The device once it is open; `nil` when the thread was stopped first.
+    ///
+    /// - Parameter isLost: it went away by itself; voices have been heard to break off.
+    private func reopen(after pause: Nanoseconds, isLost: Bool = false) -> (any AudioOutput)? {
+        var isLost = isLost
+        var backOff = pause
         while true {
             let next = HostClock.now() + backOff
             while HostClock.now() < next {
                 if shared.stopping.load() { return nil }
+                engine.idle(now: HostClock.now())
                 HostClock.sleep(until: min(next, HostClock.now() + Self.stopLatency))
             }
-            backOff = min(backOff * 2, Self.longestBackOff)
+            if shared.stopping.load() { return nil }
+            backOff = min(max(Self.firstBackOff, backOff * 2), Self.longestBackOff)
             do throws(OutputError) {
-                let device = try makeDevice()
-                guard fits(device.format) else {
-                    let came = device.format
-                    device.close()
-                    throw misfit(came)
-                }
-                engine.replaced()
-                counts.reopens += 1
-                shared.counts.store(counts)
-                shared.enter(.running)
+                let device = try makeDevice(adaptation.wish)
+                take(device, isLost: isLost)
                 return device
             } catch {
+                if adaptation.wish.sampleRate != engine.format.sampleRate, !isLost {
+                    adaptation.refusedToOpen()
+                    backOff = .zero
+                }
+                isLost = true
                 shared.enter(.lost(error))
             }
         }
     }
 
-    /// The engine renders periods of one size at one rate for its whole life.
-    private func fits(_ other: OutputFormat) -> Bool {
-        other.sampleRate == format.sampleRate && other.channelCount == format.channelCount
-            && other.periodFrames == format.periodFrames
+    private func take(_ device: any AudioOutput, isLost: Bool) {
+        let rate = engine.format.sampleRate
+        if isLost { engine.restarted() }
+        engine.reopened(with: device.format)
+        unsafe period.deallocate()
+        unsafe period = Self.makePeriod(device.format)
+        offered = device.sampleRates
+        adaptation.opened(with: device.format.sampleRate)
+        describe(device)
+        if isLost {
+            counts.reopens += 1
+            shared.counts.store(counts)
+        }
+        if device.format.sampleRate != rate {
+            shared.onAdapt?("the card plays at \(device.format.sampleRate) Hz now")
+        }
+        engine.port.notePrepared(adaptation.seenTo)
+        shared.enter(.running)
     }
 
-    private func misfit(_ came: OutputFormat) -> OutputError {
-        OutputError(
-            operation: "reopen", code: 0, device: "output",
-            reason: "came back with \(came.sampleRate) Hz, \(came.channelCount) channels and "
-                + "periods of \(came.periodFrames) frames instead of \(format.sampleRate) Hz, "
-                + "\(format.channelCount) and \(format.periodFrames); restart the room to use it")
+    private func describe(_ device: any AudioOutput) {
+        let format = device.format
+        let samples = device.sampleDescription
+        let text =
+            "\(format.sampleRate) Hz, \(samples.isEmpty ? "" : samples + ", ")"
+            + "\(format.channelCount) channel\(format.channelCount == 1 ? "" : "s"), "
+            + "buffer \(1_000 * format.bufferFrames / format.sampleRate) ms"
+        shared.card.withLock { $0 = text }
     }
 }

@@ -14,6 +14,9 @@ public final class OutputThread: Sendable {
         case running
         /// The card is gone; it is being opened again and again.
         case lost(OutputError)
+        /// Nothing plays: other programs may have the card. It is opened again when an item is
+        /// expected (``OutputPort/expectItem(sampleRate:)``).
+        case released
         /// Stopped by ``OutputThread/stop()``.
         case closed
     }
@@ -40,7 +43,26 @@ public final class OutputThread: Sendable {
     /// What the card should hold: half of it is heard while the thread sleeps, and the other half is
     /// for hosts that stall, some 20 ms now and then.
     public static let standardBufferMilliseconds = 80
+    /// What a card gets that runs dry with less, in the end.
+    public static let longestBufferMilliseconds = 2_000
 
+    /// What the card is open with, for people: `48000 Hz, S32_LE, 2 channels, buffer 80 ms`.
+    public var cardDescription: String { shared.card.withLock(\.self) }
+
+    /// What is waited for before anything can be heard, for people; `nil`: nothing of the card.
+    public var waiting: String? {
+        let report = port.report
+        guard state == .running, !report.cardDecided, report.cardClass != .unreadable else {
+            return nil
+        }
+        return report.cardClass == .probing
+            && report.framesWritten <= Int64(port.format.bufferFrames)
+            ? "the card or sound server has not begun to take the sound"
+            : "the card's position is being measured"
+    }
+
+    /// What it may do besides playing.
+    public let manner: OutputManner
     private let thread: RealTimeThread
     private let shared: OutputLoop.Shared
 
@@ -53,22 +75,29 @@ public final class OutputThread: Sendable {
     ///   - sampleRate: preferred frames per second; the port's format says what it became.
     ///   - bufferMilliseconds: frames queued ahead of the card, and so the time from a command to
     ///     its sound; 5…1000.
+    ///   - manner: what the output may do besides playing.
     ///   - realTimePriority: 1…99 for SCHED_FIFO, 0 for ordinary scheduling. A refusal is no error.
     ///   - overwrites: whether files that the output writes may replace what is there.
     ///   - onChange: called with each new state, on the output thread: must not wait.
+    ///   - onAdapt: called with a sentence for people when the card was opened otherwise by itself.
     ///   - onRecordingFailure: called when a file that the output writes ends early, on the thread
     ///     that writes it.
     /// - Throws: why the device cannot be opened; also for `.none`, which has no thread.
     public static func open(
         _ specification: OutputSpecification, sampleRate: Int = 48_000,
-        bufferMilliseconds: Int = standardBufferMilliseconds, realTimePriority: Int = 60,
+        bufferMilliseconds: Int = standardBufferMilliseconds,
+        manner: OutputManner = OutputManner(), realTimePriority: Int = 60,
         overwrites: Bool = false, onChange: (@Sendable (State) -> Void)? = nil,
+        onAdapt: (@Sendable (String) -> Void)? = nil,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) -> OutputThread {
-        try open(realTimePriority: realTimePriority, onChange: onChange) {
-            () throws(OutputError) in
+        let wish = OutputWish(sampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds)
+        return try open(
+            wish, specification.allowed(manner), realTimePriority: realTimePriority,
+            shared: OutputLoop.Shared(onChange: onChange, onAdapt: onAdapt)
+        ) { wish throws(OutputError) in
             try specification.makeDevice(
-                sampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds,
+                sampleRate: wish.sampleRate, bufferMilliseconds: wish.bufferMilliseconds,
                 overwrites: overwrites, onRecordingFailure: onRecordingFailure)
         }
     }
@@ -78,12 +107,24 @@ public final class OutputThread: Sendable {
         realTimePriority: Int, onChange: (@Sendable (State) -> Void)? = nil,
         makeDevice: @escaping @Sendable () throws(OutputError) -> any AudioOutput
     ) throws(OutputError) -> OutputThread {
-        let device = try makeDevice()
+        try open(
+            OutputWish(sampleRate: 48_000, bufferMilliseconds: standardBufferMilliseconds),
+            OutputManner(), realTimePriority: realTimePriority,
+            shared: OutputLoop.Shared(onChange: onChange)
+        ) { _ throws(OutputError) in try makeDevice() }
+    }
+
+    static func open(
+        _ wish: OutputWish, _ manner: OutputManner, realTimePriority: Int,
+        shared: OutputLoop.Shared, makeDevice: @escaping OutputLoop.MakeDevice
+    ) throws(OutputError) -> OutputThread {
+        let device = try makeDevice(wish)
         let engine = OutputEngine(format: device.format)
         let port = engine.port
-        let shared = OutputLoop.Shared(onChange: onChange)
         let confined = Confined(
-            OutputLoop(device: device, engine: engine, shared: shared, makeDevice: makeDevice))
+            OutputLoop(
+                device: device, engine: engine, shared: shared,
+                adaptation: OutputAdaptation(wish, manner: manner), makeDevice: makeDevice))
         let thread: RealTimeThread
         do {
             thread = try RealTimeThread.start(name: "tutti-output", priority: realTimePriority) {
@@ -95,11 +136,14 @@ public final class OutputThread: Sendable {
                 operation: error.operation, code: error.code, device: "output thread",
                 reason: error.description)
         }
-        return OutputThread(port: port, thread: thread, shared: shared)
+        return OutputThread(port: port, manner: manner, thread: thread, shared: shared)
     }
 
-    private init(port: OutputPort, thread: RealTimeThread, shared: OutputLoop.Shared) {
+    private init(
+        port: OutputPort, manner: OutputManner, thread: RealTimeThread, shared: OutputLoop.Shared
+    ) {
         self.port = port
+        self.manner = manner
         self.thread = thread
         self.shared = shared
     }

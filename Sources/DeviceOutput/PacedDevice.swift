@@ -44,6 +44,8 @@ public class PacedDevice: AudioOutput {
 
     deinit { close() }
 
+    public var sampleRates: [Int] { [format.sampleRate] }
+
     public func wait(_ plan: WaitPlan) -> OutputEvent {
         let giveUp = HostClock.now() + Self.longestWait
         if card.isRunning, let due = plan.due {
@@ -136,7 +138,9 @@ public class PacedDevice: AudioOutput {
     static func format(
         sampleRate: Int, channelCount: Int, bufferMilliseconds: Int
     ) -> OutputFormat {
-        precondition((5...1000).contains(bufferMilliseconds), "buffer \(bufferMilliseconds) ms")
+        precondition(
+            (5...OutputThread.longestBufferMilliseconds).contains(bufferMilliseconds),
+            "buffer \(bufferMilliseconds) ms")
         let wanted = sampleRate * bufferMilliseconds / 1000
         let period = max(16, min(sampleRate / 50, wanted / OutputFormat.usualPeriods))
         return OutputFormat(
@@ -147,6 +151,13 @@ public class PacedDevice: AudioOutput {
 
 /// A virtual card: `virtual:ppm=80,record=/tmp/kitchen`.
 public final class VirtualDevice: PacedDevice {
+    private let isFixed: Bool
+
+    /// One that records, or whose rate is given, has that only.
+    public override var sampleRates: [Int] {
+        isFixed ? super.sampleRates : ALSANegotiation.usualRates
+    }
+
     /// - Parameters:
     ///   - overwrites: whether the recording may replace files that are there.
     ///   - onRecordingFailure: called when the recording ends early, on a thread of its own.
@@ -166,6 +177,7 @@ public final class VirtualDevice: PacedDevice {
                 path: path, format: format, options: options, overwrites: overwrites,
                 onFailure: onRecordingFailure)
         }
+        isFixed = options.sampleRate != nil || options.record != nil
         super.init(
             format: format, partsPerMillion: options.partsPerMillion, wander: options.wander,
             seed: options.seed, sink: sink)
@@ -194,6 +206,16 @@ public final class FileDevice: PacedDevice {
 }
 
 extension OutputSpecification {
+    /// What of it this output can do. A file, or a recording, would begin anew with each opening.
+    func allowed(_ manner: OutputManner) -> OutputManner {
+        switch self {
+        case .alsa:
+            manner.lengtheningBuffer
+        case .virtual(let options) where options.record == nil: manner
+        case .virtual, .file, .none: OutputManner()
+        }
+    }
+
     /// Opens what the text named.
     func makeDevice(
         sampleRate: Int, bufferMilliseconds: Int, overwrites: Bool = false,

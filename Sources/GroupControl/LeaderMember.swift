@@ -72,7 +72,8 @@ struct Member: Sendable {
 
     /// A span a room may claim. Above it the room would hold up the whole group for its own
     /// sake: it joins late instead.
-    static let longestClaim = Nanoseconds.seconds(1)
+    /// A link over the air, or a sound server, may take two.
+    static let longestClaim = Nanoseconds.seconds(3)
 
     static func believable(_ claim: Nanoseconds) -> Nanoseconds {
         min(max(claim, .zero), longestClaim)

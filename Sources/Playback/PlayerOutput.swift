@@ -45,14 +45,14 @@ public struct PlayerOutput: Sendable {
     }
 
     /// How far ahead an instant must lie for every sample from it on to be heard: what the card
-    /// queues, and a margin for a busy machine.
+    /// queues, what lies between it and the ear, and a margin for a busy machine.
     ///
     /// The output thread wakes when there is room for a period, sees the commands and fills the
     /// queue. One that comes just afterwards is seen a period later, when the queue has become
     /// shorter by that period: what is rendered then is heard a queue's length after the command.
     public var latency: Nanoseconds {
         let format = port.format
-        let frames = Int64(format.bufferFrames)
+        let frames = Int64(format.bufferFrames + port.report.framesAhead)
         let queued = Nanoseconds(frames * 1_000_000_000 / Int64(max(1, format.sampleRate)))
         return queued + Self.schedulingMargin
     }

@@ -2,7 +2,7 @@ public import Timing
 
 /// What a card was opened with.
 @frozen
-public struct OutputFormat: Equatable, Sendable {
+public struct OutputFormat: Equatable, Sendable, BitwiseCopyable {
     /// Nominal frames per second.
     public var sampleRate: Int
     public var channelCount: Int
@@ -33,12 +33,18 @@ public struct CardReading: Equatable, Sendable, BitwiseCopyable {
     public var instant: LocalInstant
     /// What the card counts in: 1, whole frames, rounded down; 0, fractions, exactly.
     public var resolution: Double
+    /// Frames that have left the card's ring and are not heard yet: what a bus, a DSP, a sound
+    /// server or the air holds. There is room for new frames that much before the old are heard.
+    public var framesAhead: Double
 
     @inlinable
-    public init(framesHeard: Double, instant: LocalInstant, resolution: Double = 0) {
+    public init(
+        framesHeard: Double, instant: LocalInstant, resolution: Double = 0, framesAhead: Double = 0
+    ) {
         self.framesHeard = framesHeard
         self.instant = instant
         self.resolution = resolution
+        self.framesAhead = framesAhead
     }
 }
 
@@ -50,6 +56,8 @@ public enum OutputEvent: Equatable, Sendable {
     case glance
     /// The card ran dry (or was suspended) and has been restarted: its frame count is 0 again.
     case restarted
+    /// The same, but nothing of what should have sounded was lost: the card had not begun to play.
+    case renewed
 }
 
 /// When the engine wants the output thread to run next.
@@ -76,6 +84,10 @@ public struct WaitPlan: Equatable, Sendable, BitwiseCopyable {
 /// wait that ended as a glance only `reading`.
 public protocol AudioOutput: AnyObject {
     var format: OutputFormat { get }
+    /// How samples go to the card, for people: `S32_LE`.
+    var sampleDescription: String { get }
+    /// Frames per second that it can be opened with instead, as far as is known.
+    var sampleRates: [Int] { get }
 
     /// Blocks until a period can be written, or until the glance of the plan; at most about a
     /// second.
@@ -89,6 +101,11 @@ public protocol AudioOutput: AnyObject {
 
     /// Stops and frees the card; the object is not used afterwards.
     func close()
+}
+
+extension AudioOutput {
+    public var sampleDescription: String { "" }
+    public var sampleRates: [Int] { [format.sampleRate] }
 }
 
 /// Why a card cannot be opened or went away.

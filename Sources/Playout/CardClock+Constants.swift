@@ -90,6 +90,10 @@ extension CardClock {
     static var patience: Double {
         @_noLocks @_noAllocation get { 3 }
     }
+    /// The same for one whose position wanders.
+    static var wanderPatience: Double {
+        @_noLocks @_noAllocation get { 1.2 }
+    }
     /// Readings that a window must have before its edge means anything.
     static var looksNeeded: Int {
         @_noLocks @_noAllocation get { 5 }

@@ -48,6 +48,8 @@ public struct CardClock: Sendable, BitwiseCopyable {
     private(set) var isAssumed = false
     /// Readings since the card was opened.
     private(set) var readings: Int64 = 0
+    /// Times that the line was taken up anew: at starts, and where the card's position jumped.
+    private(set) var anchors = 0
 
     /// - Parameter periodFrames: a pointer that moves by that much is a ``CardClass/batch`` one.
     public init(sampleRate: Int, periodFrames: Int = 480) {
@@ -285,6 +287,7 @@ public struct CardClock: Sendable, BitwiseCopyable {
     private mutating func anchor(z measured: Double, at now: Double = 0) {
         z = measured
         time = now
+        anchors += 1
         // A single look at a pointer with steps may be late by one.
         let late = step / sampleRate
         p00 = usesEdge ? late * late + Self.firstNoise : max(noise, Self.firstNoise)
@@ -310,9 +313,25 @@ public struct CardClock: Sendable, BitwiseCopyable {
             if isAssumed { return true }
             guard step > 0, sinceRestart >= 4, time >= 0.1 else { return false }
             if time >= Self.patience, p00 < 50e-6 * 50e-6 { return true }
+            if isHopeless { return true }
             return usesEdge
                 ? edges >= 3 && p00 < 12e-6 * 12e-6 && p11 < 8e-6 * 8e-6
                 : p00 < 25e-6 * 25e-6 && p11 < 20e-6 * 20e-6
+        }
+    }
+
+    /// A position that wanders by more than a card's crystal or pointer explains, as sound servers
+    /// and links over the air say it: a second makes it no better, and the bound says what it is.
+    private var isHopeless: Bool {
+        @_noLocks @_noAllocation get {
+            time >= Self.wanderPatience && (p00 >= 50e-6 * 50e-6 || p11 >= 50e-6 * 50e-6)
+        }
+    }
+
+    /// Whether waiting would make it better known by much.
+    var isDecided: Bool {
+        @_noLocks @_noAllocation get {
+            isSettled || !isAssumed && isUsable && time >= Self.wanderPatience
         }
     }
 

@@ -1,9 +1,6 @@
 import RealTime
 public import Timing
 
-import func Glibc.cos
-import func Glibc.sin
-
 /// Renders the periods of one card: all voices, each at its place on its line, summed and mixed.
 ///
 /// Confined to the output thread (or to a simulation). The thread calls, again and again,
@@ -32,11 +29,11 @@ import func Glibc.sin
     /// A look so short before a period is due would only delay it.
     private let glanceMargin = Nanoseconds.microseconds(200)
 
-    public let format: OutputFormat
+    public private(set) var format: OutputFormat
     public let port: OutputPort
     private let fidelity: Fidelity
     private let link: PortLink
-    private let buffers: RenderBuffers
+    private var buffers: RenderBuffers
     private let voiceCount = OutputPort.voiceLimit
     private let voices: UnsafeMutablePointer<VoiceKernel>
     private var card: CardClock
@@ -45,6 +42,9 @@ import func Glibc.sin
     /// Since the last restart: the number of the next frame.
     private var nextFrame: Int64 = 0
     private var framesBefore: Int64 = 0
+    /// Frames between the ring and the ear: the most that was seen lately. Too much only wakes the
+    /// thread before there is room; too little, and the ring runs dry.
+    private var framesAhead = 0.0
     private var restarts = 0
     private var glances = 0
     private var scatter = 0.0
@@ -53,47 +53,25 @@ import func Glibc.sin
     private var isOtherTurn = false
 
     public init(format: OutputFormat, fidelity: Fidelity = .audio) {
-        precondition(
-            (1_000...768_000).contains(format.sampleRate) && (1...64).contains(format.channelCount)
-                && (1...65_536).contains(format.periodFrames), "not a playable format: \(format)")
+        Self.check(format)
         self.format = format
         self.fidelity = fidelity
         port = OutputPort(format: format)
         link = PortLink(port)
         card = CardClock(sampleRate: format.sampleRate, periodFrames: format.periodFrames)
-        let fadeFrames = max(1, format.sampleRate / 200)
-        let crossFrames = max(1, format.sampleRate * 15 / 1000)
-        unsafe buffers = RenderBuffers(
-            inputLeft: .allocate(capacity: RenderBuffers.inputFrames),
-            inputRight: .allocate(capacity: RenderBuffers.inputFrames),
-            sumLeft: .allocate(capacity: format.periodFrames),
-            sumRight: .allocate(capacity: format.periodFrames),
-            gains: .allocate(capacity: format.periodFrames),
-            ghostGains: .allocate(capacity: format.periodFrames),
-            fade: .allocate(capacity: fadeFrames + 1), fadeFrames: fadeFrames,
-            cross: .allocate(capacity: crossFrames + 1), crossFrames: crossFrames)
-        for i in 0...crossFrames {
-            // Equal power, with no corner at either end.
-            let x = 0.5 - 0.5 * cos(.pi * Double(i) / Double(crossFrames))
-            unsafe (buffers.cross + i).initialize(to: Float(sin(0.5 * .pi * x)))
-        }
-        for i in 0...fadeFrames {
-            let x = Double(i) / Double(fadeFrames)
-            unsafe (buffers.fade + i).initialize(to: Float(0.5 - 0.5 * cos(.pi * x)))
-        }
+        buffers = RenderBuffers(for: format)
         unsafe voices = .allocate(capacity: OutputPort.voiceLimit)
         unsafe voices.initialize(repeating: VoiceKernel(), count: OutputPort.voiceLimit)
     }
 
+    private static func check(_ format: OutputFormat) {
+        precondition(
+            (1_000...768_000).contains(format.sampleRate) && (1...64).contains(format.channelCount)
+                && (1...65_536).contains(format.periodFrames), "not a playable format: \(format)")
+    }
+
     deinit {
-        unsafe buffers.inputLeft.deallocate()
-        unsafe buffers.inputRight.deallocate()
-        unsafe buffers.sumLeft.deallocate()
-        unsafe buffers.sumRight.deallocate()
-        unsafe buffers.gains.deallocate()
-        unsafe buffers.ghostGains.deallocate()
-        unsafe buffers.fade.deallocate()
-        unsafe buffers.cross.deallocate()
+        buffers.deallocate()
         unsafe voices.deallocate()
         link.deallocate()
     }
@@ -102,7 +80,21 @@ import func Glibc.sin
 
     /// Takes in one look at the card. Several per period are welcome.
     @_noLocks @_noAllocation
-    public func observe(_ reading: CardReading) { card.observe(reading) }
+    public func observe(_ reading: CardReading) {
+        let anchors = card.anchors
+        card.observe(reading)
+        // Both are right together only: as long as the line is that of a longer way to the ear, it
+        // says when there is room by that length.
+        let isNew = card.anchors != anchors
+        let least = isNew ? reading.framesAhead : framesAhead - aheadDecay
+        framesAhead = max(reading.framesAhead, least)
+    }
+
+    /// By how much less is believed from reading to reading, frames: ways that change by the packet
+    /// come back to their longest.
+    private var aheadDecay: Double {
+        @_noLocks @_noAllocation get { 4 }
+    }
 
     /// When the thread should run next: to render, or only to look at the card.
     ///
@@ -115,7 +107,8 @@ import func Glibc.sin
         guard card.isAnchored else { return WaitPlan() }
         scatter += 0.618_033_988_749_895
         if scatter >= 1 { scatter -= 1 }
-        let needed = Double(nextFrame - Int64(format.bufferFrames - format.periodFrames))
+        let needed =
+            Double(nextFrame - Int64(format.bufferFrames - format.periodFrames)) - framesAhead
         var spacing = probingSpacing
         if card.isWellKnown {
             switch card.cardClass {
@@ -173,8 +166,7 @@ import func Glibc.sin
     private var isOnTheMark: Bool {
         @_noLocks @_noAllocation get {
             guard settings.expectsJoin, hasLongPeriods else { return false }
-            for i in 0..<voiceCount where unsafe voices[i].isActive { return false }
-            return true
+            return !isActive
         }
     }
 
@@ -195,9 +187,16 @@ import func Glibc.sin
     /// voices come back on their lines, faded, once the card's phase is known (about 0.1 s).
     @_noLocks @_noAllocation
     public func restarted() {
+        restarts += 1
+        renewed()
+    }
+
+    /// The same of a card that had not begun to play: nothing was lost that should have sounded.
+    @_noLocks @_noAllocation
+    public func renewed() {
         framesBefore += nextFrame
         nextFrame = 0
-        restarts += 1
+        framesAhead = 0
         card.restart()
         for i in 0..<voiceCount { unsafe voices[i].interrupt() }
     }
@@ -207,6 +206,38 @@ import func Glibc.sin
     public func replaced() {
         restarted()
         card.replace()
+    }
+
+    /// The card was closed on purpose, and is open again with this format: voices go on where their
+    /// lines are then. Between two periods only; allocates where the format is another one.
+    public func reopened(with format: OutputFormat) {
+        Self.check(format)
+        renewed()
+        card = CardClock(sampleRate: format.sampleRate, periodFrames: format.periodFrames)
+        let before = self.format
+        self.format = format
+        if format != before { port.adopt(format) { takeCommands() } }
+        publish(LocalInstant(nanoseconds: 0))
+        guard
+            format.sampleRate != before.sampleRate || format.periodFrames != before.periodFrames
+        else { return }
+        buffers.deallocate()
+        buffers = RenderBuffers(for: format)
+        for i in 0..<voiceCount {
+            if let source = unsafe voices[i].source,
+                let bank = unsafe port.bank(of: i, source.serial)
+            {
+                unsafe voices[i].adopt(rows: bank.rows, taps: bank.taps)
+            }
+        }
+    }
+
+    /// Whether any voice sounds or is about to.
+    public var isActive: Bool {
+        @_noLocks @_noAllocation get {
+            for i in 0..<voiceCount where unsafe voices[i].isActive { return true }
+            return false
+        }
     }
 
     // MARK: One period
@@ -261,6 +292,13 @@ import func Glibc.sin
             left: buffers.sumLeft, right: buffers.sumRight, count: count, into: output,
             channels: format.channelCount)
         nextFrame += Int64(count)
+        publish(now)
+    }
+
+    /// For a card that is closed: commands are taken and reports are made without a period.
+    @_noLocks @_noAllocation
+    public func idle(now: LocalInstant) {
+        takeCommands()
         publish(now)
     }
 
@@ -319,7 +357,8 @@ import func Glibc.sin
             ratioPartsPerMillion: worst?.ratioPartsPerMillion ?? 0, restarts: restarts,
             starvedFrames: starved,
             queuedFrames: card.isAnchored ? Int(max(-1e9, min(1e9, queued))) : 0, at: now,
-            cardClass: card.cardClass, pointerStep: Int(card.step))
+            cardClass: card.cardClass, pointerStep: Int(card.step), cardDecided: card.isDecided,
+            framesAhead: Int(max(0, min(1e9, framesAhead))))
         unsafe link.report._withUnsafeGuaranteedRef { $0.store(report) }
     }
 

@@ -12,7 +12,9 @@ public import Timing
     /// 2.7 s at 48 kHz; an eighth of it is kept behind the playing position for a resume.
     public static var ringFrames: Int { 131_072 }
 
-    public let format: OutputFormat
+    /// What the card is open with; another one after a card was opened anew.
+    public var format: OutputFormat { formats.load() }
+    private let formats: LatestValue<OutputFormat>
 
     let commands = CommandRing<VoiceCommand>(capacity: 64)
     let settings = LatestValue(OutputSettings())
@@ -34,6 +36,8 @@ public import Timing
         var serial: UInt64 = 0
         var hasStarted = false
         var sampleRate = 0
+        /// The fastest that its lines will run.
+        var rate = 1.0
         var ring: FrameRing?
         var bank: FilterBank?
         /// Keeps alive what the thread reads through unmanaged references.
@@ -46,11 +50,12 @@ public import Timing
     private struct Control: Sendable {
         var slots = [Slot](repeating: Slot(), count: voiceLimit)
         var settings = OutputSettings()
+        var expected = ExpectedItem()
     }
     private let control = Mutex(Control())
 
     init(format: OutputFormat) {
-        self.format = format
+        formats = LatestValue(format)
         voiceReports = (0..<Self.voiceLimit).map { _ in
             LatestValue(VoiceSnapshot(report: VoiceReport()))
         }
@@ -79,6 +84,61 @@ public import Timing
     /// nothing sounds less is. Not for hours: a card with a short queue runs dry sooner.
     public func setExpectsJoin(_ expectsJoin: Bool) { change { $0.expectsJoin = expectsJoin } }
 
+    // MARK: The card before a start
+
+    /// Somebody is about to play an item of this rate: a card that was let go of is opened again,
+    /// and one that is silent goes to the rate, if it is to follow items (``OutputThread``).
+    public func expectItem(sampleRate: Int) {
+        control.withLock { control in expect(sampleRate, &control) }
+    }
+
+    private func expect(_ sampleRate: Int, _ control: inout Control) {
+        control.expected.sampleRate = sampleRate
+        control.expected.serial += 1
+        expectations.store(control.expected)
+    }
+
+    /// What was expected last; on the output thread.
+    public var expectedItem: ExpectedItem { expectations.load() }
+
+    /// Whether the thread has done what it can for what was expected last.
+    public var isPrepared: Bool { preparations.load() >= expectations.load().serial }
+
+    /// Says that it has; on the output thread only.
+    public func notePrepared(_ item: ExpectedItem) { preparations.store(item.serial) }
+
+    private let expectations = LatestValue(ExpectedItem())
+    private let preparations = LatestValue<UInt64>(0)
+
+    /// The card is open with another format. No command is on its way to the thread afterwards that
+    /// was made for the one before.
+    func adopt(_ format: OutputFormat, takingCommands take: () -> Void) {
+        control.withLock { control in
+            take()
+            formats.store(format)
+            for index in control.slots.indices where control.slots[index].bank != nil {
+                control.slots[index].bank = Self.bank(
+                    control.slots[index].sampleRate, control.slots[index].rate, format)
+            }
+        }
+    }
+
+    /// Of a slot's use; lives as long as that and the format.
+    func bank(of index: Int, _ serial: UInt64) -> (rows: UnsafePointer<SIMD8<Float>>, taps: Int)? {
+        unsafe control.withLock { control in
+            guard control.slots[index].serial == serial, let bank = control.slots[index].bank
+            else { return nil }
+            return unsafe (UnsafePointer(bank.rows), bank.taps)
+        }
+    }
+
+    private static func bank(_ sampleRate: Int, _ rate: Double, _ format: OutputFormat)
+        -> FilterBank
+    {
+        FilterBank.shared(
+            inputRate: Double(sampleRate) * max(rate, 0.01), outputRate: Double(format.sampleRate))
+    }
+
     private func change(_ body: (inout OutputSettings) -> Void) {
         control.withLock { control in
             body(&control.settings)
@@ -95,8 +155,8 @@ public import Timing
     ///   - rate: the fastest that its lines will run; decides where the filter cuts.
     public func makeVoice(sampleRate: Int, rate: Double = 1) -> Voice? {
         precondition((1...768_000).contains(sampleRate), "item of \(sampleRate) frames per second")
-        let bank = FilterBank.shared(
-            inputRate: Double(sampleRate) * max(rate, 0.01), outputRate: Double(format.sampleRate))
+        // Made before the lock is taken, which the output thread may wait for.
+        _ = Self.bank(sampleRate, rate, format)
         return control.withLock { control in
             for index in control.slots.indices {
                 settle(&control.slots[index], index)
@@ -108,8 +168,10 @@ public import Timing
                 control.slots[index].hasStarted = false
                 control.slots[index].sampleRate = sampleRate
                 control.slots[index].ring = ring
-                control.slots[index].bank = bank
+                control.slots[index].rate = rate
+                control.slots[index].bank = Self.bank(sampleRate, rate, format)
                 control.slots[index].clocks = []
+                expect(sampleRate, &control)
                 return Voice(
                     port: self, slot: index, serial: control.slots[index].serial, ring: ring)
             }
@@ -210,6 +272,16 @@ public import Timing
     func acknowledge(_ slot: Int, _ serial: UInt64) {
         unsafe acknowledgements[slot]._withUnsafeGuaranteedRef { $0.store(serial) }
     }
+}
+
+/// What a card is wanted for next.
+public struct ExpectedItem: BitwiseCopyable, Sendable {
+    /// Frames per second of the item.
+    public var sampleRate = 0
+    /// Counts what was expected so far.
+    public var serial: UInt64 = 0
+
+    public init() {}
 }
 
 /// What applies to the whole output.

@@ -63,6 +63,9 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
     public var cardUncertainty: Nanoseconds
     /// Whether rate and phase of the card are known well enough to play in lockstep.
     public var cardSettled: Bool
+    /// Whether there is nothing to wait for: the card is settled, or a second has shown that it will
+    /// not be.
+    public var cardDecided: Bool
     /// How the card's pointer moves.
     public var cardClass: CardClass
     /// Frames by which it moves at once; 0: not known yet.
@@ -78,6 +81,8 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
     public var starvedFrames: Int64
     /// Frames between rendering and hearing.
     public var queuedFrames: Int
+    /// Of these, behind the card's ring: in a bus, a DSP, a sound server, the air.
+    public var framesAhead: Int
     /// When the report was made.
     public var at: LocalInstant
 
@@ -88,8 +93,10 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
         error: Nanoseconds = Nanoseconds(0), ratioPartsPerMillion: Double = 0, restarts: Int = 0,
         starvedFrames: Int64 = 0, queuedFrames: Int = 0,
         at: LocalInstant = LocalInstant(nanoseconds: 0), cardClass: CardClass = .probing,
-        pointerStep: Int = 0
+        pointerStep: Int = 0, cardDecided: Bool = false, framesAhead: Int = 0
     ) {
+        self.cardDecided = cardDecided
+        self.framesAhead = framesAhead
         self.cardClass = cardClass
         self.pointerStep = pointerStep
         self.framesWritten = framesWritten

@@ -1,5 +1,8 @@
 import CVector
 
+import func Glibc.cos
+import func Glibc.sin
+
 /// Where in an item the output frames of one period lie: `base + offset + step·k + bend·k²`.
 ///
 /// Exact at both ends of the period, and the step grows from frame to frame, so that a change of
@@ -76,6 +79,41 @@ struct FramePath: BitwiseCopyable {
         #else
         false
         #endif
+    }
+}
+
+extension RenderBuffers {
+    init(for format: OutputFormat) {
+        fadeFrames = max(1, format.sampleRate / 200)
+        crossFrames = max(1, format.sampleRate * 15 / 1000)
+        unsafe inputLeft = .allocate(capacity: Self.inputFrames)
+        unsafe inputRight = .allocate(capacity: Self.inputFrames)
+        unsafe sumLeft = .allocate(capacity: format.periodFrames)
+        unsafe sumRight = .allocate(capacity: format.periodFrames)
+        unsafe gains = .allocate(capacity: format.periodFrames)
+        unsafe ghostGains = .allocate(capacity: format.periodFrames)
+        unsafe fade = .allocate(capacity: fadeFrames + 1)
+        unsafe cross = .allocate(capacity: crossFrames + 1)
+        for i in 0...crossFrames {
+            // Equal power, with no corner at either end.
+            let x = 0.5 - 0.5 * cos(.pi * Double(i) / Double(crossFrames))
+            unsafe (cross + i).initialize(to: Float(sin(0.5 * .pi * x)))
+        }
+        for i in 0...fadeFrames {
+            let x = Double(i) / Double(fadeFrames)
+            unsafe (fade + i).initialize(to: Float(0.5 - 0.5 * cos(.pi * x)))
+        }
+    }
+
+    func deallocate() {
+        unsafe inputLeft.deallocate()
+        unsafe inputRight.deallocate()
+        unsafe sumLeft.deallocate()
+        unsafe sumRight.deallocate()
+        unsafe gains.deallocate()
+        unsafe ghostGains.deallocate()
+        unsafe fade.deallocate()
+        unsafe cross.deallocate()
     }
 }
 

@@ -160,6 +160,18 @@ import Timing
         zeroBefore = 0
     }
 
+    /// The output has another rate from now on; position and line stay.
+    @_noLocks @_noAllocation
+    mutating func adopt(rows: UnsafePointer<SIMD8<Float>>, taps: Int) {
+        guard var changed = source else { return }
+        unsafe changed.rows = rows
+        changed.taps = taps
+        source = changed
+        // Counted in frames of the rate before.
+        level = 0
+        ghost = nil
+    }
+
     // MARK: One period
 
     /// First half of a period: sets the timeline or measures its error; before any voice renders.

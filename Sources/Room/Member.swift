@@ -117,7 +117,9 @@ actor Member {
             options.latencyOffset ?? options.store?.offset(of: options.outputName) ?? .zero
         syncAlarm = SyncAlarm(target: options.target)
         output?.port.setLatencyOffset(latencyOffset.delay)
-        stage = output.map { Stage(port: $0.port, logger: logger) }
+        stage = output.map {
+            Stage(port: $0.port, releasesOutput: $0.manner.releasesWhenIdle, logger: logger)
+        }
         machine = RoomMachine(
             RoomConfiguration(
                 room: name, instance: .random(in: .min ... .max),

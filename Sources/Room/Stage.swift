@@ -1,3 +1,4 @@
+import DeviceOutput
 import FFmpegMedia
 import GroupControl
 import LinuxHost
@@ -25,6 +26,9 @@ final class Stage {
     /// Cards whose stamps nobody understands are read without them after a second.
     private static let mutePatienceSeconds: Int64 = 2
 
+    /// Of an ordinary card: shorter than what is decoded ahead by far.
+    private static let usualLatency = Nanoseconds.milliseconds(200)
+
     struct VoiceFigures {
         var bufferedSeconds = 0.0
     }
@@ -40,6 +44,7 @@ final class Stage {
     }
 
     private let output: PlayerOutput
+    private let releasesOutput: Bool
     private let logger: Logger
     private let containers = ContainerMemory()
     private var parts: [UInt64: Part] = [:]
@@ -49,7 +54,9 @@ final class Stage {
     /// Of these, the ones for a line that is known, until they are put on it.
     private var joining: Set<UInt64> = []
 
-    init(port: OutputPort, logger: Logger) {
+    /// - Parameter releasesOutput: other programs may have the card while nothing plays.
+    init(port: OutputPort, releasesOutput: Bool = false, logger: Logger) {
+        self.releasesOutput = releasesOutput
         let executor = LoopExecutor.shared
         output = PlayerOutput(
             port: port, now: { HostClock.now() }, executor: executor,
@@ -58,11 +65,18 @@ final class Stage {
     }
 
     /// How long before an instant a commit must be applied for the instant to be met exactly.
-    var latency: Nanoseconds { output.latency }
+    ///
+    /// What starts out of silence may find the card with another program, or closed: it is opened
+    /// again in time.
+    var latency: Nanoseconds {
+        let mayBeReleased = releasesOutput && !parts.values.contains(where: \.sounds)
+        return output.latency + (mayBeReleased ? OutputManner.reopening : .zero)
+    }
 
     /// A preparation was asked for; ``prepare(_:_:clock:)`` follows.
     func expect(_ order: Preparation) {
         wanted.insert(order.id)
+        output.port.expectItem(sampleRate: order.asset.sampleRate)
         if order.change != nil { joining.insert(order.id) }
         noteJoining()
     }
@@ -125,8 +139,9 @@ final class Stage {
         let sampleRate = order.asset.sampleRate
         func place() -> Int64 {
             guard let change = order.change else { return order.itemFrame }
-            let there = change.itemFrame(
-                at: clock.load().map(HostClock.now()), sampleRate: sampleRate)
+            // What is decoded now is heard behind what the card holds.
+            let heard = HostClock.now() + max(.zero, output.latency - Self.usualLatency)
+            let there = change.itemFrame(at: clock.load().map(heard), sampleRate: sampleRate)
             return max(change.itemFrame, Int64(saturating: there))
         }
         func isKnown() -> Bool { clock.load().quality.isPlayable && isCardDecided }
@@ -163,9 +178,10 @@ final class Stage {
     }
 
     private var isCardDecided: Bool {
+        guard output.port.isPrepared else { return false }
         let report = output.port.report
         let mutePatience = Self.mutePatienceSeconds * Int64(output.port.format.sampleRate)
-        return report.cardSettled
+        return report.cardDecided
             || report.cardClass == .unreadable && report.framesWritten > mutePatience
     }
 

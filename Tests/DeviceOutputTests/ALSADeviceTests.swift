@@ -26,6 +26,8 @@ enum SilentCards {
             pcm.shared { type dshare ipc_key 583922 slave { pcm hole rate 48000 } bindings { 0 0 } }
             pcm.mixed_by_plug { type plug slave.pcm mixed }
             pcm.no_card { type hw card 9 }
+            pcm.pulseAudio { type pulse server "unix:\(SoundServer.Kind.pulseAudio.socket)" }
+            pcm.pipeWire { type pulse server "unix:\(SoundServer.Kind.pipeWire.socket)" }
             """
         let path = folder.appendingPathComponent("asound.conf")
         try! text.write(to: path, atomically: true, encoding: .utf8)
@@ -60,6 +62,13 @@ enum SilentCards {
         #expect(device.format.periodFrames == min(rate / 50, wanted / 4))
         #expect(device.format.bufferFrames % device.format.periodFrames == 0)
         #expect(abs(device.format.bufferFrames - wanted) < device.format.periodFrames)
+    }
+
+    @Test func `a card says which rates it has, and how it takes its samples`() throws {
+        let device = try SilentCards.open("hole")
+        defer { device.close() }
+        #expect(device.sampleRates == ALSANegotiation.usualRates)
+        #expect(device.sampleDescription == "S32_LE")
     }
 
     @Test func `a card that takes only Float gets Float`() throws {

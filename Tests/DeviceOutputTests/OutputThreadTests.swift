@@ -1,6 +1,7 @@
 import Foundation
 import LinuxHost
 import Playout
+import RealTime
 import Synchronization
 import Testing
 import Timing
@@ -13,6 +14,7 @@ final class ScriptedDevice: AudioOutput {
     private let failure: OutputError?
     private let failsAt: Int
     private let restartsAt: Int
+    private let restartsEvery: Int
     private let onClose: @Sendable () -> Void
     private var periods = 0
 
@@ -23,11 +25,12 @@ final class ScriptedDevice: AudioOutput {
 
     init(
         format: OutputFormat = format, failsAt: Int = .max, restartsAt: Int = .max,
-        onClose: @escaping @Sendable () -> Void = {}
+        restartsEvery: Int = .max, onClose: @escaping @Sendable () -> Void = {}
     ) {
         self.format = format
         self.failsAt = failsAt
         self.restartsAt = restartsAt
+        self.restartsEvery = restartsEvery
         self.onClose = onClose
         failure = failsAt == .max ? nil : Self.unplugged
     }
@@ -46,7 +49,7 @@ final class ScriptedDevice: AudioOutput {
     func write(_ frames: UnsafePointer<Float>) throws(OutputError) -> OutputEvent {
         periods += 1
         if let failure, periods == failsAt { throw failure }
-        return periods == restartsAt ? .restarted : .writable
+        return periods == restartsAt || periods % restartsEvery == 0 ? .restarted : .writable
     }
 
     func close() { onClose() }
@@ -107,7 +110,7 @@ final class ScriptedDevice: AudioOutput {
         #expect(closed.withLock(\.self) == 2)
     }
 
-    @Test func `a card that comes back with another rate stays lost and says so`() async throws {
+    @Test func `a card that comes back with another rate plays on at that`() async throws {
         let (states, change) = States.makeStream(bufferingPolicy: .bufferingNewest(8))
         let opened = Mutex(0)
         let thread = try OutputThread.open(
@@ -118,18 +121,125 @@ final class ScriptedDevice: AudioOutput {
                 return count == 1
             }
             var format = ScriptedDevice.format
-            if !isFirst { format.sampleRate = 44_100 }
-            return ScriptedDevice(format: format, failsAt: 10)
+            if !isFirst {
+                format.sampleRate = 44_100
+                format.periodFrames = 44
+            }
+            return ScriptedDevice(format: format, failsAt: isFirst ? 10 : .max)
         }
-        var reasons: [String] = []
-        for await state in states {
-            if case .lost(let error) = state { reasons.append(error.reason) }
-            if reasons.count == 2 { break }
+        defer { thread.stop() }
+        for await state in states where state == .running { break }
+        #expect(thread.port.format.sampleRate == 44_100)
+        #expect(thread.cardDescription.contains("44100 Hz"))
+        #expect(thread.counts.reopens == 1)
+        let written = thread.port.report.framesWritten
+        while thread.port.report.framesWritten < written + 440 { await Task.yield() }
+    }
+
+    /// - Parameter isMet: looked at again and again, for seconds.
+    private func until(_ isMet: () -> Bool) async -> Bool {
+        let end = HostClock.now() + .seconds(20)
+        while !isMet() {
+            if HostClock.now() > end { return false }
+            try? await Task.sleep(for: .milliseconds(5))
         }
-        #expect(reasons.last?.contains("44100") == true)
-        #expect(reasons.last?.contains("48000") == true)
-        thread.stop()
-        #expect(thread.counts.reopens == 0)
+        return true
+    }
+
+    private static func line(at instant: LocalInstant) -> Line {
+        Line(itemFrame: 0, instant: GroupInstant(nanoseconds: instant.nanoseconds))
+    }
+
+    @Test func `a silent card goes to the rate of the item, and stays there while it sounds`()
+        async throws
+    {
+        let thread = try OutputThread.open(
+            .virtual(VirtualCardOptions()), manner: OutputManner(followsItems: true),
+            realTimePriority: 0)
+        defer { thread.stop() }
+        let port = thread.port
+        #expect(port.format.sampleRate == 48_000)
+        port.expectItem(sampleRate: 44_100)
+        #expect(await until { port.isPrepared })
+        #expect(port.format.sampleRate == 44_100)
+        #expect(thread.cardDescription.hasPrefix("44100 Hz"))
+        #expect(thread.counts.restarts == 0 && port.report.restarts == 0)
+        #expect(await until { port.report.cardDecided })
+        let voice = try #require(port.makeVoice(sampleRate: 44_100))
+        let sound = [Float](repeating: 0.1, count: 2 * 100_000)
+        _ = sound.withUnsafeBufferPointer { voice.ring.write($0) }
+        voice.start(Self.line(at: HostClock.now()), clock: nil)
+        #expect(await until { voice.report.state == .playing })
+        // As many frames of the item as of the card: no sample is made up.
+        #expect(abs(voice.report.ratioPartsPerMillion) < 1_000)
+        let next = try #require(port.makeVoice(sampleRate: 96_000))
+        #expect(await until { port.isPrepared })
+        #expect(port.format.sampleRate == 44_100)
+        #expect(voice.report.state == .playing)
+        next.release()
+        voice.release()
+    }
+
+    @Test func `a card is let go of in silence, and taken again before it is played on`()
+        async throws
+    {
+        var manner = OutputManner(releasesWhenIdle: true)
+        manner.idleSpan = .milliseconds(300)
+        let opened = Mutex(0)
+        let thread = try OutputThread.open(
+            OutputWish(sampleRate: 48_000, bufferMilliseconds: 40), manner, realTimePriority: 0,
+            shared: OutputLoop.Shared(onChange: nil)
+        ) { wish throws(OutputError) in
+            opened.withLock { $0 += 1 }
+            return try VirtualDevice(
+                VirtualCardOptions(), preferredSampleRate: wish.sampleRate,
+                bufferMilliseconds: wish.bufferMilliseconds)
+        }
+        defer { thread.stop() }
+        let port = thread.port
+        #expect(await until { thread.state == .released })
+        let voice = try #require(port.makeVoice(sampleRate: 48_000))
+        let sound = [Float](repeating: 0.1, count: 2 * 100_000)
+        _ = sound.withUnsafeBufferPointer { voice.ring.write($0) }
+        #expect(await until { port.isPrepared && port.report.cardDecided })
+        #expect(thread.state == .running)
+        // As after a pause, in which the voice is kept.
+        #expect(await until { thread.state == .released })
+        let asked = HostClock.now()
+        let line = Self.line(at: asked + OutputManner.reopening)
+        voice.start(line, clock: nil)
+        #expect(await until { voice.report.state == .playing })
+        let report = voice.report
+        let due = line.instant + Nanoseconds(seconds: report.itemFrame / 48_000)
+        #expect(abs(due.nanoseconds - report.at.nanoseconds) < 1_000_000)
+        #expect(opened.withLock(\.self) == 3)
+        #expect(port.report.restarts == 0)
+        voice.release()
+    }
+
+    @Test func `a card that runs dry again and again is opened with a longer buffer`() async throws
+    {
+        var manner = OutputManner()
+        manner.lengthensBuffer = true
+        let said = Mutex<[String]>([])
+        let lengths = Mutex<[Int]>([])
+        let thread = try OutputThread.open(
+            OutputWish(sampleRate: 48_000, bufferMilliseconds: 80), manner, realTimePriority: 0,
+            shared: OutputLoop.Shared(
+                onChange: nil, onAdapt: { text in said.withLock { $0.append(text) } })
+        ) { wish throws(OutputError) in
+            lengths.withLock { $0.append(wish.bufferMilliseconds) }
+            // Takes its frames in lumps of 300 ms.
+            return ScriptedDevice(restartsEvery: wish.bufferMilliseconds < 300 ? 5 : .max)
+        }
+        defer { thread.stop() }
+        #expect(await until { lengths.withLock(\.count) == 3 })
+        #expect(lengths.withLock(\.self) == [80, 160, 320])
+        let restarts = thread.port.report.restarts
+        let written = thread.port.report.framesWritten
+        #expect(await until { thread.port.report.framesWritten > written + 4_800 })
+        #expect(thread.port.report.restarts <= restarts + 1)
+        #expect(said.withLock(\.last)?.contains("320 ms") == true)
     }
 
     @Test func `a restart of the card is counted and told to the engine`() async throws {

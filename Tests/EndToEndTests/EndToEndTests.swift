@@ -15,12 +15,16 @@ import Timing
 @Suite(.timeLimit(.minutes(10))) struct EndToEndTests {
     /// ALSA's configuration: a card of each rate error, named so. Their crystals breathe, by half a
     /// ppm and more, and the pointer of every third moves by 8 frames, as those of many boards do.
-    static func cards(_ partsPerMillion: [Double]) -> (String) -> String {
+    /// What leaves their rings is heard `heldBack` later, milliseconds.
+    static func cards(_ partsPerMillion: [Double], heldBack: [Int] = []) -> (String) -> String {
         { folder in
             var text = "pcm_type.tutti_card { lib \"\(House.cardLibrary)\" }\n"
             for (number, ppm) in partsPerMillion.enumerated() {
                 let (wander, step) = (0.5 + 0.3 * Double(number), number % 3 == 2 ? 8 : 1)
                 text += "pcm.card\(number) { type tutti_card ppm \(ppm) wander \(wander) "
+                if heldBack.indices.contains(number) {
+                    text += "extra_delay_ms \(heldBack[number]) "
+                }
                 text += "step \(step) record \"\(folder)/card\(number)\" "
                 for state in CardBreak.allCases {
                     text += "\(state)_while \"\(folder)/card\(number).\(state)\" "
@@ -122,6 +126,36 @@ import Timing
         let hearing = try #require(
             Hearing(recordings, names: Self.names), "a room never sounded")
         check(hearing, asset: asset)
+    }
+
+    /// Bluetooth, a receiver with a picture to wait for: longer than the queue of the card, which
+    /// holds 200 ms here.
+    @Test(.enabled(if: canHouse, obstacle))
+    func `rooms whose sound is held back by up to two seconds are in lockstep`() async throws {
+        let asset = NoiseAsset(seconds: 60)
+        let recordings = try await onOwnThread {
+            try Self.record(asset, hosts: 3, heldBack: [0, 300, 2_000]) { house, path in
+                let leader = try Self.begin(house, asset: path)
+                try house.start(["follow", "--leader", leader] + Self.room(2), on: 2)
+                try Self.playing(house, leader, rooms: 3)
+                sleep(8)
+                try house.end()
+            }
+        }
+        #expect(recordings.map(\.underruns) == [0, 0, 0])
+        let hearing = try #require(
+            Hearing(recordings, names: Self.names), "a room never sounded")
+        let starts = hearing.audible.map(\.lowerBound)
+        #expect(abs(starts[1] - starts[0]) / 1e3 < Self.period / 10)
+        let end = hearing.audible.map(\.upperBound).min() ?? 0
+        for other in [1, 2] {
+            // A rate that is known to a ppm is off by two microseconds in two seconds.
+            let times = stride(from: starts[other] + 1.5e9, to: end - Self.settled, by: 0.4e9)
+            let skews = times.map { hearing.skew(0, other, at: $0).map(abs) ?? .infinity }
+            #expect(skews.count >= 6)
+            #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
+            #expect(skews.sorted()[skews.count / 2] < Self.frame, "\(skews) µs")
+        }
     }
 
     @Test(.enabled(if: canHouse, obstacle))
@@ -485,11 +519,12 @@ import Timing
     private static func record(
         _ asset: NoiseAsset, hosts: Int, rooms: ClosedRange<Int>? = nil, further: [String] = [],
         path: ClockPath? = nil,
-        multicast: EmulatedNetwork.Multicast = .together,
+        multicast: EmulatedNetwork.Multicast = .together, heldBack: [Int] = [],
         _ perform: (House, String) throws -> Void
     ) throws -> [CardRecording] {
         let house = try House(
-            hosts: hosts, path: path, multicast: multicast, cards: cards([80, -120, 20]))
+            hosts: hosts, path: path, multicast: multicast,
+            cards: cards([80, -120, 20], heldBack: heldBack))
         let file = "\(house.folder.path)/noise.wav"
         try asset.write(to: file)
         do {

@@ -24,6 +24,9 @@ final class Rig {
     private var sources: [Source] = []
     private var period: [Float]
     private var random: UInt64
+    private let partsPerMillion: Double
+    /// Between the card's ring and the ear; the card says so.
+    var latency = Nanoseconds.zero
     /// What a faulty driver adds to its position, frames.
     var pointerFault = 0.0
     /// The card does not say where it is.
@@ -47,6 +50,7 @@ final class Rig {
         hostPartsPerMillion: Double = 0, pointerGranularity: Int = 0, seed: UInt64 = 1,
         fidelity: OutputEngine.Fidelity = .audio
     ) {
+        self.partsPerMillion = partsPerMillion
         engine = OutputEngine(format: format, fidelity: fidelity)
         period = [Float](repeating: 0, count: format.periodFrames * format.channelCount)
         now = LocalInstant(nanoseconds: 7_000_000_000 + Int64(seed) * 1_234_567)
@@ -203,13 +207,16 @@ final class Rig {
     private func look() {
         looks += 1
         guard !isMute, var reading = card.reading(at: now) else { return }
+        reading.framesAhead =
+            latency.seconds * Double(engine.format.sampleRate) * (1 + partsPerMillion * 1e-6)
+        reading.framesHeard -= reading.framesAhead
         reading.framesHeard += pointerFault
         engine.observe(reading)
     }
 
     /// The group instant at which the frame behind the last rendered one really leaves the card.
     var groupAtEnd: (instant: GroupInstant, fraction: Double)? {
-        card.instant(ofFrame: Double(rendered)).map { (truth($0.instant), $0.fraction) }
+        card.instant(ofFrame: Double(rendered)).map { (truth($0.instant + latency), $0.fraction) }
     }
 
     /// How late the voice is on `line`, in seconds, by the truth; `nil` while it is silent.

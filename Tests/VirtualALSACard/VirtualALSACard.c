@@ -12,6 +12,10 @@
 // position that a player sees is that, rounded down to a multiple of `step` frames (1 where nothing
 // is said), whenever it asks; a ring that has run dry is an underrun of that frame.
 //
+// What has left its ring is heard `extra_delay_ms` later, as behind a DSP or a link over the air: it
+// says so (snd_pcm_delay), and its recording tells when each frame was heard. With
+// `settling_delay_ms` it is that much more during the first second: a link that finds its place.
+//
 // While the file of `asleep_while` exists it is suspended, as cards are while their machine or their
 // bus sleeps: it stands still, and has to be prepared anew. While that of `gone_while` exists it is
 // unplugged: it cannot be opened either.
@@ -49,6 +53,8 @@ struct card {
     double ppm;
     double wander;          // ppm
     long step;              // frames by which the position moves
+    long extra_delay_ms;    // between the ring and the ear
+    long settling_delay_ms; // more, in the first second
     char *path;
     char *asleep_while;     // names of files
     char *gone_while;
@@ -93,6 +99,13 @@ static double ns_after(const struct card *card, double frames) {
 /// Frames that the crystal has counted since the start, dry or not.
 static int64_t counted(const struct card *card) {
     return (int64_t)floor(frames_after(card, (double)(now_ns() - card->start_ns)));
+}
+
+/// Frames between the ring and the ear.
+static int64_t behind(const struct card *card) {
+    long ms = card->extra_delay_ms;
+    if (card->is_running && now_ns() - card->start_ns < 1000000000LL) ms += card->settling_delay_ms;
+    return ms * (rate / 1000);
 }
 
 static int exists(const char *file) { return file && access(file, F_OK) == 0; }
@@ -156,6 +169,14 @@ static snd_pcm_sframes_t card_pointer(snd_pcm_ioplug_t *io) {
     }
     count -= count % card->step;
     return (snd_pcm_sframes_t)(count % (int64_t)io->buffer_size);
+}
+
+static int card_delay(snd_pcm_ioplug_t *io, snd_pcm_sframes_t *delay) {
+    struct card *card = io->private_data;
+    int64_t count = card->is_running ? counted(card) : 0;
+    count -= count % card->step;
+    *delay = (snd_pcm_sframes_t)(card->written - count + behind(card));
+    return 0;
 }
 
 static snd_pcm_sframes_t card_transfer(
@@ -222,23 +243,24 @@ static void write_times(const struct card *card, FILE *file) {
     fprintf(
         file, "TUTTI-CARD 1 rate=%d channels=%d ppm=%.3f wander=%.3f seed=0\n", rate, channels,
         card->ppm, card->wander);
+    int64_t late_ns = card->extra_delay_ms * 1000000LL;
     for (int i = 0; i < card->run_count; i++) {
         const struct run *run = &card->runs[i];
         double length = ns_after(card, (double)run->count);
         int64_t whole = (int64_t)floor(length);
         fprintf(
             file, "START frame=%lld.000000 raw_ns=%lld.000\n", (long long)run->first,
-            (long long)run->start_ns);
+            (long long)(run->start_ns + late_ns));
         // A straight one needs none.
         int64_t last = card->wander != 0 ? (int64_t)length - 1 : 0;
         for (int64_t ns = knot_ns; ns < last; ns += knot_ns)
             fprintf(
                 file, "ANCHOR frame=%.6f raw_ns=%lld.000\n",
                 (double)run->first + frames_after(card, (double)ns),
-                (long long)(run->start_ns + ns));
+                (long long)(run->start_ns + late_ns + ns));
         fprintf(
             file, "%s frame=%lld.000000 raw_ns=%lld.%03d\n", run->ran_dry ? "UNDERRUN" : "END",
-            (long long)(run->first + run->count), (long long)(run->start_ns + whole),
+            (long long)(run->first + run->count), (long long)(run->start_ns + late_ns + whole),
             (int)((length - (double)whole) * 1000));
     }
 }
@@ -290,6 +312,7 @@ static const snd_pcm_ioplug_callback_t callbacks = {
     .start = card_start,
     .stop = card_stop,
     .pointer = card_pointer,
+    .delay = card_delay,
     .transfer = card_transfer,
     .close = card_close,
     .prepare = card_prepare,
@@ -340,6 +363,10 @@ static int read_options(struct card *card, snd_config_t *conf) {
             if (snd_config_get_ireal(entry, &card->wander) < 0) return -EINVAL;
         } else if (!strcmp(id, "step")) {
             if (snd_config_get_integer(entry, &card->step) < 0 || card->step < 1) return -EINVAL;
+        } else if (!strcmp(id, "extra_delay_ms")) {
+            if (snd_config_get_integer(entry, &card->extra_delay_ms) < 0) return -EINVAL;
+        } else if (!strcmp(id, "settling_delay_ms")) {
+            if (snd_config_get_integer(entry, &card->settling_delay_ms) < 0) return -EINVAL;
         } else if ((name = named(card, id))) {
             if (snd_config_get_string(entry, &text) < 0) return -EINVAL;
             free(*name);
