@@ -72,6 +72,8 @@ public struct GroupStatus: Codable, Equatable, Sendable {
     public var positionSeconds: Double
     public var durationSeconds: Double
     public var rate: Double
+    /// Of the item, frames per second; a card that has another rate is resampled for.
+    public var sampleRate: Int?
     /// What is wrong with the group as a whole, for people; mostly empty.
     public var detail: String?
     /// Sorted by name.
@@ -79,7 +81,7 @@ public struct GroupStatus: Codable, Equatable, Sendable {
 
     public init(
         leader: String, phase: SessionPhase, title: String, index: Int, count: Int,
-        positionSeconds: Double, durationSeconds: Double, rate: Double,
+        positionSeconds: Double, durationSeconds: Double, rate: Double, sampleRate: Int? = nil,
         detail: String? = nil, rooms: [RoomStatus]
     ) {
         self.leader = leader
@@ -90,6 +92,7 @@ public struct GroupStatus: Codable, Equatable, Sendable {
         self.positionSeconds = positionSeconds
         self.durationSeconds = durationSeconds
         self.rate = rate
+        self.sampleRate = sampleRate
         self.detail = detail
         self.rooms = rooms
     }

@@ -13,6 +13,7 @@ extension LeaderMachine {
             index: session.index, count: session.queue.count + coming,
             positionSeconds: session.itemFrame(at: now) / sampleRate,
             durationSeconds: asset?.durationSeconds ?? 0, rate: session.change?.rate ?? 0,
+            sampleRate: asset?.sampleRate,
             detail: detail.isEmpty ? nil : detail.limited(toBytes: Self.longestDetail),
             rooms: members.sorted { $0.hello.room < $1.hello.room }.map {
                 status(of: $0, at: now, hasPoints: hasPoints)

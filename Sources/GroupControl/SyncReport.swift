@@ -47,6 +47,8 @@ public struct SyncReport: Equatable, Sendable {
     /// How the card tells its position ("fine", "batch", "coarse", "unreadable"); empty where that
     /// is not known yet.
     public var cardClass: String
+    /// What the card is open with, for people: "44100 Hz, S32_LE, 2 channels, buffer 80 ms".
+    public var cardFormat: String
     /// Time requests sent; answers to them; of these, exchanges that made no sense.
     public var packetsSent: Int
     public var packetsAnswered: Int
@@ -67,6 +69,7 @@ public struct SyncReport: Equatable, Sendable {
         target: Nanoseconds = SyncAlarm.standardTarget, isAlarming: Bool = false,
         skewPartsPerMillion: Double = 0, skewDeviationPartsPerMillion: Double = 0,
         ownStamps: String = "", leaderStamps: String = "", cardClass: String = "",
+        cardFormat: String = "",
         packetsSent: Int = 0, packetsAnswered: Int = 0, packetsRejected: Int = 0,
         clockRestarts: Int = 0, clockAge: Nanoseconds = .zero, latencyOffset: LatencyOffset = .zero,
         isLatencyOffsetFixed: Bool = false, broadcasts: BroadcastReport = BroadcastReport()
@@ -84,6 +87,7 @@ public struct SyncReport: Equatable, Sendable {
         self.ownStamps = ownStamps.limited(toBytes: RoomReport.longestText)
         self.leaderStamps = leaderStamps.limited(toBytes: RoomReport.longestText)
         self.cardClass = cardClass.limited(toBytes: RoomReport.longestText)
+        self.cardFormat = cardFormat.limited(toBytes: RoomReport.longestText)
         self.packetsSent = max(0, packetsSent)
         self.packetsAnswered = max(0, packetsAnswered)
         self.packetsRejected = max(0, packetsRejected)

@@ -21,6 +21,8 @@ public struct SyncStatus: Codable, Equatable, Sendable {
     public var ownStamps = ""
     public var leaderStamps = ""
     public var cardClass = ""
+    /// What the card is open with, for people.
+    public var cardFormat: String?
     public var packetsSent = 0
     public var packetsAnswered = 0
     public var packetsRejected = 0
@@ -123,6 +125,7 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         ownStamps = sync.ownStamps
         leaderStamps = sync.leaderStamps
         cardClass = sync.cardClass
+        cardFormat = sync.cardFormat.isEmpty ? nil : sync.cardFormat
         packetsSent = sync.packetsSent
         packetsAnswered = sync.packetsAnswered
         packetsRejected = sync.packetsRejected

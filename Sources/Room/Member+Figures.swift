@@ -39,6 +39,7 @@ extension Member {
             noteComplaint(detail)
         }
         if let output, case .lost(let error) = output.state { detail = "\(error)" }
+        if detail.isEmpty, let what = output?.waiting { detail = "waiting: \(what)" }
         return RoomReport(
             bufferSeconds: voice?.bufferedSeconds ?? 0,
             clockDeviation: figures.deviation, clockBound: figures.bound,
@@ -89,6 +90,7 @@ extension Member {
             ownStamps: figures.hasStamps ? "\(clock.ownStamps)" : "",
             leaderStamps: figures.hasStamps ? "\(clock.leaderStamps)" : "",
             cardClass: card.cardClass == .probing ? "" : "\(card.cardClass)",
+            cardFormat: output?.cardDescription ?? "",
             packetsSent: clock.sent, packetsAnswered: clock.answered,
             packetsRejected: clock.rejected, clockRestarts: clock.restarts,
             clockAge: clock.lastAcceptedAt.map { HostClock.now() - $0 } ?? .zero,

@@ -39,15 +39,19 @@ extension NodeConfiguration {
         do {
             let thread = try OutputThread.open(
                 output, sampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds,
-                realTimePriority: realTimePriority, overwrites: overwritesFiles
+                manner: outputManner, realTimePriority: realTimePriority,
+                overwrites: overwritesFiles
             ) { state in
                 switch state {
                 case .lost(let error):
                     logger.error("output lost", metadata: ["error": "\(error)"])
                     logger.debug("output lost", metadata: ["call": "\(error.call)"])
                 case .running: logger.notice("output is back")
+                case .released: logger.notice("nothing plays: other programs may have the output")
                 case .closed: break
                 }
+            } onAdapt: { what in
+                logger.notice("\(what)")
             } onRecordingFailure: { error in
                 logger.error("recording ended", metadata: ["error": "\(error)"])
             }

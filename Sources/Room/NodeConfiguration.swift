@@ -34,6 +34,8 @@ public struct NodeConfiguration: Sendable {
     public var bufferMilliseconds: Int
     /// Nominal rate the card is opened with, if it can.
     public var sampleRate: Int
+    /// Whether the card goes to other rates for items, and is let go of when nothing plays.
+    public var outputManner: OutputManner
     /// Whether an output that writes files may replace files that are there.
     public var overwritesFiles: Bool
     /// What it logs is one line each, of characters that can be seen; see ``PlainLogHandler``.
@@ -48,6 +50,7 @@ public struct NodeConfiguration: Sendable {
         usesBroadcasts: Bool = true,
         realTimePriority: Int = 50,
         bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds, sampleRate: Int = 48_000,
+        outputManner: OutputManner = OutputManner(),
         overwritesFiles: Bool = false, logger: Logger = Logger(label: "tutti")
     ) {
         self.name = name
@@ -64,6 +67,7 @@ public struct NodeConfiguration: Sendable {
         self.realTimePriority = realTimePriority
         self.bufferMilliseconds = bufferMilliseconds
         self.sampleRate = sampleRate
+        self.outputManner = outputManner
         self.overwritesFiles = overwritesFiles
         self.logger = logger.plain
     }

@@ -132,6 +132,7 @@ extension PBGroupStatus {
         positionSeconds = status.positionSeconds
         durationSeconds = status.durationSeconds
         rate = status.rate
+        if let sampleRate = status.sampleRate { self.sampleRate = Int32(clamping: sampleRate) }
         if let detail = status.detail { self.detail = detail }
         rooms = status.rooms.map(PBRoomStatus.init)
     }
@@ -153,6 +154,11 @@ extension PBGroupStatus {
             positionSeconds: try figure(positionSeconds, Figures.position, "status.position"),
             durationSeconds: try figure(durationSeconds, Figures.position, "status.duration"),
             rate: try figure(rate, Figures.rate, "status.rate"),
+            sampleRate: hasSampleRate
+                ? min(
+                    try Wire.index(sampleRate, "status.sample rate"),
+                    AssetDescriptor.highestSampleRate)
+                : nil,
             detail: hasDetail
                 ? try text(detail, "status.detail", limit: LeaderMachine.longestDetail) : nil,
             rooms: checkedRooms)

@@ -40,6 +40,7 @@ extension PBSyncReport {
         ownStamps = report.ownStamps
         leaderStamps = report.leaderStamps
         cardClass = report.cardClass
+        cardFormat = report.cardFormat
         packetsSent = Int64(report.packetsSent)
         packetsAnswered = Int64(report.packetsAnswered)
         packetsRejected = Int64(report.packetsRejected)
@@ -66,6 +67,7 @@ extension PBSyncReport {
             ownStamps: try text(ownStamps, "\(subject).own stamps"),
             leaderStamps: try text(leaderStamps, "\(subject).leader stamps"),
             cardClass: try text(cardClass, "\(subject).card class"),
+            cardFormat: try text(cardFormat, "\(subject).card format"),
             packetsSent: try count(packetsSent, "\(subject).sent"),
             packetsAnswered: try count(packetsAnswered, "\(subject).answered"),
             packetsRejected: try count(packetsRejected, "\(subject).rejected"),
@@ -99,6 +101,7 @@ extension PBSyncStatus {
         ownStamps = status.ownStamps
         leaderStamps = status.leaderStamps
         cardClass = status.cardClass
+        if let format = status.cardFormat { cardFormat = format }
         packetsSent = Int64(status.packetsSent)
         packetsAnswered = Int64(status.packetsAnswered)
         packetsRejected = Int64(status.packetsRejected)
@@ -144,6 +147,7 @@ extension PBSyncStatus {
         status.ownStamps = try text(ownStamps, "\(subject).own stamps")
         status.leaderStamps = try text(leaderStamps, "\(subject).leader stamps")
         status.cardClass = try text(cardClass, "\(subject).card class")
+        status.cardFormat = hasCardFormat ? try text(cardFormat, "\(subject).card format") : nil
         status.packetsSent = try count(packetsSent, "\(subject).sent")
         status.packetsAnswered = try count(packetsAnswered, "\(subject).answered")
         status.packetsRejected = try count(packetsRejected, "\(subject).rejected")

@@ -622,6 +622,12 @@ nonisolated struct PBSyncReport: @unchecked Sendable {
   /// Clears the value of `latencyOffsetUncertainty`. Subsequent reads from it will return its default value.
   mutating func clearLatencyOffsetUncertainty() {_uniqueStorage()._latencyOffsetUncertainty = nil}
 
+  /// for people
+  var cardFormat: String {
+    get {_storage._cardFormat}
+    set {_uniqueStorage()._cardFormat = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1636,6 +1642,15 @@ nonisolated struct PBSyncStatus: @unchecked Sendable {
   /// Clears the value of `broadcasts`. Subsequent reads from it will return its default value.
   mutating func clearBroadcasts() {_uniqueStorage()._broadcasts = nil}
 
+  var cardFormat: String {
+    get {_storage._cardFormat ?? String()}
+    set {_uniqueStorage()._cardFormat = newValue}
+  }
+  /// Returns true if `cardFormat` has been explicitly set.
+  var hasCardFormat: Bool {_storage._cardFormat != nil}
+  /// Clears the value of `cardFormat`. Subsequent reads from it will return its default value.
+  mutating func clearCardFormat() {_uniqueStorage()._cardFormat = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1695,11 +1710,22 @@ nonisolated struct PBGroupStatus: Sendable {
   /// Clears the value of `detail`. Subsequent reads from it will return its default value.
   mutating func clearDetail() {self._detail = nil}
 
+  /// of the item
+  var sampleRate: Int32 {
+    get {_sampleRate ?? 0}
+    set {_sampleRate = newValue}
+  }
+  /// Returns true if `sampleRate` has been explicitly set.
+  var hasSampleRate: Bool {self._sampleRate != nil}
+  /// Clears the value of `sampleRate`. Subsequent reads from it will return its default value.
+  mutating func clearSampleRate() {self._sampleRate = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _detail: String? = nil
+  fileprivate var _sampleRate: Int32? = nil
 }
 
 nonisolated struct PBControlReply: Sendable {
@@ -2305,7 +2331,7 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
 
 nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SyncReport"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}quality\0\u{1}path\0\u{1}card\0\u{3}expected_clock\0\u{3}expected_card\0\u{1}target\0\u{3}is_alarming\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age\0\u{3}latency_offset\0\u{3}is_latency_offset_fixed\0\u{1}broadcasts\0\u{3}latency_offset_uncertainty\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}quality\0\u{1}path\0\u{1}card\0\u{3}expected_clock\0\u{3}expected_card\0\u{1}target\0\u{3}is_alarming\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age\0\u{3}latency_offset\0\u{3}is_latency_offset_fixed\0\u{1}broadcasts\0\u{3}latency_offset_uncertainty\0\u{4}\u{9}card_format\0")
 
   fileprivate class _StorageClass {
     var _quality: PBQuality = .unspecified
@@ -2329,6 +2355,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _isLatencyOffsetFixed: Bool = false
     var _broadcasts: PBBroadcastReport? = nil
     var _latencyOffsetUncertainty: Int64? = nil
+    var _cardFormat: String = String()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2360,6 +2387,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _isLatencyOffsetFixed = source._isLatencyOffsetFixed
       _broadcasts = source._broadcasts
       _latencyOffsetUncertainty = source._latencyOffsetUncertainty
+      _cardFormat = source._cardFormat
     }
   }
 
@@ -2399,6 +2427,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 19: try { try decoder.decodeSingularBoolField(value: &_storage._isLatencyOffsetFixed) }()
         case 20: try { try decoder.decodeSingularMessageField(value: &_storage._broadcasts) }()
         case 21: try { try decoder.decodeSingularInt64Field(value: &_storage._latencyOffsetUncertainty) }()
+        case 30: try { try decoder.decodeSingularStringField(value: &_storage._cardFormat) }()
         default: break
         }
       }
@@ -2474,6 +2503,9 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       try { if let v = _storage._latencyOffsetUncertainty {
         try visitor.visitSingularInt64Field(value: v, fieldNumber: 21)
       } }()
+      if !_storage._cardFormat.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._cardFormat, fieldNumber: 30)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2504,6 +2536,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._isLatencyOffsetFixed != rhs_storage._isLatencyOffsetFixed {return false}
         if _storage._broadcasts != rhs_storage._broadcasts {return false}
         if _storage._latencyOffsetUncertainty != rhs_storage._latencyOffsetUncertainty {return false}
+        if _storage._cardFormat != rhs_storage._cardFormat {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -4079,7 +4112,7 @@ nonisolated extension PBSyncHistory: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SyncStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}clock\0\u{3}bound_microseconds\0\u{3}error_part_microseconds\0\u{3}clock_part_microseconds\0\u{3}path_part_microseconds\0\u{3}card_part_microseconds\0\u{3}calibration_part_microseconds\0\u{3}expected_microseconds\0\u{3}target_microseconds\0\u{1}alarm\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age_seconds\0\u{3}report_age_seconds\0\u{3}latency_offset_microseconds\0\u{3}latency_offset_fixed\0\u{1}history\0\u{1}broadcasts\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}clock\0\u{3}bound_microseconds\0\u{3}error_part_microseconds\0\u{3}clock_part_microseconds\0\u{3}path_part_microseconds\0\u{3}card_part_microseconds\0\u{3}calibration_part_microseconds\0\u{3}expected_microseconds\0\u{3}target_microseconds\0\u{1}alarm\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age_seconds\0\u{3}report_age_seconds\0\u{3}latency_offset_microseconds\0\u{3}latency_offset_fixed\0\u{1}history\0\u{1}broadcasts\0\u{4}\u{5}card_format\0")
 
   fileprivate class _StorageClass {
     var _clock: String = String()
@@ -4107,6 +4140,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _latencyOffsetFixed: Bool = false
     var _history: PBSyncHistory? = nil
     var _broadcasts: PBBroadcastStatus? = nil
+    var _cardFormat: String? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4142,6 +4176,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _latencyOffsetFixed = source._latencyOffsetFixed
       _history = source._history
       _broadcasts = source._broadcasts
+      _cardFormat = source._cardFormat
     }
   }
 
@@ -4185,6 +4220,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 23: try { try decoder.decodeSingularBoolField(value: &_storage._latencyOffsetFixed) }()
         case 24: try { try decoder.decodeSingularMessageField(value: &_storage._history) }()
         case 25: try { try decoder.decodeSingularMessageField(value: &_storage._broadcasts) }()
+        case 30: try { try decoder.decodeSingularStringField(value: &_storage._cardFormat) }()
         default: break
         }
       }
@@ -4272,6 +4308,9 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       try { if let v = _storage._broadcasts {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 25)
       } }()
+      try { if let v = _storage._cardFormat {
+        try visitor.visitSingularStringField(value: v, fieldNumber: 30)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4306,6 +4345,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._latencyOffsetFixed != rhs_storage._latencyOffsetFixed {return false}
         if _storage._history != rhs_storage._history {return false}
         if _storage._broadcasts != rhs_storage._broadcasts {return false}
+        if _storage._cardFormat != rhs_storage._cardFormat {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -4367,7 +4407,7 @@ nonisolated extension PBBroadcastStatus: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".GroupStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}leader\0\u{1}phase\0\u{1}title\0\u{1}index\0\u{1}count\0\u{3}position_seconds\0\u{3}duration_seconds\0\u{1}rate\0\u{1}rooms\0\u{1}detail\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}leader\0\u{1}phase\0\u{1}title\0\u{1}index\0\u{1}count\0\u{3}position_seconds\0\u{3}duration_seconds\0\u{1}rate\0\u{1}rooms\0\u{1}detail\0\u{4}\u{14}sample_rate\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4385,6 +4425,7 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
       case 8: try { try decoder.decodeSingularDoubleField(value: &self.rate) }()
       case 9: try { try decoder.decodeRepeatedMessageField(value: &self.rooms) }()
       case 10: try { try decoder.decodeSingularStringField(value: &self._detail) }()
+      case 30: try { try decoder.decodeSingularInt32Field(value: &self._sampleRate) }()
       default: break
       }
     }
@@ -4425,6 +4466,9 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
     try { if let v = self._detail {
       try visitor.visitSingularStringField(value: v, fieldNumber: 10)
     } }()
+    try { if let v = self._sampleRate {
+      try visitor.visitSingularInt32Field(value: v, fieldNumber: 30)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4439,6 +4483,7 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if lhs.rate != rhs.rate {return false}
     if lhs.rooms != rhs.rooms {return false}
     if lhs._detail != rhs._detail {return false}
+    if lhs._sampleRate != rhs._sampleRate {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1,3 +1,4 @@
+import DeviceOutput
 import Foundation
 import GroupControl
 import Testing
@@ -42,7 +43,7 @@ import Timing
         #expect(all.port == 1001)
         #expect(all.bufferMilliseconds == 102)
         #expect(all.cacheLimitMegabytes == 503)
-        #expect(all.sampleRate == 48_000)
+        #expect(all.sampleRate == nil)
         #expect(try await Self.load().port == 7430)
     }
 
@@ -73,6 +74,22 @@ import Timing
         #expect(Settings.usualStateFolder(["XDG_STATE_HOME": "/x", "HOME": "/h"]) == "/x/tutti")
         #expect(Settings.usualStateFolder(["HOME": "/h"]) == "/h/.local/state/tutti")
         #expect(Settings.usualStateFolder([:]) == "/var/lib/tutti")
+    }
+
+    @Test func `a card follows its items unless a rate is given, and is kept unless it is not`()
+        async throws
+    {
+        func manner(_ file: String) async throws -> OutputManner {
+            try await Self.load(file: file).outputManner
+        }
+        #expect(try await manner("") == OutputManner(followsItems: true))
+        #expect(try await manner("sample-rate: auto\n") == OutputManner(followsItems: true))
+        #expect(try await manner("sample-rate: 44100\n") == OutputManner())
+        #expect(
+            try await manner("output-idle: release\n")
+                == OutputManner(followsItems: true, releasesWhenIdle: true))
+        let error = try await Self.complaint(file: "sample-rate: native\n")
+        #expect(error.description.contains("auto, or a whole number of hertz"))
     }
 
     @Test func `an offset that is not given is not zero`() async throws {

@@ -145,6 +145,18 @@ import Testing
         }
     }
 
+    @Test func `the formats of item and cards are shown`() throws {
+        var status = try Self.status(rooms: 1)
+        #expect(StatusView(status: status, width: 200).headline.hasSuffix("(item 1 of 2)"))
+        status.sampleRate = 44_100
+        var sync = SyncStatus()
+        sync.cardFormat = "48000 Hz, S32_LE, 2 channels, buffer 80 ms"
+        status.rooms[0].sync = sync
+        let view = StatusView(status: status, width: 200)
+        #expect(view.headline.contains("44100 Hz"))
+        #expect(view.lines.last?.contains("48000 Hz, S32_LE") == true)
+    }
+
     @Test func `the progress bar is as wide as asked and filled by the share played`() {
         let line = StatusView.progress(position: 30, duration: 120, width: 60)
         #expect(line.count == 60)

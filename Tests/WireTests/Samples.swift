@@ -100,7 +100,7 @@ extension SampleRandom {
             path: span(), card: Bool.random(using: &self) ? span() : nil, expectedClock: span(),
             expectedCard: span(), target: span(), isAlarming: Bool.random(using: &self),
             skewPartsPerMillion: partsPerMillion(), skewDeviationPartsPerMillion: partsPerMillion(),
-            ownStamps: text(), leaderStamps: text(), cardClass: text(),
+            ownStamps: text(), leaderStamps: text(), cardClass: text(), cardFormat: text(),
             packetsSent: count(),
             packetsAnswered: count(),
             packetsRejected: count(),
@@ -249,6 +249,7 @@ extension SampleRandom {
                     leader: text(), phase: phase(), title: text(), index: 3, count: 7,
                     positionSeconds: number().magnitude, durationSeconds: number().magnitude,
                     rate: 1,
+                    sampleRate: 44_100,
                     detail: Bool.random(using: &self) ? text() : nil,
                     rooms: (0..<3).map { _ in roomStatus() }))
         }

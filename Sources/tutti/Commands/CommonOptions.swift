@@ -120,8 +120,15 @@ struct RoomOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Frames per second that the card is asked for (default: 48000).", valueName: "hz"))
+            "Frames per second that the card is asked for; auto: as the item (default: auto).",
+            valueName: "hz|auto"))
     var sampleRate: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Whether other programs may have the card while nothing plays (default: keep).",
+            valueName: "keep|release"))
+    var outputIdle: String?
 
     @Option(
         parsing: .unconditional,
@@ -172,6 +179,7 @@ struct RoomOptions: ParsableArguments {
         flags[.stateFolder] = stateFolder
         flags[.buffer] = bufferMs
         flags[.sampleRate] = sampleRate
+        flags[.outputIdle] = outputIdle
         flags[.realTimePriority] = realtimePriority
         flags[.cacheFolder] = cacheFolder
         flags[.cacheLimit] = cacheLimitMb

@@ -56,7 +56,9 @@ enum Probing {
                     place: FilePlace(examining: path))
             }
         case .alsa(let pcm):
-            let (rate, buffer) = (settings.sampleRate, settings.bufferMilliseconds)
+            let (rate, buffer) = (
+                settings.sampleRate ?? Settings.usualSampleRate, settings.bufferMilliseconds
+            )
             // As the output thread has it, or the card would run dry for another reason.
             return await limited(.seconds(6), priority: settings.realTimePriority) {
                 .card(

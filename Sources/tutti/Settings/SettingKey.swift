@@ -19,6 +19,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case stateFolder = "state-folder"
     case buffer = "buffer-ms"
     case sampleRate = "sample-rate"
+    case outputIdle = "output-idle"
     case realTimePriority = "realtime-priority"
     case logLevel = "log-level"
 
@@ -54,7 +55,8 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .syncTarget: "a whole number of microseconds from 1 to 1000000"
         case .stateFolder: "the path of a folder"
         case .buffer: "a whole number of milliseconds from 5 to 1000"
-        case .sampleRate: "a whole number of hertz from 8000 to 384000"
+        case .sampleRate: "auto, or a whole number of hertz from 8000 to 384000"
+        case .outputIdle: "keep or release"
         case .realTimePriority: "a whole number from 0 (none) to 99"
         case .logLevel: "trace, debug, info, notice, warning, error or critical"
         }

@@ -23,7 +23,9 @@ struct Settings: Equatable, Sendable {
     var syncTargetMicroseconds = 1_000
     var stateFolder: String
     var bufferMilliseconds = OutputThread.standardBufferMilliseconds
-    var sampleRate = 48_000
+    /// `nil`: as the item.
+    var sampleRate: Int?
+    var releasesOutput = false
     /// Below the kernel's interrupt threads (50): what passes our packets on must not wait for us.
     var realTimePriority = 20
     var logLevel = Logger.Level.notice
@@ -65,10 +67,21 @@ struct Settings: Equatable, Sendable {
         try set(&syncTargetMicroseconds, .syncTarget, number(1...1_000_000))
         try set(&self.stateFolder, .stateFolder) { $0.isEmpty ? nil : $0 }
         try set(&bufferMilliseconds, .buffer, number(5...1_000))
-        try set(&sampleRate, .sampleRate, number(8_000...384_000))
+        try set(&sampleRate, .sampleRate) { text -> Int?? in
+            if text == "auto" { return .some(nil) }
+            return number(8_000...384_000)(text).map { .some($0) }
+        }
+        try set(&releasesOutput, .outputIdle) { ["keep": false, "release": true][$0] }
         try set(&realTimePriority, .realTimePriority, number(0...99))
         try set(&logLevel, .logLevel, Logger.Level.init(rawValue:))
     }
+
+    var outputManner: OutputManner {
+        OutputManner(followsItems: sampleRate == nil, releasesWhenIdle: releasesOutput)
+    }
+
+    /// Of a card before there is an item, and for items whose rate it does not have.
+    static let usualSampleRate = 48_000
 
     static func truth(_ text: String) -> Bool? {
         switch text.lowercased() {
@@ -91,6 +104,7 @@ struct Settings: Equatable, Sendable {
             syncTarget: .microseconds(Int64(syncTargetMicroseconds)),
             usesAvahi: avahi, usesBroadcasts: broadcasts,
             realTimePriority: realTimePriority, bufferMilliseconds: bufferMilliseconds,
-            sampleRate: sampleRate, overwritesFiles: overwritesFiles, logger: logger)
+            sampleRate: sampleRate ?? Self.usualSampleRate,
+            outputManner: outputManner, overwritesFiles: overwritesFiles, logger: logger)
     }
 }

@@ -22,8 +22,10 @@ struct StatusView {
 
     var headline: String {
         let place = status.count > 1 ? " (item \(status.index + 1) of \(status.count))" : ""
+        let format = status.sampleRate.map { " · \($0) Hz" } ?? ""
         let title = status.title.isEmpty ? "nothing" : status.title.printable
-        return "\(roomName(status.leader.printable)) · \(status.phase.rawValue) · \(title)\(place)"
+        return
+            "\(roomName(status.leader.printable)) · \(status.phase.rawValue) · \(title)\(place)\(format)"
             .cut(toColumns: width)
     }
 
@@ -54,6 +56,7 @@ struct StatusView {
             .init(title: "error µs", alignsRight: true, rank: 7),
             .init(title: "volume", alignsRight: true, rank: 4),
             .init(title: "breaks", alignsRight: true, rank: 2),
+            .init(title: "card", rank: 1, most: Self.longestCard),
             .init(title: "", rank: 1, most: Self.longestDetail),
         ])
         table.rows = status.rooms.map { room in
@@ -65,6 +68,8 @@ struct StatusView {
                 room.cardPartsPerMillion.text(2, sign: true),
                 Self.text(room.errorMicroseconds, sign: true),
                 room.muted ? "muted" : "\(room.volume) %", Self.breaks(of: room),
+                (room.sync?.cardFormat ?? "").printable.split(separator: ",").prefix(2)
+                    .joined(separator: ","),
                 Self.detail(of: room),
             ]
         }
@@ -95,6 +100,8 @@ struct StatusView {
 
     /// Columns of a detail; the rest is in the JSON.
     private static let longestDetail = 120
+    /// "384000 Hz, FLOAT_LE" and a little more.
+    private static let longestCard = 24
 
     /// Dropouts and runs of the card together; more than anybody counts is many.
     static func breaks(of room: RoomStatus) -> String {

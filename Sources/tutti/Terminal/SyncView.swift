@@ -144,7 +144,8 @@ struct SyncView {
         let kind = sync.cardClass.isEmpty ? "class unknown" : sync.cardClass.printable
         let fixed = sync.latencyOffsetFixed ? " (settings)" : ""
         let measured = sync.parts.calibrationMicroseconds.map { " ± \($0.text(0))" } ?? ""
-        return "\(kind); \(room.xruns) xruns, \(room.dropouts) dropouts; latency offset "
+        let format = sync.cardFormat.map { "\($0.printable); " } ?? ""
+        return "\(format)\(kind); \(room.xruns) xruns, \(room.dropouts) dropouts; latency offset "
             + "\(sync.latencyOffsetMicroseconds.text(0, sign: true))\(measured) µs\(fixed)"
     }
 
