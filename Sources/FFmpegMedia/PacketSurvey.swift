@@ -246,9 +246,13 @@ extension PacketSurvey {
     /// Rates change in the middle of a transport stream where two were joined.
     private static let changesMax = 256
 
-    /// What the packets of a transport stream say of their own rate.
+    /// What the packets of a transport stream say of their own rate, and those of a server's file,
+    /// through which ``Recordings`` does not look.
     private var coding: FrameScan.Coding? {
-        guard demuxer.containerName == "mpegts" else { return nil }
+        let isBare = ["mp3", "aac", "ac3", "eac3"].contains(demuxer.containerName)
+        guard demuxer.containerName == "mpegts" || isBare && demuxer.location.isRemote else {
+            return nil
+        }
         return switch unsafe demuxer.stream.pointee.codecpar.pointee.codec_id {
         case AV_CODEC_ID_MP1, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3: .mpeg
         case AV_CODEC_ID_AAC: .adts

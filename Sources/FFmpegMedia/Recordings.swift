@@ -6,11 +6,12 @@ enum Recordings {
     private static let most = 1_024
     private static let block = 65_536
 
-    /// - Returns: `nil` where the whole file is one, as FFmpeg reads it.
+    /// - Returns: `nil` where the whole file is one, as FFmpeg reads it; also for what a server has,
+    ///   which would be fetched twice: there only changes of the rate are seen, as packets come.
     static func find(in demuxer: Demuxer) -> [Range<Int64>]? {
-        guard demuxer.isSeekable, let size = demuxer.byteCount, demuxer.location.part == nil else {
-            return nil
-        }
+        guard demuxer.isSeekable, let size = demuxer.byteCount, demuxer.location.part == nil,
+            !demuxer.location.isRemote
+        else { return nil }
         let bytes: FrameScan.Bytes = { demuxer.bytes(from: $0, count: $1) }
         switch demuxer.containerName {
         case "mp3", "aac", "ac3", "eac3":

@@ -23,6 +23,19 @@ import Testing
         }
     }
 
+    @Test func `an address at which the rate changes plays on`() throws {
+        let body = try data("cbr.mp3") + data("low.mp3")
+        let local = try FFmpegSource(Fixtures.write(body, "joined-remote.mp3"))
+        let server = FileServer(body)
+        let remote = try FFmpegSource(server.url())
+        #expect(remote.format.sampleRate == local.format.sampleRate)
+        let linear = try readAll(remote)
+        // Without a look at the bytes the padding of the first and the delay of the second remain.
+        #expect(abs(linear.count / 2 - Int(local.format.frameCount!)) < 10_000)
+        #expect(linear.suffix(100_000).contains { abs($0) > 0.05 })
+        try expectExactSeeks(remote, linear, at: [100_000, 400_000, 0])
+    }
+
     @Test func `a stream without a length plays on but not back`() throws {
         let server = FileServer(
             try data("bare.mp3"), .init(hasRanges: false, hasLength: false, isEndless: true))
