@@ -52,10 +52,15 @@ public final class AvahiSession: @unchecked Sendable {
     /// Advertises until ``withdraw(_:)`` or the end of the session.
     ///
     /// When the name is taken on the LAN, the next free one ("Kitchen #2") is used.
+    ///
+    /// - Parameter tell: hears what became of it, on the thread of the poll; must not call us.
     @discardableResult
-    public func advertise(_ advertisement: Advertisement) -> PublicationID {
+    public func advertise(
+        _ advertisement: Advertisement,
+        tell: @escaping @Sendable (PublicationNews) -> Void = { _ in }
+    ) -> PublicationID {
         locked { state in
-            let publication = Publication(advertisement)
+            let publication = Publication(advertisement, tell: tell)
             state.publications.append(publication)
             if state.isRunning, let client = unsafe state.client {
                 unsafe publication.commit(on: client)
@@ -77,10 +82,10 @@ public final class AvahiSession: @unchecked Sendable {
 
     /// All services of a type, now and as they come and go.
     ///
-    /// The stream keeps the newest 256 events; a consumer that lags loses the oldest.
+    /// The stream keeps the newest 1 024 events; a consumer that lags loses the oldest.
     public func browse(type: String = AvahiSession.roomType) -> AsyncStream<ServiceEvent> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: ServiceEvent.self, bufferingPolicy: .bufferingNewest(256))
+            of: ServiceEvent.self, bufferingPolicy: .bufferingNewest(1_024))
         let browser = Browser(type: type, continuation: continuation)
         locked { state in
             state.browsers.append(browser)

@@ -1,13 +1,34 @@
 import CAvahi
 
-/// One browse request: resolves what the daemon reports; confined to the poll's lock.
+/// One browse request: keeps what the daemon reports resolved; confined to the poll's lock.
 @safe
 final class Browser {
+    /// Services times the interfaces and protocols on which each is seen; who invents more is not
+    /// heard. A client of the daemon may have 1 024 objects (objects-per-client-max).
+    static let mostSightings = 512
+
+    /// Where a name is seen; it is gone with the last of these.
+    struct Sighting: Hashable {
+        var name: String
+        var interface: AvahiIfIndex
+        var ipProtocol: AvahiProtocol
+    }
+
+    /// How far the daemon's own knowledge has been told.
+    private enum Cache {
+        case reading
+        /// It has named all that it knows; of some it is still not known where they are.
+        case resolving
+        case reported
+    }
+
     private let type: String
     private let continuation: AsyncStream<ServiceEvent>.Continuation
     private var browser: OpaquePointer?
-    /// On how many (interface, protocol) pairs each name is seen; it is gone with the last.
-    private var sightings: [String: Int] = [:]
+    private var resolvers: [Sighting: Resolver] = [:]
+    /// As it was reported last.
+    private var reported: [String: Service] = [:]
+    private var cache = Cache.reading
 
     init(type: String, continuation: AsyncStream<ServiceEvent>.Continuation) {
         self.type = type
@@ -24,99 +45,92 @@ final class Browser {
     }
 
     func stop() {
+        for resolver in resolvers.values { resolver.stop() }
+        resolvers = [:]
         if let browser = unsafe browser { unsafe avahi_service_browser_free(browser) }
         unsafe browser = nil
     }
 
-    /// The client, and with it the browser, is gone; so is all that was seen.
+    /// The client is about to go, and the browser with it; so is all that was seen.
     func forget() {
-        unsafe browser = nil
-        for name in sightings.keys { report(.removed(name: name)) }
-        sightings = [:]
+        stop()
+        cache = .reading
+        for name in reported.keys { report(.removed(name: name)) }
+        reported = [:]
     }
 
     func finish() { continuation.finish() }
 
     func report(_ event: ServiceEvent) { continuation.yield(event) }
 
-    fileprivate func appeared(name: String) { sightings[name, default: 0] += 1 }
-
-    fileprivate func disappeared(name: String) {
-        let left = sightings[name, default: 1] - 1
-        sightings[name] = left > 0 ? left : nil
-        if left <= 0 { report(.removed(name: name)) }
+    fileprivate func appeared(
+        _ sighting: Sighting, type: UnsafePointer<CChar>?, domain: UnsafePointer<CChar>?
+    ) {
+        guard resolvers[sighting] == nil, resolvers.count < Self.mostSightings else { return }
+        let resolver = Resolver(
+            name: sighting.name, interface: sighting.interface, browser: self)
+        resolvers[sighting] = resolver
+        let client = unsafe avahi_service_browser_get_client(browser)
+        unsafe resolver.start(
+            on: client, protocol: sighting.ipProtocol, type: type, domain: domain)
     }
-}
 
-private func browser(_ context: UnsafeMutableRawPointer) -> Browser {
-    unsafe Unmanaged<Browser>.fromOpaque(context).takeUnretainedValue()
+    fileprivate func disappeared(_ sighting: Sighting) {
+        guard let resolver = resolvers.removeValue(forKey: sighting) else { return }
+        resolver.stop()
+        changed(sighting.name)
+    }
+
+    fileprivate func cacheEnds() {
+        if cache == .reading { cache = .resolving }
+        reportCache()
+    }
+
+    /// Something of a service has changed: says what there is of it now.
+    func changed(_ name: String) {
+        defer { reportCache() }
+        let seen = resolvers.filter { $0.key.name == name }.sorted {
+            ($0.key.interface, $0.key.ipProtocol) < ($1.key.interface, $1.key.ipProtocol)
+        }.map(\.value)
+        guard !seen.isEmpty else {
+            if reported.removeValue(forKey: name) != nil { report(.removed(name: name)) }
+            return
+        }
+        // Not yet resolved anywhere; or nowhere any more: then it is told without an address.
+        guard let told = seen.first(where: { !$0.addresses.isEmpty }) ?? seen.first,
+            !told.addresses.isEmpty || reported[name] != nil
+        else { return }
+        let service = Service(
+            name: name, hostName: told.hostName, endpoints: seen.flatMap(\.endpoints),
+            attributes: told.attributes)
+        guard reported.updateValue(service, forKey: name) != service else { return }
+        report(.found(service))
+    }
+
+    /// Of each service that the daemon knew it is known where it is.
+    private func reportCache() {
+        guard cache == .resolving, Set(resolvers.keys.map(\.name)).count == reported.count else {
+            return
+        }
+        cache = .reported
+        report(.cacheReported)
+    }
 }
 
 private let serviceChanged: AvahiServiceBrowserCallback = {
-    handle, interface, ipProtocol, event, name, type, domain, _, context in
+    _, interface, ipProtocol, event, name, type, domain, _, context in
     guard let context = unsafe context else { return }
-    let name = unsafe name.map { unsafe String(cString: $0) } ?? ""
+    let browser = unsafe Unmanaged<Browser>.fromOpaque(context).takeUnretainedValue()
+    let sighting = Browser.Sighting(
+        name: unsafe name.map { unsafe String(cString: $0) } ?? "", interface: interface,
+        ipProtocol: ipProtocol)
     switch event {
-    case AVAHI_BROWSER_NEW:
-        unsafe browser(context).appeared(name: name)
-        // The resolver frees itself in its callback. It may outlive the browse request, so it
-        // holds a reference of its own; should the client go first, that reference leaks.
-        let retained = unsafe Unmanaged.passRetained(browser(context)).toOpaque()
-        let resolver = unsafe avahi_service_resolver_new(
-            avahi_service_browser_get_client(handle), interface, ipProtocol, name, type, domain,
-            ipProtocol, AvahiLookupFlags(0), serviceResolved, retained)
-        if unsafe resolver == nil { unsafe Unmanaged<Browser>.fromOpaque(retained).release() }
-    case AVAHI_BROWSER_REMOVE:
-        unsafe browser(context).disappeared(name: name)
+    case AVAHI_BROWSER_NEW: unsafe browser.appeared(sighting, type: type, domain: domain)
+    case AVAHI_BROWSER_REMOVE: browser.disappeared(sighting)
+    case AVAHI_BROWSER_CACHE_EXHAUSTED: browser.cacheEnds()
     case AVAHI_BROWSER_ALL_FOR_NOW:
-        unsafe browser(context).report(.allKnownReported)
-    default:
-        break
+        browser.cacheEnds()
+        browser.report(.allKnownReported)
+    default: break
     }
-}
-
-private let serviceResolved: AvahiServiceResolverCallback = {
-    resolver, interface, ipProtocol, event, name, _, _, host, address, port, records, _, context in
-    guard let context = unsafe context else { return }
-    let browser = unsafe Unmanaged<Browser>.fromOpaque(context).takeRetainedValue()
-    defer { unsafe avahi_service_resolver_free(resolver) }
-    // A service that cannot be resolved has just gone: its removal is reported by the browser.
-    guard event == AVAHI_RESOLVER_FOUND, let address = unsafe address, let name = unsafe name
-    else { return }
-    let service = unsafe Service(
-        name: String(cString: name),
-        hostName: host.map { unsafe String(cString: $0) } ?? "",
-        address: text(of: address, interface: interface), port: Int(port),
-        interfaceIndex: Int(interface), attributes: attributes(of: records))
-    browser.report(.found(service))
-}
-
-private func text(of address: UnsafePointer<AvahiAddress>, interface: AvahiIfIndex) -> String {
-    let length = Int(AVAHI_ADDRESS_STR_MAX)
-    let text = unsafe String(unsafeUninitializedCapacity: length) { buffer in
-        unsafe buffer.withMemoryRebound(to: CChar.self) { characters in
-            unsafe avahi_address_snprint(characters.baseAddress, length, address)
-            return unsafe characters.firstIndex(of: 0) ?? 0
-        }
-    }
-    return text.hasPrefix("fe80:") ? "\(text)%\(interface)" : text
-}
-
-private func attributes(of records: UnsafeMutablePointer<AvahiStringList>?) -> [String: String] {
-    var result: [String: String] = [:]
-    var record = unsafe records
-    while let current = unsafe record {
-        var key: UnsafeMutablePointer<CChar>?
-        var value: UnsafeMutablePointer<CChar>?
-        if unsafe avahi_string_list_get_pair(current, &key, &value, nil) == 0,
-            let key = unsafe key
-        {
-            let name = unsafe String(cString: key)
-            unsafe result[name] = value.map { unsafe String(cString: $0) } ?? ""
-        }
-        unsafe avahi_free(key)
-        unsafe avahi_free(value)
-        unsafe record = avahi_string_list_get_next(current)
-    }
-    return result
 }

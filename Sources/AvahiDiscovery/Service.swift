@@ -1,37 +1,49 @@
-/// One service on the LAN, as Avahi resolved it.
+/// One service on the LAN, as Avahi resolves it: all that is known of it at a moment.
 public struct Service: Hashable, Sendable {
     /// The instance name, unique on the LAN per service type.
     public var name: String
     /// The host's mDNS name, such as `kitchen.local`.
     public var hostName: String
+    /// Where it is: of each interface and protocol on which it is seen. Empty while no address is
+    /// known, as between two leases.
+    public var endpoints: [ServiceEndpoint]
+    /// Key-value pairs of the service's TXT record.
+    public var attributes: [String: String]
+
+    public init(
+        name: String, hostName: String, endpoints: [ServiceEndpoint], attributes: [String: String]
+    ) {
+        self.name = name
+        self.hostName = hostName
+        self.endpoints = endpoints
+        self.attributes = attributes
+    }
+}
+
+/// One place where a service is said to be.
+public struct ServiceEndpoint: Hashable, Sendable {
     /// A numeric address; an IPv6 link-local one carries its scope: `fe80::1%3`.
     public var address: String
     public var port: Int
     /// The interface on which the service was seen.
     public var interfaceIndex: Int
-    /// Key-value pairs of the service's TXT record.
-    public var attributes: [String: String]
 
-    public init(
-        name: String, hostName: String, address: String, port: Int, interfaceIndex: Int,
-        attributes: [String: String]
-    ) {
-        self.name = name
-        self.hostName = hostName
+    public init(address: String, port: Int, interfaceIndex: Int) {
         self.address = address
         self.port = port
         self.interfaceIndex = interfaceIndex
-        self.attributes = attributes
     }
 }
 
 /// What a browser saw.
 public enum ServiceEvent: Hashable, Sendable {
-    /// A service is there, or its address or attributes changed.
+    /// A service is there, or its addresses or attributes changed.
     case found(Service)
     /// No interface carries a service of that name any more.
     case removed(name: String)
-    /// Avahi has told all that it knew when browsing began.
+    /// All that the daemon knew already when browsing began has been reported; more may answer.
+    case cacheReported
+    /// Avahi has told all that answered when browsing began.
     case allKnownReported
     /// The daemon went away; it is being waited for.
     case daemonLost
@@ -39,15 +51,29 @@ public enum ServiceEvent: Hashable, Sendable {
 
 /// What we advertise.
 public struct Advertisement: Equatable, Sendable {
+    /// The instance name: 1 to ``longestName`` bytes of UTF-8.
     public var name: String
     public var port: Int
     public var attributes: [String: String]
+
+    /// A DNS label.
+    public static let longestName = 63
+    /// Bytes of a key and its value together: a TXT record holds strings of 255, and "=".
+    public static let longestAttribute = 254
 
     public init(name: String, port: Int, attributes: [String: String]) {
         self.name = name
         self.port = port
         self.attributes = attributes
     }
+}
+
+/// What became of an advertisement, for a person.
+public enum PublicationNews: Equatable, Sendable {
+    /// The name is taken on the LAN: this one is used instead.
+    case renamed(from: String, to: String)
+    /// The daemon does not take it, and the service cannot be found.
+    case refused(AvahiError)
 }
 
 /// Why Avahi cannot be used.

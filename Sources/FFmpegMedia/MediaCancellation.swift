@@ -8,11 +8,18 @@ import Synchronization
 public final class MediaCancellation: Sendable {
     private let flag = Atomic<Bool>(false)
 
-    public init() {}
+    private let whole: MediaCancellation?
+
+    public init() { whole = nil }
+
+    /// Of a part of some work: cancelled with the whole, and also without it.
+    public init(within whole: MediaCancellation) { self.whole = whole }
 
     public func cancel() { flag.store(true, ordering: .releasing) }
 
-    public var isCancelled: Bool { flag.load(ordering: .acquiring) }
+    public var isCancelled: Bool {
+        flag.load(ordering: .acquiring) || whole?.isCancelled ?? false
+    }
 
     /// What FFmpeg asks during every wait; the context is `self`, unretained: whoever opens keeps
     /// the object alive until it has closed.

@@ -15,6 +15,8 @@ public struct LeaderConfiguration: Equatable, Sendable {
     /// Higher than every term before it; from the shell.
     public var term: UInt64
     public var groupClockEpoch: UInt64
+    /// Of the hello of the leader's own room, for which its name is kept; `nil`: it has none.
+    public var ownInstance: UInt64?
     /// Which crystal the group clock is, told to rooms.
     public var crystal: CrystalID
     /// UDP port of the clock, told to rooms.
@@ -33,7 +35,7 @@ public struct LeaderConfiguration: Equatable, Sendable {
         loops: Bool = false,
         term: UInt64, groupClockEpoch: UInt64, timePort: UInt16, mediaPort: UInt16,
         preparationLimit: Nanoseconds = .seconds(5), firstStartLimit: Nanoseconds = .seconds(14),
-        crystal: CrystalID = .unknown
+        crystal: CrystalID = .unknown, ownInstance: UInt64? = nil
     ) {
         self.name = name.limited(toBytes: RoomID.longestBytes)
         self.queue = queue
@@ -43,6 +45,7 @@ public struct LeaderConfiguration: Equatable, Sendable {
         self.term = term
         self.groupClockEpoch = groupClockEpoch
         self.crystal = crystal
+        self.ownInstance = ownInstance
         self.timePort = timePort
         self.mediaPort = mediaPort
         self.preparationLimit = preparationLimit
@@ -80,6 +83,8 @@ public enum LeaderEffect: Equatable, Sendable {
 /// What happened to a room, as far as its group is concerned.
 public enum RoomNews: Equatable, Sendable {
     case joined
+    /// It joined, and its name was taken.
+    case renamed(from: RoomID)
     /// Said goodbye, or its link ended.
     case left
     /// Not heard for a while; the group goes on without it.
@@ -99,6 +104,7 @@ public enum RoomNews: Equatable, Sendable {
         case .heardAgain: 3
         case .failed: 4
         case .alarm(let isRaised, _): isRaised ? 5 : 6
+        case .renamed: 7
         }
     }
 }

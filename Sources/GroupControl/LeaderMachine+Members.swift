@@ -46,6 +46,17 @@ extension LeaderMachine {
             outbox.append(.close(link))
             return
         }
+        guard let room = name(for: hello, from: link, at: now) else {
+            send(
+                .refused(
+                    reason: "every name like \"\(hello.room)\" is taken; choose another --name"),
+                to: link)
+            outbox.append(.close(link))
+            return
+        }
+        let wanted = hello.room
+        var hello = hello
+        hello.room = room
         makeRoom(for: hello, at: now)
         var history = SyncHistory()
         var isNew = true
@@ -57,6 +68,9 @@ extension LeaderMachine {
         members.append(Member(link: link, hello: hello, history: history, at: now))
         let place = members.count - 1
         if isNew { tell(.joined, of: members[place]) }
+        if room != wanted { tell(.renamed(from: wanted), of: members[place]) }
+        var welcome = welcome
+        welcome.room = room == wanted ? nil : room
         send(.welcome(welcome), to: link)
         send(.settings(rememberedSettings(of: hello.room)), to: link)
         send(.state(session), to: link)
@@ -81,11 +95,8 @@ extension LeaderMachine {
         if let own = members.first(where: { $0.link == link }), own.hello.room != hello.room {
             return "this link already belongs to \"\(own.hello.room)\""
         }
-        if let other = members.first(where: { $0.hello.room == hello.room && $0.link != link }) {
-            let isAlive = now - other.lastHeard < Self.silenceUntilReplaced
-            if isAlive, other.hello.instance != hello.instance {
-                return "a room named \"\(hello.room)\" is already playing; choose another --name"
-            }
+        if members.contains(where: { $0.hello.room == hello.room && mayReplace($0, hello, at: now) }
+        ) {
             return nil
         }
         if members.count >= Self.mostMembers, memberThatMakesRoom(at: now) == nil {
@@ -113,6 +124,27 @@ extension LeaderMachine {
                 ? Self.silenceUntilReplaced : Self.silenceUntilDisplaced
             return now - members[place].lastHeard >= patience
         }.min { members[$0].lastHeard < members[$1].lastHeard }
+    }
+
+    /// What the group calls a room: as it calls itself, or the first name like it that is free.
+    ///
+    /// - Returns: `nil` when there is none.
+    private func name(for hello: Hello, from link: LinkID, at now: GroupInstant) -> RoomID? {
+        let leader = configuration.ownInstance == nil ? nil : try? RoomID(configuration.name)
+        for number in 1...Self.mostNamesakes {
+            let name = number == 1 ? hello.room : hello.room.numbered(number)
+            if name == leader, configuration.ownInstance != hello.instance { continue }
+            let others = members.filter { $0.hello.room == name && $0.link != link }
+            // It may have a name here already, though it says its own: what it remembered is lost.
+            if others.allSatisfy({ mayReplace($0, hello, at: now) }) { return name }
+        }
+        return nil
+    }
+
+    /// Whether a hello is of this member, which comes back, or of one that is not there any more.
+    private func mayReplace(_ member: Member, _ hello: Hello, at now: GroupInstant) -> Bool {
+        member.hello.instance == hello.instance
+            || now - member.lastHeard >= Self.silenceUntilReplaced
     }
 
     /// Prepares a member for whatever the session is doing.

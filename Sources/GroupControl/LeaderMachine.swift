@@ -163,6 +163,8 @@ extension LeaderMachine {
     static let silenceUntilDisplaced = Nanoseconds.seconds(10)
     /// A link heard this recently is alive, and a second room may not take its name.
     static let silenceUntilReplaced = Nanoseconds.seconds(3)
+    /// Rooms of one name: beyond, somebody makes them up.
+    static let mostNamesakes = 64
 
     static let retryInterval = Nanoseconds.seconds(1)
     /// How often all rooms may fail at an item before it is skipped.

@@ -10,7 +10,8 @@ public typealias LinkID = Int
 public struct Hello: Equatable, Sendable {
     public var version: UInt32
     public var room: RoomID
-    /// Random, made once per process: tells a restarted room from a second one of the same name.
+    /// Random, and the same after a restart where something can be kept: tells a room that comes
+    /// back from a second one of the same name.
     public var instance: UInt64
     /// From handing a frame to the output until it is audible.
     public var outputLatency: Nanoseconds
@@ -57,11 +58,13 @@ public struct Welcome: Equatable, Sendable {
     public var groupClockEpoch: UInt64
     /// Which machine's crystal the group clock is.
     public var crystal: CrystalID
+    /// What the group calls this room, where its own name is taken.
+    public var room: RoomID?
 
     public init(
         version: UInt32 = protocolVersion, leaderName: String, timePort: UInt16,
         mediaPort: UInt16, term: UInt64, groupClockEpoch: UInt64,
-        crystal: CrystalID = .unknown
+        crystal: CrystalID = .unknown, room: RoomID? = nil
     ) {
         self.version = version
         self.leaderName = leaderName.limited(toBytes: RoomID.longestBytes)
@@ -70,6 +73,7 @@ public struct Welcome: Equatable, Sendable {
         self.term = term
         self.groupClockEpoch = groupClockEpoch
         self.crystal = crystal
+        self.room = room
     }
 }
 

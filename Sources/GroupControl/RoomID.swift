@@ -1,7 +1,7 @@
 /// The name of a room: what people call it and what the group knows it by.
 ///
-/// Two living rooms of a group never share one; a room that was restarted keeps it, and with it
-/// its volume. Names are the same that a person takes for the same: `Bath`, `bath` and `ｂａｔｈ` are
+/// Two living rooms of a group never share one: the second to come is called "attic (2)". A room that
+/// was restarted keeps its name, and with it its volume. Names are the same that a person takes for the same: `Bath`, `bath` and `ｂａｔｈ` are
 /// one, and so are two that differ by a character which cannot be seen.
 public struct RoomID: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// Longest name in characters; fits a mDNS label with room to spare for " (2)".
@@ -39,6 +39,19 @@ public struct RoomID: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
 
     public var description: String { name }
+
+    /// The name for the `number`th room that is called so: "attic (2)".
+    func numbered(_ number: Int) -> RoomID {
+        let mark = " (\(number))"
+        var base = Substring(name)
+        while base.count + mark.count > Self.longest
+            || base.utf8.count + mark.utf8.count > Self.longestBytes
+        {
+            base.removeLast()
+        }
+        // Printable and not longer than a name may be.
+        return (try? RoomID(base + mark)) ?? self
+    }
 
     public static func == (a: RoomID, b: RoomID) -> Bool { a.key == b.key }
     public static func < (a: RoomID, b: RoomID) -> Bool { a.key < b.key }

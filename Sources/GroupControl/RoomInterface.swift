@@ -3,7 +3,7 @@ public import Timing
 /// What a room is told when it is made.
 public struct RoomConfiguration: Equatable, Sendable {
     public var room: RoomID
-    /// Random, made once per process.
+    /// See ``Hello/instance``.
     public var instance: UInt64
     public var outputLatency: Nanoseconds
     public var hasOutput: Bool
@@ -71,6 +71,8 @@ public enum RoomEffect: Equatable, Sendable {
     case send(RoomToLeader)
     /// Welcomed: follow this leader's clock and load from its media service.
     case joined(Welcome)
+    /// The name is taken in this group, which calls the room so; to be remembered.
+    case renamed(RoomID)
     /// The link is gone. What plays goes on; the next attempt follows by itself.
     case disconnected(reason: String)
     /// The leader does not want this room; it is asked again after a while.

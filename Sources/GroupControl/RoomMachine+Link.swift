@@ -126,7 +126,7 @@ extension RoomMachine {
         }
         if membership?.groupClockEpoch != welcome.groupClockEpoch { clock = .none }
         membership = welcome
-        return effects + [.joined(welcome)]
+        return effects + [.joined(welcome)] + take(welcome.room)
     }
 
     mutating func forgetVoices() {

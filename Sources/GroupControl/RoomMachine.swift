@@ -9,7 +9,7 @@ public import Timing
 ///
 /// Pure: `now` is the local clock; the shell performs the effects and reports back.
 public struct RoomMachine: Sendable {
-    public let configuration: RoomConfiguration
+    public private(set) var configuration: RoomConfiguration
 
     var link: Link
     /// Delay before the next attempt to connect; doubles until a leader welcomes us.
@@ -112,6 +112,14 @@ public struct RoomMachine: Sendable {
         case .joined(let heard): min(heard + Self.leaderSilence, nextReport)
         case .left: nil
         }
+    }
+
+    /// From now on it says hello by the name that a group gave it: after a restart of the leader
+    /// each room keeps its own, whoever comes first.
+    mutating func take(_ name: RoomID?) -> [RoomEffect] {
+        guard let name, name != configuration.room else { return [] }
+        configuration.room = name
+        return [.renamed(name)]
     }
 
     /// Whether a leader has welcomed this room and is heard.

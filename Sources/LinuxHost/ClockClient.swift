@@ -27,13 +27,18 @@ public final class ClockClient: Sendable {
             var expectedStart: ExpectedStart?
             var recalled: StoredSkew?
             var isIdle = false
+            var place: Place?
+        }
+        struct Place: Equatable {
+            var host: String
+            var port: Int
         }
         struct State {
             var orders = Orders()
             var statistics = ClockStatistics()
             var storedSkew = StoredSkew.unknown
             var problem: HostError?
-            var resolution: Result<[SocketAddress], HostError>?
+            var resolution: (of: Place, result: Result<[SocketAddress], HostError>)?
         }
         let wakeUp: WakeUp
         let state = Mutex(State())
@@ -98,6 +103,12 @@ public final class ClockClient: Sendable {
         shared.wakeUp.signal()
     }
 
+    /// The same clock is somewhere else now: what is known of it stays, and is asked for there.
+    public func move(host: String, port: Int) {
+        shared.state.withLock { $0.orders.place = Shared.Place(host: host, port: port) }
+        shared.wakeUp.signal()
+    }
+
     /// 16 exchanges from now on, 10 ms apart at most; after it was idle. Nothing within 0.1 s of the
     /// burst before.
     public func burst() {
@@ -123,8 +134,7 @@ public final class ClockClient: Sendable {
 
 /// The body of the clock thread: moves packets and time between the socket and the machine.
 private struct ClockLoop {
-    let host: String
-    let port: Int
+    var place: ClockClient.Shared.Place
     let shared: ClockClient.Shared
     let publish: @Sendable (SharedClock, ClockStatistics) -> Void
     var follower: ClockFollower
@@ -153,8 +163,7 @@ private struct ClockLoop {
         publish: @escaping @Sendable (SharedClock, ClockStatistics) -> Void
     ) {
         let now = HostClock.now()
-        self.host = host
-        self.port = port
+        place = ClockClient.Shared.Place(host: host, port: port)
         self.shared = shared
         self.publish = publish
         usesBroadcasts = broadcasts
@@ -170,11 +179,13 @@ private struct ClockLoop {
                     state.orders.wantsBurst = false
                     state.orders.expectedStart = nil
                     state.orders.recalled = nil
+                    state.orders.place = nil
                 }
                 return state.orders
             }
             if orders.isStopped { return }
             let now = HostClock.now()
+            if let place = orders.place { move(to: place, at: now) }
             if let recalled = orders.recalled { follower.recall(recalled) }
             if orders.wantsBurst { follower.burst(at: now) }
             if let start = orders.expectedStart { follower.expectStart(start, at: now) }
@@ -301,13 +312,15 @@ private struct ClockLoop {
         guard socket == nil else { return }
         if isResolving {
             guard
-                let result = shared.state.withLock({ state in
+                let resolution = shared.state.withLock({ state in
                     defer { state.resolution = nil }
                     return state.resolution
                 })
             else { return }
             isResolving = false
-            switch result {
+            // It was asked for where the leader was before.
+            guard resolution.of == place else { return resolve() }
+            switch resolution.result {
             case .success(let found): addresses = found
             case .failure(let error): return fail(error, at: now)
             }
@@ -319,7 +332,8 @@ private struct ClockLoop {
         nextAddress = nextAddress < addresses.count ? nextAddress : 0
         do throws(HostError) {
             guard !addresses.isEmpty else {
-                throw HostError("getaddrinfo", code: EAI_NONAME, subject: "\(host):\(port)")
+                throw HostError(
+                    "getaddrinfo", code: EAI_NONAME, subject: "\(place.host):\(place.port)")
             }
             let leader = addresses[nextAddress]
             let open = try TimeSocket(connectedTo: leader)
@@ -345,20 +359,34 @@ private struct ClockLoop {
         nextAddress = 0
         do throws(HostError) {
             _ = try RealTimeThread.start(name: "tutti-resolve", priority: 0) {
-                [host, port, shared] in
+                [place, shared] in
                 let result: Result<[SocketAddress], HostError>
                 do throws(HostError) {
-                    result = .success(try SocketAddress.resolve(host: host, port: port))
+                    result = .success(
+                        try SocketAddress.resolve(host: place.host, port: place.port))
                 } catch {
                     result = .failure(error)
                 }
-                shared.state.withLock { $0.resolution = result }
+                shared.state.withLock { $0.resolution = (place, result) }
                 shared.wakeUp.signal()
             }
         } catch {
             isResolving = false
             fail(error, at: HostClock.now())
         }
+    }
+
+    /// The estimate runs on; only who is asked changes.
+    private mutating func move(to place: ClockClient.Shared.Place, at now: LocalInstant) {
+        guard place != self.place else { return }
+        self.place = place
+        disconnect()
+        addresses = []
+        nextAddress = 0
+        retryAt = now
+        retryPause = ClockClient.firstRetry
+        mayKnock = true
+        follower.burst(at: now)
     }
 
     private mutating func disconnect() {

@@ -8,14 +8,20 @@ import Wire
 /// - Parameter limit: longest message accepted, bytes.
 /// - Throws: `RoomError` with code `unreachable` that names the address and the cause.
 func connect(
-    to address: HostPort, timeout: TimeAmount, limit: Int
+    to address: HostPort, timeout: TimeAmount, limit: Int,
+    attempts: ConnectionRace.Attempts = .many
 ) async throws -> EnvelopeChannel {
+    let race = ConnectionRace(address, timeout, attempts) { channel in
+        channel.eventLoop.makeCompletedFuture {
+            try EnvelopeCodec.add(to: channel, limit: limit)
+        }
+    }
     do {
-        let channel = try await ConnectionRace(address, timeout) { channel in
-            channel.eventLoop.makeCompletedFuture {
-                try EnvelopeCodec.add(to: channel, limit: limit)
-            }
-        }.winner().get()
+        let channel = try await withTaskCancellationHandler {
+            try await race.winner().get()
+        } onCancel: {
+            race.cancel()
+        }
         return try await channel.asyncChannel(of: EnvelopeChannel.self)
     } catch is CancellationError {
         throw CancellationError()
@@ -66,48 +72,99 @@ final class ConnectionRace: Sendable {
 
     /// When the attempts begin: on a slow path ever more rarely. After the last the system's own
     /// repetition of the first is due.
-    private static let schedule: [TimeAmount] = [
-        .zero, .milliseconds(50), .milliseconds(150), .milliseconds(350), .milliseconds(750),
-    ]
+    enum Attempts {
+        case many
+        /// Where many addresses are tried of which most are of nobody: each attempt is a descriptor.
+        case few
+
+        var schedule: [TimeAmount] {
+            switch self {
+            case .many:
+                [
+                    .zero, .milliseconds(50), .milliseconds(150), .milliseconds(350),
+                    .milliseconds(750),
+                ]
+            case .few: [.zero, .milliseconds(200)]
+            }
+        }
+    }
+
+    private struct State {
+        var isDecided = false
+        /// Under way, to be closed when another one has won.
+        var channels: [any Channel] = []
+        var result: EventLoopPromise<any Channel>?
+    }
 
     private let address: HostPort
     private let timeout: TimeAmount
+    private let attempts: Attempts
     private let initializer: Initializer
-    private let isDecided = Mutex(false)
+    private let state = Mutex(State())
 
-    init(_ address: HostPort, _ timeout: TimeAmount, initializer: @escaping Initializer) {
+    init(
+        _ address: HostPort, _ timeout: TimeAmount, _ attempts: Attempts = .many,
+        initializer: @escaping Initializer
+    ) {
         self.address = address
         self.timeout = timeout
+        self.attempts = attempts
         self.initializer = initializer
     }
 
     func winner() -> EventLoopFuture<any Channel> {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let result = loop.makePromise(of: (any Channel).self)
-        for delay in Self.schedule {
-            loop.scheduleTask(in: delay) { self.attempt(result) }
+        let isDecided = state.withLock { state in
+            state.result = result
+            return state.isDecided
+        }
+        guard !isDecided else {
+            result.fail(CancellationError())
+            return result.futureResult
+        }
+        for delay in attempts.schedule {
+            loop.scheduleTask(in: delay) { self.attempt() }
         }
         return result.futureResult
     }
 
-    private func attempt(_ result: EventLoopPromise<any Channel>) {
-        guard !isDecided.withLock({ $0 }) else { return }
+    /// Nobody waits for it any more; whatever is under way is closed.
+    func cancel() { decide(.failure(CancellationError())) }
+
+    private func attempt() {
+        guard !state.withLock({ $0.isDecided }) else { return }
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connectTimeout(timeout)
             .channelInitializer { channel in
-                channel.repeatSoon().flatMap { self.initializer(channel) }
+                let isLate = self.state.withLock { state in
+                    if !state.isDecided { state.channels.append(channel) }
+                    return state.isDecided
+                }
+                if isLate { return channel.eventLoop.makeFailedFuture(CancellationError()) }
+                return channel.repeatSoon().flatMap { self.initializer(channel) }
             }
         bootstrap.connect(host: address.host, port: address.port).whenComplete { outcome in
-            let isFirst = self.isDecided.withLock { isDecided in
-                defer { isDecided = true }
-                return !isDecided
+            self.decide(outcome)
+        }
+    }
+
+    /// The first outcome counts.
+    private func decide(_ outcome: Result<any Channel, any Error>) {
+        let (isFirst, result, channels) = state.withLock { state in
+            defer {
+                state.isDecided = true
+                state.channels = []
             }
-            if isFirst {
-                result.completeWith(outcome)
-            } else if case .success(let channel) = outcome {
-                channel.close(promise: nil)
-            }
+            return (!state.isDecided, state.result, state.channels)
+        }
+        let winner = try? outcome.get()
+        for channel in channels where channel !== winner { channel.close(promise: nil) }
+        if isFirst {
+            result?.completeWith(outcome)
+        } else {
+            winner?.close(promise: nil)
         }
     }
 }

@@ -10,6 +10,18 @@ import Wire
 public struct GroupClient: Sendable {
     public let address: HostPort
     private let timeout: Duration
+    private let attempts: ConnectionRace.Attempts
+
+    /// Of a leader that is known to answer at this address.
+    public init(address: HostPort, timeout: Duration = .seconds(3)) {
+        self.init(address: address, timeout: timeout, attempts: .many)
+    }
+
+    init(address: HostPort, timeout: Duration, attempts: ConnectionRace.Attempts) {
+        self.address = address
+        self.timeout = timeout
+        self.attempts = attempts
+    }
 
     /// Looks whether a leader answers at `address`.
     ///
@@ -50,12 +62,13 @@ public struct GroupClient: Sendable {
     private func ask(_ request: ControlRequest) async throws -> ControlReply {
         let address = address
         let timeout = timeout
+        let attempts = attempts
         let progress = Progress()
         return try await withThrowingTaskGroup(of: ControlReply?.self) { group in
             group.addTask {
                 let channel = try await Room.connect(
                     to: address, timeout: .nanoseconds(timeout.wholeNanoseconds),
-                    limit: FrameDecoder.clientLimit)
+                    limit: FrameDecoder.clientLimit, attempts: attempts)
                 progress.isConnected.store(true, ordering: .relaxed)
                 do {
                     return try await channel.executeThenClose { inbound, outbound in

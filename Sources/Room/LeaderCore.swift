@@ -111,9 +111,14 @@ actor LeaderCore {
     }
 
     private func log(_ news: RoomNews, of room: RoomID) {
-        let room: Logger.Metadata = ["room": "\(room)"]
+        let name = room
+        let room: Logger.Metadata = ["room": "\(name)"]
         switch news {
         case .joined: logger.notice("a room joined", metadata: room)
+        case .renamed(let wanted):
+            logger.warning(
+                "two rooms have one name; choose another --name in one of them",
+                metadata: ["name": "\(wanted)", "the second is called": "\(name)"])
         case .left: logger.notice("a room left", metadata: room)
         case .lost: logger.warning("a room is not heard any more", metadata: room)
         case .heardAgain: logger.notice("a room is heard again", metadata: room)

@@ -75,17 +75,19 @@ public final class LeaderNode: Sendable {
         defer { timeService.stop() }
 
         let output = try configuration.openOutput(sparing: locations)
+        let options = configuration.memberOptions(name, isLeaders: true)
         let (ended, endedContinuation) = AsyncStream.makeStream(of: Void.self)
         let core = LeaderCore(
             LeaderConfiguration(
                 name: name.name, queue: library.assets.map(\.0), roomsToWaitFor: roomsToWaitFor,
                 loops: loops, term: UInt64(max(1, time(nil))), groupClockEpoch: epoch,
                 timePort: UInt16(timeService.port), mediaPort: UInt16(port),
-                crystal: configuration.crystal()),
+                crystal: configuration.crystal(),
+                ownInstance: output != nil ? options.identity?.number : nil),
             clock: clock, logger: logger, ended: { endedContinuation.yield() })
         listening.withLock { $0 = HostPort(host: "127.0.0.1", port: port) }
 
-        let session = announce(name: name, port: port)
+        let (session, announcement) = announce(name: name, port: port)
         logger.notice(
             "leading",
             metadata: ["name": "\(name)", "port": "\(port)", "avahi": "\(session != nil)"])
@@ -110,10 +112,12 @@ public final class LeaderNode: Sendable {
                         group.addTask {
                             // Not a task of the group: the first of those to end ends the leader.
                             async let _ = self.warnOfSilence(session)
+                            async let _ = Self.lookForNamesakes(session, announcement)
                             await core.run()
                         }
                         if let output {
-                            let member = self.localMember(name, output, core, library, clock)
+                            let member = self.localMember(
+                                name, output, core, library, clock, options)
                             group.addTask { await member.run() }
                         }
                         group.addTask {
@@ -131,7 +135,7 @@ public final class LeaderNode: Sendable {
                     }
                 }
             })
-        withExtendedLifetime(session) {}
+        withExtendedLifetime((session, announcement)) {}
     }
 
     // MARK: Services
@@ -152,19 +156,27 @@ public final class LeaderNode: Sendable {
         }
     }
 
-    private func announce(name: RoomID, port: Int) -> AvahiSession? {
-        guard configuration.usesAvahi else { return nil }
+    private func announce(name: RoomID, port: Int) -> (AvahiSession?, Announcement?) {
+        guard configuration.usesAvahi else { return (nil, nil) }
         do {
             let session = try Discovery.openSession()
-            session.advertise(
-                Advertisement(
-                    name: name.name, port: port,
-                    attributes: ["role": "leader", "name": name.name, "group": name.name, "v": "1"])
-            )
-            return session
+            let announcement = Announcement(
+                session: session, name: name, role: .leader, port: port,
+                logger: configuration.logger)
+            announcement.update(group: name.name)
+            return (session, announcement)
         } catch {
             configuration.logger.warning("not announced", metadata: ["reason": "\(error)"])
-            return nil
+            return (nil, nil)
+        }
+    }
+
+    private static func lookForNamesakes(
+        _ session: AvahiSession?, _ announcement: Announcement?
+    ) async {
+        guard let session, let announcement else { return }
+        for await event in session.browse() {
+            if let sighting = RoomSighting(event) { announcement.notice(sighting) }
         }
     }
 
@@ -275,11 +287,9 @@ public final class LeaderNode: Sendable {
 
     private func localMember(
         _ name: RoomID, _ output: OutputThread, _ core: LeaderCore, _ library: AssetLibrary,
-        _ clock: LeaderClock
+        _ clock: LeaderClock, _ options: Member.Options
     ) -> Member {
-        var options = configuration.memberOptions(name)
-        options.isLeaders = true
-        return Member(
+        Member(
             name: name, output: output, clock: OwnClock(clock),
             logger: configuration.logger, options: options,
             fetch: { asset, _ in try library.file(of: asset) },

@@ -70,6 +70,9 @@ actor Member {
         var cacheLimit: Int64?
         /// The room of the node that leads.
         var isLeaders = false
+        var identity: RoomIdentity?
+        /// A leader calls this room otherwise than it calls itself.
+        var renamed: @Sendable (RoomID) -> Void = { _ in }
     }
 
     private var machine: RoomMachine
@@ -122,7 +125,8 @@ actor Member {
         }
         machine = RoomMachine(
             RoomConfiguration(
-                room: name, instance: .random(in: .min ... .max),
+                room: options.isLeaders ? name : options.identity?.name ?? name,
+                instance: options.identity?.number ?? .random(in: .min ... .max),
                 outputLatency: stage?.latency ?? .zero, hasOutput: output != nil,
                 noticePort: options.notices?.port ?? 0),
             at: HostClock.now())
@@ -179,6 +183,7 @@ actor Member {
         stage?.withdrawAll()
         clock.stop()
         options.store?.close()
+        options.identity?.close()
         output?.stop()
     }
 
@@ -252,6 +257,12 @@ actor Member {
             progress?.reach(.welcome)
             // The machine has forgotten the quality of the clock before.
             clock.follow(welcome)
+        case .renamed(let name):
+            logger.warning(
+                "another room of this group has the name of this one; choose another --name to tell them apart",
+                metadata: ["name": "\(self.name)", "called": "\(name)"])
+            options.identity?.keep(name: name)
+            options.renamed(name)
         case .disconnected(let reason):
             // The leader's own room ends with it.
             logger.log(

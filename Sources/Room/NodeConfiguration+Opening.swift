@@ -19,15 +19,17 @@ extension NodeConfiguration {
     }
 
     /// What the owner says of this room, and what it remembers.
-    func memberOptions(_ name: RoomID) -> Member.Options {
-        let store = stateFolder.map {
+    func memberOptions(_ name: RoomID, isLeaders: Bool = false) -> Member.Options {
+        let folder = stateFolder.map(StateFolder.init(path:))
+        let store = folder.map {
             RoomStore(
-                folder: StateFolder(path: $0), room: name, ownBoot: NodeIdentity.boot(),
+                folder: $0, room: name, ownBoot: NodeIdentity.boot(),
                 logger: logger)
         }
         return Member.Options(
             latencyOffset: latencyOffset, outputName: "\(output)", target: syncTarget,
-            store: store)
+            store: store, isLeaders: isLeaders,
+            identity: RoomIdentity(room: name, in: folder, logger: logger))
     }
 
     /// - Parameter sources: what is to be played: never written over.

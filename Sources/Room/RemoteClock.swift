@@ -98,9 +98,17 @@ final class RemoteClock: Member.ClockSource {
         let (host, approached) = state.withLock { ($0.host, $0.approached.take()) }
         let place = Place(host: host, port: welcome.timePort)
         let target = (place: place, epoch: welcome.groupClockEpoch)
-        // The same clock at the same place is followed already: its estimate is worth keeping.
-        let isFollowed = state.withLock { $0.followed.map { $0 == target } ?? false }
-        guard !isFollowed else {
+        // The same clock is followed already: its estimate is worth keeping, and what plays plays by
+        // it. It may be somewhere else: the leader's address has changed.
+        let same = state.withLock { state -> ClockClient? in
+            guard state.followed?.epoch == target.epoch, let client = state.client else {
+                return nil
+            }
+            state.followed = target
+            return client
+        }
+        if let same {
+            same.move(host: place.host, port: Int(place.port))
             approached?.client.stop()
             return
         }

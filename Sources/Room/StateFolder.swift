@@ -99,7 +99,7 @@ struct StateFolder: Sendable {
     /// Moves a file out of the way, for its owner to look at.
     func setAside(_ name: String) { rename("\(path)/\(name)", "\(path)/\(name).bad") }
 
-    private func makeFolder() throws(Failure) {
+    func makeFolder() throws(Failure) {
         var end = path.startIndex
         while end < path.endIndex {
             end = path[path.index(after: end)...].firstIndex(of: "/") ?? path.endIndex

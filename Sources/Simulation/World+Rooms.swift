@@ -84,7 +84,7 @@ extension World {
             if case .hello = message { room.helloAt = now }
             if let link = room.link { send(.toLeader(message), on: links[link]) }
         case .joined(let welcome): follow(welcome, room)
-        case .disconnected, .refused, .state: break
+        case .disconnected, .refused, .renamed, .state: break
         case .fetch(let asset): fetch(asset, room)
         case .prepare(let order):
             expect(order.change == nil ? .common : .joining, room)

@@ -122,6 +122,7 @@ extension PBWelcome {
         groupClockEpoch = welcome.groupClockEpoch
         crystalNode = welcome.crystal.node
         crystalBoot = welcome.crystal.boot
+        room = welcome.room?.name ?? ""
     }
 
     func checked() throws(WireError) -> Welcome {
@@ -131,7 +132,9 @@ extension PBWelcome {
             timePort: try port(timePort, "welcome.time port"),
             mediaPort: try port(mediaPort, "welcome.media port"), term: term,
             groupClockEpoch: groupClockEpoch,
-            crystal: CrystalID(node: crystalNode, boot: crystalBoot))
+            crystal: CrystalID(node: crystalNode, boot: crystalBoot),
+            room: room.isEmpty
+                ? nil : try valid("welcome.room") { () throws(InvalidValue) in try RoomID(room) })
     }
 }
 

@@ -804,6 +804,9 @@ nonisolated struct PBWelcome: Sendable {
 
   var crystalBoot: UInt64 = 0
 
+  /// What the group calls the room, where its own name is taken; empty: as it calls itself.
+  var room: String = String()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2860,7 +2863,7 @@ nonisolated extension PBRoomToLeader: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Welcome"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{3}leader_name\0\u{3}time_port\0\u{3}media_port\0\u{1}term\0\u{3}group_clock_epoch\0\u{3}crystal_node\0\u{3}crystal_boot\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{3}leader_name\0\u{3}time_port\0\u{3}media_port\0\u{1}term\0\u{3}group_clock_epoch\0\u{3}crystal_node\0\u{3}crystal_boot\0\u{1}room\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2876,6 +2879,7 @@ nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
       case 6: try { try decoder.decodeSingularFixed64Field(value: &self.groupClockEpoch) }()
       case 7: try { try decoder.decodeSingularFixed64Field(value: &self.crystalNode) }()
       case 8: try { try decoder.decodeSingularFixed64Field(value: &self.crystalBoot) }()
+      case 9: try { try decoder.decodeSingularStringField(value: &self.room) }()
       default: break
       }
     }
@@ -2906,6 +2910,9 @@ nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     if self.crystalBoot != 0 {
       try visitor.visitSingularFixed64Field(value: self.crystalBoot, fieldNumber: 8)
     }
+    if !self.room.isEmpty {
+      try visitor.visitSingularStringField(value: self.room, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2918,6 +2925,7 @@ nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     if lhs.groupClockEpoch != rhs.groupClockEpoch {return false}
     if lhs.crystalNode != rhs.crystalNode {return false}
     if lhs.crystalBoot != rhs.crystalBoot {return false}
+    if lhs.room != rhs.room {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

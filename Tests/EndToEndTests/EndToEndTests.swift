@@ -114,6 +114,49 @@ import Timing
         #expect(findings[1]?.advice?.contains("ss -ulpn") == true, "\(findings)")
     }
 
+    // MARK: - A terminal
+
+    @Test(.enabled(if: canHouse, obstacle))
+    func `a watched status outlives its leader, and q gives the terminal back`() async throws {
+        let (status, text) = try await onOwnThread {
+            let house = try House(hosts: 1, cards: Self.cards([0]))
+            let asset = "\(house.folder.path)/noise.wav"
+            try NoiseAsset(seconds: 60).write(to: asset)
+            let leader = "127.0.0.1:7430"
+            let lead = ["lead", asset, "--wait-for", "2", "--output", "none"]
+            func isThere() throws -> Bool {
+                try house.tutti(["status", "--leader", leader], on: 0).status == 0
+            }
+            try house.start(lead, on: 0)
+            try until("a leader", seconds: 30, isThere)
+            let log = "\(house.folder.path)/watch.log"
+            func says(_ text: String) -> Bool { ((try? readFile(log)) ?? "").contains(text) }
+            let typed = "\(house.folder.path)/typed"
+            let watch = try house.type(
+                "while [ ! -e \(typed) ]; do sleep 0.1; done; printf q; sleep 5",
+                into: ["status", "--watch", "--leader", leader], on: 0, log: log)
+            try until("a status", seconds: 30) { says("waits for rooms") }
+            try house.kill(room: 0)
+            try until("the leader is missed", seconds: 30) { says("waiting for the leader") }
+            try house.start(lead, on: 0)
+            try until("a leader", seconds: 30, isThere)
+            sleep(4)
+            let before = ((try? readFile(log)) ?? "").count
+            try writeFile([], to: typed)
+            try until("the end of the watch", seconds: 30) { !watch.isRunning }
+            try house.end()
+            let text = (try? readFile(log)) ?? ""
+            guard text.count >= before else { throw CommandError("the log has shrunk") }
+            return (watch.ending, text)
+        }
+        #expect(status == "exit status 0")
+        let ends = text.ranges(of: LiveScreen.showCursor)
+        #expect(text.ranges(of: LiveScreen.hideCursor).count == 1 && ends.count == 1)
+        // It came back: the last frame is of a leader that is there.
+        let last = text.split(separator: "waiting for the leader").last ?? ""
+        #expect(last.contains("waits for rooms"), "\(last.suffix(300))")
+    }
+
     // MARK: - Rooms
 
     @Test(.enabled(if: canHouse, obstacle))
@@ -279,6 +322,43 @@ import Timing
             hearing.skew(0, 1, at: $0).map(abs) ?? .infinity
         }
         #expect(skews.count >= 5)
+        #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
+    }
+
+    /// Nobody tells the other end of a connection that an address has gone: Avahi tells the room where
+    /// the leader is now, and that the leader answers there. A second item proves that clock, link
+    /// and assets have followed.
+    @Test(.enabled(if: canHouse, obstacle))
+    func `a room follows its leader to another address, and nothing of it is heard`()
+        async throws
+    {
+        let recordings = try await onOwnThread {
+            try Self.record(NoiseAsset(seconds: 60), hosts: 2) { house, file in
+                for host in 0...1 { try house.startAvahi(on: host) }
+                try house.start(["lead", file, "--wait-for", "2"] + Self.room(0), on: 0)
+                try house.start(["follow"] + Self.room(1), on: 1)
+                try Self.playing(house, "127.0.0.1:7430", rooms: 2)
+                sleep(3)
+                for number in [50, 60] {
+                    try house.move(host: 0, to: number)
+                    sleep(4)
+                    try Self.playing(house, "\(house.hosts[0].address):7430", rooms: 2)
+                }
+                try Self.command(house, ["seek", "10"], "\(house.hosts[0].address):7430")
+                sleep(4)
+                try Self.playing(house, "\(house.hosts[0].address):7430", rooms: 2)
+                try house.end()
+            }
+        }
+        #expect(recordings.map(\.underruns) == [0, 0])
+        let hearing = try #require(Hearing(recordings, names: Self.names), "a room never sounded")
+        #expect(hearing.gaps.map(\.count) == [0, 0], "\(hearing.gaps)")
+        let begin = (hearing.audible.map(\.lowerBound).max() ?? 0) + Self.settled
+        let end = (hearing.audible.map(\.upperBound).min() ?? 0) - Self.settled
+        let skews = stride(from: begin, to: end, by: 0.4e9).map {
+            hearing.skew(0, 1, at: $0).map(abs) ?? .infinity
+        }
+        #expect(skews.count >= 30)
         #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
     }
 

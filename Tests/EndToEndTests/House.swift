@@ -18,10 +18,12 @@ final class House {
     }
 
     let folder: TemporaryFolder
-    let hosts: [Host]
+    private(set) var hosts: [Host]
     /// What joins them; ends with the house.
     private let middle: AnyObject
     private var rooms: [ChildProcess] = []
+    /// Of hosts that have one: where its D-Bus listens, and what ends it.
+    private var avahi: [Int: (folder: String, process: ChildProcess)] = [:]
     /// Rooms that do not end as rooms should, because ``kill(room:)`` ended them.
     private var killed: Set<Int> = []
     private var commands = 0
@@ -127,23 +129,61 @@ final class House {
 
     /// The words that start the program on a host, with nothing of this machine's settings.
     private func words(_ arguments: [String], in holder: ChildProcess) -> [String] {
-        [
+        let host = hosts.firstIndex { $0.holder === holder }
+        return [
             "nsenter", "--net=/proc/\(holder.pid)/ns/net", "env", "HOME=\(folder.path)",
             "XDG_CONFIG_HOME=\(folder.path)", "XDG_CACHE_HOME=\(folder.path)",
-            "XDG_STATE_HOME=\(folder.path)", "ALSA_CONFIG_PATH=\(folder.path)/asound.conf",
+            "XDG_STATE_HOME=\(folder.path)/state-\(host ?? -1)",
+            "ALSA_CONFIG_PATH=\(folder.path)/asound.conf",
             // A long queue: other tests load this machine, and a card that runs dry says nothing.
             "TUTTI_BUFFER_MS=200",
-        ] + arguments
+        ]
+            + (host.flatMap { avahi[$0] }.map {
+                ["DBUS_SYSTEM_BUS_ADDRESS=unix:path=\($0.folder)/bus.socket"]
+            } ?? []) + arguments
     }
 
-    /// Starts a room that runs until ``end()``.
+    /// Starts a room that runs until ``end()``; on a host with an Avahi it uses that.
     func start(_ arguments: [String], on host: Int) throws {
         rooms.append(
             try ChildProcess(
                 words(
                     [Self.program] + arguments + [
-                        "--config", "\(folder.path)/tutti.yaml", "--die-with-parent", "--no-avahi",
-                    ], in: hosts[host].holder), log: "\(folder.path)/room-\(rooms.count).log"))
+                        "--config", "\(folder.path)/tutti.yaml", "--die-with-parent",
+                    ] + (avahi[host] == nil ? ["--no-avahi"] : []), in: hosts[host].holder),
+                log: "\(folder.path)/room-\(rooms.count).log"))
+    }
+
+    /// Gives a host an avahi-daemon, which ends with the house.
+    func startAvahi(on host: Int) throws {
+        let files = "\(folder.path)/avahi-\(host)"
+        try makeFolder(files)
+        try PrivateAvahi.writeConfiguration(
+            in: files, hostName: "host-\(host)", interface: "eth0")
+        let process = try ChildProcess(
+            [
+                "nsenter", "--net=/proc/\(hosts[host].holder.pid)/ns/net", "env",
+                "DBUS_SYSTEM_BUS_ADDRESS=unix:path=\(files)/bus.socket", "unshare", "-m", "sh",
+                "-c", PrivateAvahi.script, "sh", files,
+            ], log: "\(files)/avahi.log")
+        avahi[host] = (files, process)
+        try until("an Avahi on host \(host)", seconds: 20) {
+            guard process.isRunning else {
+                throw CommandError("no Avahi: \(lastLine(ofFile: "\(files)/avahi.log") ?? "")")
+            }
+            return try tutti(["rooms", "--seconds", "0.2"], on: host).status == 0
+        }
+    }
+
+    /// Gives a host another address, as a lease or another wire does; what it had is gone.
+    func move(host: Int, to number: Int) throws {
+        let (old, new) = (hosts[host].address, "\(Self.network).\(number)")
+        try shell(
+            // The kernel takes away the second address of a network with the first, if not told.
+            "echo 1 > /proc/sys/net/ipv4/conf/eth0/promote_secondaries"
+                + " && ip addr add \(new)/24 dev eth0 && ip addr del \(old)/24 dev eth0",
+            in: hosts[host].holder)
+        hosts[host].address = new
     }
 
     /// Lets a room, by the order of starts, stand still for a while.
@@ -180,6 +220,15 @@ final class House {
         _ arguments: [String], on host: Int
     ) throws -> (status: Int32, output: String) {
         try run([Self.program] + arguments, in: hosts[host].holder)
+    }
+
+    /// Starts the program as on a terminal, where `keys`, a script of the shell, types.
+    func type(
+        _ keys: String, into arguments: [String], on host: Int, log: String
+    ) throws -> ChildProcess {
+        let words = ([Self.program] + arguments).joined(separator: " ")
+        let script = "{ \(keys); } | TERM=xterm script -qefc '\(words)' /dev/null"
+        return try ChildProcess(self.words(["sh", "-c", script], in: hosts[host].holder), log: log)
     }
 
     private func run(

@@ -30,16 +30,60 @@ import Timing
         #expect(stage.commits(1).last?.change.itemFrame == 1_323_000)
     }
 
-    @Test func `a second living room of the same name is told to choose another`() {
+    @Test func `a second living room of the same name is called otherwise, and both are told`() {
         var stage = Stage.playing()
         stage.hello(2, "room 1")
+        #expect(!stage.effects.contains(.close(1)) && !stage.effects.contains(.close(2)))
+        #expect(welcome(2, stage)?.room == room("room 1 (2)"))
+        #expect(
+            stage.effects.contains(.news(.renamed(from: room("room 1")), of: room("room 1 (2)"))))
+        #expect(stage.leader.status(at: stage.now).rooms.map(\.name) == ["room 1", "room 1 (2)"])
+        // It says its new name from now on, and is not told again.
+        stage.hello(3, "room 1 (2)", instance: 2)
         #expect(stage.effects.contains(.close(2)))
-        guard case .refused(let reason)? = stage.sent.last(where: { $0.link == 2 })?.message else {
-            Issue.record("not refused")
-            return
+        #expect(welcome(3, stage).map { $0.room == nil } == true)
+        stage.hello(4, "room 1")
+        #expect(welcome(4, stage)?.room == room("room 1 (3)"))
+    }
+
+    @Test func `the name of a leader is kept for its own room, whoever comes first`() {
+        var own = configuration()
+        own.ownInstance = 77
+        var stage = Stage(own)
+        stage.hello(1, own.name)
+        #expect(welcome(1, stage)?.room == room("\(own.name) (2)"))
+        stage.hello(2, own.name, instance: 77)
+        #expect(welcome(2, stage).map { $0.room == nil } == true)
+        // A leader without a room of its own leaves its name to others.
+        var silent = Stage(configuration())
+        silent.hello(1, own.name)
+        #expect(welcome(1, silent).map { $0.room == nil } == true)
+    }
+
+    @Test func `a room that lost what it remembered gets back the name that it had`() {
+        var stage = Stage.playing()
+        stage.hello(2, "room 1", instance: 9)
+        stage.hello(3, "room 1", instance: 9)
+        #expect(stage.effects.contains(.close(2)))
+        #expect(welcome(3, stage)?.room == room("room 1 (2)"))
+    }
+
+    @Test func `names of many that are called alike stay names`() throws {
+        let long = String(repeating: "ö", count: RoomID.longest)
+        let second = room(long).numbered(2)
+        #expect(second.name.count == RoomID.longest && second.name.hasSuffix(" (2)"))
+        var stage = Stage(configuration())
+        for link in 0..<80 { stage.hello(link, long) }
+        let rooms = stage.leader.status(at: stage.now).rooms
+        #expect(rooms.count == LeaderMachine.mostNamesakes)
+        #expect(Set(rooms.map(\.name)).count == rooms.count)
+    }
+
+    private func welcome(_ link: LinkID, _ stage: Stage) -> Welcome? {
+        for case (link, .welcome(let welcome)) in stage.sent.map({ ($0.link, $0.message) }) {
+            return welcome
         }
-        #expect(reason.contains("--name"))
-        #expect(stage.leader.status(at: stage.now).rooms.count == 1)
+        return nil
     }
 
     @Test func `a restarted room replaces its silent old link`() {

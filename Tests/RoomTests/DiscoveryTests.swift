@@ -29,10 +29,16 @@ struct DiscoveryTests {
         #expect(book.all.isEmpty)
     }
 
+    @Test func `addresses are tried in the order in which they are likely to work`() {
+        let hosts = ["fe80::1%2", "169.254.1.1", "2001:db8::1", "192.0.2.1", "192.0.2.1"]
+        let ordered = DiscoveredRoom.ordered(hosts.map { HostPort(host: $0, port: 1) })
+        #expect(ordered.map(\.host) == ["192.0.2.1", "2001:db8::1", "169.254.1.1", "fe80::1%2"])
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func `a room says once that it looks for a leader, and again after it had one`() async {
         let book = LogBook()
-        let finder = LeaderFinder(fixed: nil, name: nil, session: nil, logger: book.logger)
+        let finder = LeaderFinder(fixed: nil, name: nil, logger: book.logger)
         func look() async {
             let attempt = Task { try await finder.next() }
             // It looks once before it waits, and the wait ends.
@@ -42,7 +48,9 @@ struct DiscoveryTests {
         await look()
         await look()
         #expect(book.entries("looking for a leader").count == 1)
-        finder.connected(to: HostPort(host: "10.0.0.1", port: 1))
+        finder.connected(
+            to: LeaderFinder.Found(
+                address: HostPort(host: "10.0.0.1", port: 1), at: LocalInstant(nanoseconds: 0)))
         await look()
         #expect(book.entries("looking for a leader").count == 2)
     }

@@ -94,28 +94,36 @@ extension IntegrationTests {
             }
         }
 
-        @Test(.timeLimit(.minutes(1)))
-        func `a second room of the same name is refused while the first is there`() async throws {
+        @Test(.timeLimit(.minutes(2)))
+        func `two rooms of one name both play, keep their names, and both ends are told once`()
+            async throws
+        {
             try await withGroup { group in
                 let asset = try group.folder.writeNoise(seconds: 60, seed: 14, as: "a.wav")
-                try await group.lead([asset], output: .none)
-                let hello = try MessageBytes.hello(room: "attic", instance: 1)
-                try await RawConnection.open(to: group.address.port) { first in
-                    try await first.send(hello)
-                    try await group.untilStatus("the first is in") { $0.rooms.count == 1 }
-                    let other = try MessageBytes.hello(room: "attic", instance: 2)
-                    try await RawConnection.open(to: group.address.port) { second in
-                        try await second.send(other)
-                        let answer = try await second.readToEnd()
-                        let refusals = try MessageBytes.refusals(in: answer)
-                        #expect(refusals.count == 1)
-                        #expect(refusals.first?.contains("attic") == true)
-                    }
-                    try await group.untilStatus("the first is still in") { $0.rooms.count == 1 }
+                let books = (leader: LogBook(), room: LogBook())
+                try await group.lead([asset], output: .none) { $0.logger = books.leader.logger }
+                group.follow("attic")
+                try await group.untilPlaying(["attic"])
+                // Another machine: what it remembers is elsewhere.
+                let elsewhere = group.folder.path("elsewhere")
+                let second = group.follow("attic") {
+                    $0.stateFolder = elsewhere
+                    $0.logger = books.room.logger
                 }
-                try await group.untilStatus("a closed link leaves the group") {
-                    $0.rooms.isEmpty
+                try await group.untilPlaying(["attic", "attic (2)"])
+                #expect(books.room.all.count { $0.metadata["called"] == "attic (2)" } == 1)
+                #expect(
+                    books.leader.all.count { $0.metadata["the second is called"] == "attic (2)" }
+                        == 1)
+                // It is the same room when it comes back, whoever else is there.
+                _ = await second.stop()
+                try await group.untilPlaying(["attic"])
+                group.follow("attic") {
+                    $0.stateFolder = elsewhere
+                    $0.logger = books.room.logger
                 }
+                try await group.untilPlaying(["attic", "attic (2)"])
+                #expect(books.room.all.count { $0.metadata["called"] == "attic (2)" } == 1)
             }
         }
 

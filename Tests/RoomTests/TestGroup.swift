@@ -23,11 +23,13 @@ final class TestGroup: Sendable {
     @discardableResult
     func lead(
         _ assets: [String], port: Int = 0, roomsToWaitFor: Int = 1,
-        output: OutputSpecification = .virtual(VirtualCardOptions())
+        output: OutputSpecification = .virtual(VirtualCardOptions()),
+        _ change: (inout NodeConfiguration) -> Void = { _ in }
     ) async throws -> RunningNode {
+        var configuration = configuration("leader", output, port: port)
+        change(&configuration)
         let node = LeaderNode(
-            configuration("leader", output, port: port), assets: assets,
-            roomsToWaitFor: roomsToWaitFor, loops: false)
+            configuration, assets: assets, roomsToWaitFor: roomsToWaitFor, loops: false)
         let running = RunningNode { try await node.run() }
         nodes.withLock { $0.append(running) }
         try await until("the leader listens") {

@@ -170,7 +170,8 @@ extension SampleRandom {
                     leaderName: text(),
                     timePort: UInt16.random(in: 0 ... .max, using: &self),
                     mediaPort: UInt16.random(in: 0 ... .max, using: &self), term: next(),
-                    groupClockEpoch: next(), crystal: CrystalID(node: next(), boot: next())))
+                    groupClockEpoch: next(), crystal: CrystalID(node: next(), boot: next()),
+                    room: Bool.random(using: &self) ? room() : nil))
         case 1: .refused(reason: text())
         case 2: preparation()
         case 3:

@@ -39,8 +39,7 @@ struct PrivateAvahi {
 
     /// - Throws: when a program is missing or namespaces are not permitted.
     init(folder: String) async throws(CommandError) {
-        try writeFile(Array(Self.busConfiguration(folder).utf8), to: "\(folder)/bus.conf")
-        try writeFile(Array(Self.avahiConfiguration.utf8), to: "\(folder)/avahi.conf")
+        try Self.writeConfiguration(in: folder, hostName: "tutti-demo", interface: "lo")
         let log = "\(folder)/avahi.log"
         // Without root, a user namespace gives the right to mount in the mount namespace.
         let unshare = geteuid() == 0 ? ["unshare", "-m"] : ["unshare", "-r", "-m"]
@@ -92,7 +91,7 @@ struct PrivateAvahi {
     }
 
     /// Both daemons end with the shell, and the shell with the end of its standard input.
-    private static let script = """
+    static let script = """
         mount -t tmpfs tmpfs /run || exit 1
         dbus-daemon --config-file="$1/bus.conf" --nofork --nopidfile & bus=$!
         tries=0
@@ -102,6 +101,17 @@ struct PrivateAvahi {
         kill $avahi $bus
         wait
         """
+
+    /// What both daemons read.
+    ///
+    /// - Parameter interface: the only one they use.
+    static func writeConfiguration(
+        in folder: String, hostName: String, interface: String
+    ) throws(CommandError) {
+        try writeFile(Array(busConfiguration(folder).utf8), to: "\(folder)/bus.conf")
+        try writeFile(
+            Array(avahiConfiguration(hostName, interface).utf8), to: "\(folder)/avahi.conf")
+    }
 
     private static func busConfiguration(_ folder: String) -> String {
         """
@@ -120,12 +130,13 @@ struct PrivateAvahi {
         """
     }
 
-    private static let avahiConfiguration = """
+    private static func avahiConfiguration(_ hostName: String, _ interface: String) -> String {
+        """
         [server]
-        host-name=tutti-demo
+        host-name=\(hostName)
         use-ipv4=yes
         use-ipv6=no
-        allow-interfaces=lo
+        allow-interfaces=\(interface)
         enable-dbus=yes
         [wide-area]
         enable-wide-area=no
@@ -134,4 +145,5 @@ struct PrivateAvahi {
         publish-hinfo=no
         [rlimits]
         """
+    }
 }

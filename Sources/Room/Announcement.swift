@@ -1,0 +1,96 @@
+import AvahiDiscovery
+import GroupControl
+import Logging
+import Synchronization
+
+/// What the LAN hears of a room; what Avahi makes of it is said in the log.
+final class Announcement: Sendable {
+    private struct State {
+        var name: RoomID
+        var group = ""
+        var publication: PublicationID?
+    }
+
+    private let session: AvahiSession?
+    private let role: DiscoveredRoom.Role
+    private let port: Int
+    private let logger: Logger
+    private let state: Mutex<State>
+    private let said = Mutex<Set<String>>([])
+    /// What this room is announced as, and what Avahi made of that.
+    private let labels = Mutex<Set<String>>([])
+
+    /// - Parameters:
+    ///   - session: `nil`: nothing is announced.
+    ///   - port: of the control service; 0 for a room that has none.
+    init(
+        session: AvahiSession?, name: RoomID, role: DiscoveredRoom.Role, port: Int, logger: Logger
+    ) {
+        self.session = session
+        self.role = role
+        self.port = port
+        self.logger = logger
+        state = Mutex(State(name: name))
+    }
+
+    /// Announces the room as a member of this group.
+    func update(group: String) { change { $0.group = group } }
+
+    /// Announces it under another name.
+    func rename(_ name: RoomID) { change { $0.name = name } }
+
+    private func change(_ change: (inout State) -> Void) {
+        guard let session else { return }
+        state.withLock { state in
+            change(&state)
+            if let old = state.publication { session.withdraw(old) }
+            let name = state.name.name
+            // Its leader's word, on the way to everybody's terminal.
+            let group = state.group.shown(limit: RoomID.longestBytes)
+            var attributes = ["role": role.rawValue, "v": "1"]
+            attributes.merge(AnnouncedText.attributes("name", name)) { $1 }
+            attributes.merge(AnnouncedText.attributes("group", group)) { $1 }
+            let label = AnnouncedText.label(for: name)
+            labels.withLock { $0 = [label] }
+            state.publication = session.advertise(
+                Advertisement(name: label, port: port, attributes: attributes)
+            ) { [weak self] news in
+                self?.take(news)
+            }
+        }
+    }
+
+    /// Says once that another leader has this one's name: who comes second is told by Avahi.
+    func notice(_ sighting: RoomSighting) {
+        guard role == .leader, case .found(let room) = sighting, room.role == .leader else {
+            return
+        }
+        let name = state.withLock { $0.name.name }
+        guard room.name.foldedName == name.foldedName,
+            !labels.withLock({ $0.contains(room.label) })
+        else { return }
+        say(
+            .warning,
+            "another leader of this network is called \"\(name)\" too: \"\(room.label)\" on \(room.host) (choose another --name to tell them apart)"
+        )
+    }
+
+    private func take(_ news: PublicationNews) {
+        switch news {
+        case .renamed(let old, let new):
+            labels.withLock { _ = $0.insert(new) }
+            say(
+                .warning,
+                "another room of this network is announced as \"\(old)\"; this one as \"\(new)\" (choose another --name to tell them apart)"
+            )
+        case .refused(let error):
+            say(.warning, "Avahi does not announce this room: \(error.reason)")
+        }
+    }
+
+    /// Each line once.
+    private func say(_ level: Logger.Level, _ text: String) {
+        guard said.withLock({ $0.insert(text).inserted }) else { return }
+        logger.log(level: level, "\(text)")
+    }
+}

@@ -1,0 +1,294 @@
+import GroupControl
+import LinuxHost
+import Logging
+import Synchronization
+import Timing
+
+/// Which leader to follow: the one given, or one that Avahi announces and that answers.
+final class LeaderFinder: Sendable {
+    /// A leader that answers.
+    struct Found: Equatable, Sendable {
+        var address: HostPort
+        /// Since when this room knows of it.
+        var at: LocalInstant
+        /// What Avahi calls it; `nil`: its address was given.
+        var label: String?
+        var name: String?
+    }
+
+    /// What became of a question, or what else happened meanwhile.
+    private enum Happening: Sendable {
+        case answered(RollCall.Trial)
+        case silent(RollCall.Trial)
+        case changed
+        case timePassed
+    }
+
+    private struct State {
+        var list: LeaderList
+        /// Avahi has told all that answered when it was asked first.
+        var isComplete = false
+        var current: Found?
+        /// The search that counts: an older one ends.
+        var search = 0
+        /// Since when one is looked for; `nil` while connected.
+        var wantedAt: LocalInstant?
+        /// Said to the user, since then.
+        var saysItLooks = false
+        /// Whom it was said that this room follows, of several.
+        var saidChoice: String?
+    }
+
+    /// A leader that was not ready when it was asked is asked again.
+    private static let retryPause = Nanoseconds.milliseconds(400)
+
+    private let fixed: HostPort?
+    private let logger: Logger
+    private let ask: LeaderProbe.Ask
+    private let keep: @Sendable (String) -> Void
+    private let state: Mutex<State>
+    /// Rings when leaders come, go or move, and when another search begins.
+    private let bell = Bell()
+
+    /// - Parameters:
+    ///   - name: of those that are announced, only the one of this name counts.
+    ///   - preferred: name of the leader that was followed last.
+    ///   - keep: remembers that name.
+    init(
+        fixed: HostPort?, name: String?, preferred: String? = nil, logger: Logger,
+        ask: @escaping LeaderProbe.Ask = LeaderProbe.ask,
+        keep: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
+        self.fixed = fixed
+        self.logger = logger
+        self.ask = ask
+        self.keep = keep
+        state = Mutex(State(list: LeaderList(name: name, preferred: preferred)))
+    }
+
+    /// Takes in what is heard of the LAN.
+    func take(_ sighting: RoomSighting) {
+        let now = HostClock.now()
+        let isNews = state.withLock { state in
+            switch sighting {
+            case .found(let room): return state.list.take(room, at: now)
+            case .gone(let label): return state.list.remove(label)
+            case .answersTold:
+                state.isComplete = true
+                return true
+            case .daemonLost:
+                logger.warning("avahi-daemon went away; waiting for it")
+                return false
+            case .knownTold: return false
+            }
+        }
+        if isNews { bell.ring() }
+    }
+
+    // MARK: Looking
+
+    /// A leader that answers; waits until there is one. An older search ends.
+    ///
+    /// - Throws: `RoomError`, code `unreachable`, when all that are announced are silent.
+    func next() async throws -> Found {
+        let (search, wantedAt) = state.withLock { state in
+            state.search += 1
+            let wantedAt = state.wantedAt ?? HostClock.now()
+            state.wantedAt = wantedAt
+            return (state.search, wantedAt)
+        }
+        bell.ring()
+        if let fixed { return Found(address: fixed, at: wantedAt) }
+        while true {
+            let change = bell.changes
+            if !state.withLock({ $0.list.ranked.isEmpty }) {
+                return try await callTheRoll(search, wantedAt)
+            }
+            if isFirstLook() { logger.notice("looking for a leader") }
+            await bell.wait(after: change)
+            try check(search)
+        }
+    }
+
+    private func check(_ search: Int) throws {
+        guard !Task.isCancelled, state.withLock({ $0.search == search }) else {
+            throw CancellationError()
+        }
+    }
+
+    private func callTheRoll(_ search: Int, _ wantedAt: LocalInstant) async throws -> Found {
+        try check(search)
+        return try await withThrowingTaskGroup(of: Happening.self) { group in
+            defer { group.cancelAll() }
+            var call = RollCall()
+            waitForChange(in: &group)
+            for trial in call.start(list) { group.addTask { await self.question(trial) } }
+            while let happening = try await group.next() {
+                try check(search)
+                take(happening, into: &call, of: &group)
+                // Who was announced just now may be better than who answered before.
+                for trial in call.start(list) { group.addTask { await self.question(trial) } }
+                if let found = choice(of: call, wantedAt) { return found }
+                guard !call.isOver else { throw silence() }
+            }
+            throw CancellationError()
+        }
+    }
+
+    private func take(
+        _ happening: Happening, into call: inout RollCall,
+        of group: inout ThrowingTaskGroup<Happening, any Error>
+    ) {
+        switch happening {
+        case .answered(let trial):
+            call.answered(trial, at: HostClock.now())
+            for span in [RollCall.patience, RollCall.patienceForKnown] {
+                group.addTask {
+                    await LoopExecutor.shared.sleep(for: span)
+                    return .timePassed
+                }
+            }
+        case .silent(let trial):
+            if call.wasSilent(trial) { state.withLock { $0.list.wasSilent(trial.label) } }
+        case .changed: waitForChange(in: &group)
+        case .timePassed: break
+        }
+    }
+
+    private func waitForChange(in group: inout ThrowingTaskGroup<Happening, any Error>) {
+        let change = bell.changes
+        group.addTask {
+            await self.bell.wait(after: change)
+            return .changed
+        }
+    }
+
+    private func question(_ trial: RollCall.Trial) async -> Happening {
+        await LoopExecutor.shared.sleep(for: trial.delay)
+        let deadline = HostClock.now() + RollCall.limit
+        while !Task.isCancelled, case let left = deadline - HostClock.now(), left > .zero {
+            if let name = await ask(trial.address, left) {
+                // Somebody else has that address now.
+                return name.foldedName == trial.name.foldedName ? .answered(trial) : .silent(trial)
+            }
+            await LoopExecutor.shared.sleep(for: min(left, Self.retryPause))
+        }
+        return .silent(trial)
+    }
+
+    private func choice(of call: RollCall, _ wantedAt: LocalInstant) -> Found? {
+        let now = HostClock.now()
+        let (found, others) = state.withLock { state -> (Found?, Int) in
+            guard
+                let (label, address) = call.choice(
+                    in: state.list, isComplete: state.isComplete, at: now),
+                let entry = state.list.entries[label]
+            else { return (nil, 0) }
+            let isSaid = state.saidChoice == entry.room.name
+            state.saidChoice = entry.room.name
+            let found = Found(
+                address: address, at: max(entry.since, wantedAt), label: label,
+                name: entry.room.name)
+            return (found, isSaid ? 0 : state.list.entries.count - 1)
+        }
+        if let found, others > 0 {
+            logger.warning(
+                "more than one leader is announced on this LAN; choose one with --group NAME or --leader HOST:PORT",
+                metadata: ["count": "\(others + 1)", "following": "\(found.name ?? "")"])
+        }
+        return found
+    }
+
+    private func silence() -> RoomError {
+        let names = list.entries.values.map { "\"\($0.room.name)\" at \($0.room.address)" }
+        return RoomError(
+            .unreachable,
+            names.count == 1
+                ? "the leader \(names[0]) is announced, and does not answer"
+                : "\(names.count) leaders are announced, and none answers")
+    }
+
+    /// Once until a leader is connected to, however many attempts that takes.
+    private func isFirstLook() -> Bool {
+        state.withLock { state in
+            defer { state.saysItLooks = true }
+            return !state.saysItLooks
+        }
+    }
+
+    private var list: LeaderList { state.withLock { $0.list } }
+
+    // MARK: The one that is followed
+
+    /// Host of the leader connected to last.
+    var currentHost: String? { state.withLock { $0.current?.address.host } }
+
+    /// There is a connection; whether the leader wants this room is still to be heard.
+    func connected(to found: Found) {
+        state.withLock {
+            $0.current = found
+            $0.wantedAt = nil
+            $0.saysItLooks = false
+        }
+        bell.ring()
+    }
+
+    func welcomed(by found: Found) {
+        guard let label = found.label, let name = found.name else { return }
+        let isNews = state.withLock { state in
+            let before = state.list.preferred
+            state.list.welcomed(label)
+            return before != name
+        }
+        if isNews { keep(name) }
+    }
+
+    /// It was connected to, and did not welcome this room.
+    func refused(by found: Found) {
+        guard let label = found.label else { return }
+        state.withLock { $0.list.refused(label) }
+    }
+
+    /// Where Avahi says that it is. A leader that is announced no more has none; that says nothing
+    /// of whether it is there.
+    func addresses(of found: Found) -> [HostPort] {
+        guard let label = found.label else { return [] }
+        return state.withLock { $0.list.entries[label]?.room.addresses ?? [] }
+    }
+
+    /// The address at which the leader answers: the one that is used, when it does there.
+    func answeringAddress(of found: Found, within limit: Nanoseconds) async -> HostPort? {
+        return await LeaderProbe.first(
+            of: [found.address] + addresses(of: found).filter { $0 != found.address },
+            named: found.name,
+            within: limit, ask: ask)
+    }
+
+    /// Returns when something has changed, or after a while.
+    func change(after number: Int, within span: Nanoseconds) async {
+        await bell.wait(after: number, within: span)
+    }
+
+    var changes: Int { bell.changes }
+
+    /// Runs `body` until the leader is connected to at another host.
+    ///
+    /// - Returns: `nil` when that came first.
+    func whileItStays<Value: Sendable>(
+        at host: String, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value? {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await body() }
+            group.addTask {
+                while !Task.isCancelled {
+                    let change = self.bell.changes
+                    if let current = self.currentHost, current != host { return nil }
+                    await self.bell.wait(after: change)
+                }
+                throw CancellationError()
+            }
+            return try await group.next() ?? nil
+        }
+    }
+}
