@@ -38,17 +38,20 @@ struct Status: AsyncParsableCommand {
     @Flag(help: "Show how well the rooms keep together, and why; with --json also the history.")
     var sync = false
 
-    @Flag(help: "Go on until Ctrl-C.")
+    @Flag(help: "Go on until Ctrl-C, or q; a leader that goes away is waited for.")
     var watch = false
 
     @OptionGroup var options: ControlOptions
 
     func run() async throws {
         try await untilInterrupted {
-            let client = try await options.connect()
             if watch {
-                try await show(client)
+                try await StatusWatch(
+                    connect: options.connect, hasPoints: sync, isJSON: json, print: print,
+                    lines: lines, line: { sync ? SyncView.plainLine($0) : Self.plainLine($0) }
+                ).run()
             } else {
+                let client = try await options.connect()
                 print(try await client.status(hasPoints: sync))
             }
         }
@@ -76,26 +79,6 @@ struct Status: AsyncParsableCommand {
 
     /// A pipe has no width: wide enough that nothing is left out.
     private static let plainWidth = 200
-
-    /// Until Ctrl-C, or until whoever read along is gone: `tutti status --watch | head -1`.
-    private func show(_ client: GroupClient) async throws {
-        var screen = LiveScreen(.output)
-        defer { screen.close() }
-        while true {
-            let status = try await client.status(hasPoints: sync)
-            let isRead =
-                if json {
-                    print(status)
-                } else if screen.isLive {
-                    screen.draw(
-                        lines(status, width: screen.width, showsColour: screen.showsColour))
-                } else {
-                    screen.note(sync ? SyncView.plainLine(status) : Self.plainLine(status))
-                }
-            guard isRead else { return }
-            try await Task.sleep(for: screen.isLive && !json ? .milliseconds(250) : .seconds(1))
-        }
-    }
 
     static func plainLine(_ status: GroupStatus) -> String {
         let rooms = status.rooms.map { room in
@@ -155,9 +138,12 @@ struct Rooms: AsyncParsableCommand {
                     .init(title: "group", rank: 3), .init(title: "host", rank: 1),
                     .init(title: "address", rank: 2),
                 ])
+                let names = Dictionary(grouping: rooms, by: \.name.foldedName)
                 table.rows = rooms.map {
-                    [
-                        $0.name.printable, $0.role.rawValue, $0.group.printable, $0.host.printable,
+                    let isAlone = names[$0.name.foldedName]?.count == 1
+                    return [
+                        (isAlone ? $0.name : $0.label).printable, $0.role.rawValue,
+                        $0.group.printable, $0.host.printable,
                         $0.role == .leader ? "\($0.address)" : $0.address.host,
                     ]
                 }

@@ -27,7 +27,7 @@ func untilInterrupted<Value: Sendable>(
         let source = DispatchSource.makeSignalSource(signal: number, queue: signalQueue)
         source.setEventHandler {
             if order.isLater() {
-                Terminal.output.write(Terminal.output.isInteractive ? LiveScreen.showCursor : "")
+                TerminalMode.shared.restore()
                 _exit(130)
             }
             endAfter(milliseconds: millisecondsToEnd)

@@ -1,12 +1,14 @@
 /// Lines that are drawn again in place, as on a departure board.
 ///
 /// On a terminal the cursor is hidden, moved back over the lines of the last frame, and shown
-/// again by ``close()``. Elsewhere nothing moves: ``draw(_:)`` does nothing and ``note(_:)``
+/// again by ``close()`` and whenever this process stops or ends (``TerminalMode``). Elsewhere nothing moves: ``draw(_:)`` does nothing and ``note(_:)``
 /// prints plain lines.
 struct LiveScreen {
     private let terminal: Terminal
     private var linesDrawn = 0
     private var isOpen = false
+    /// What the terminal was interrupted by when the last frame was drawn.
+    private var interruptions = 0
 
     init(_ terminal: Terminal) { self.terminal = terminal }
 
@@ -20,8 +22,13 @@ struct LiveScreen {
     @discardableResult
     mutating func draw(_ lines: [String]) -> Bool {
         guard terminal.isInteractive else { return true }
-        var text = isOpen ? "" : Self.hideCursor
+        let mode = TerminalMode.shared
+        if isOpen { mode.refresh() } else { mode.open(terminal) }
         isOpen = true
+        // Others have written below the last frame since.
+        if interruptions != mode.interruptions { linesDrawn = 0 }
+        interruptions = mode.interruptions
+        var text = ""
         if linesDrawn > 0 { text += "\u{1B}[\(linesDrawn)A" }
         text += "\r"
         let room = max(1, terminal.height - 1)
@@ -53,7 +60,7 @@ struct LiveScreen {
         guard isOpen else { return }
         isOpen = false
         linesDrawn = 0
-        terminal.write(Self.showCursor)
+        TerminalMode.shared.close()
     }
 
     static let hideCursor = "\u{1B}[?25l"

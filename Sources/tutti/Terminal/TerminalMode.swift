@@ -1,0 +1,160 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// The terminal as a live screen needs it, and as it was before: whatever ends or stops this process,
+/// the next one finds a cursor and a line that echoes.
+///
+/// Entered while a screen is drawn, and only in the foreground: a process in the background that
+/// changes the terminal is stopped by the kernel.
+final class TerminalMode: Sendable {
+    static let shared = TerminalMode()
+
+    private struct State {
+        /// Where the cursor is to be hidden; `nil`: no screen is drawn.
+        var screen: Terminal?
+        var isEntered = false
+        /// Of standard input, as we found it; `nil`: not changed.
+        var before: termios?
+        /// Counts the times when others may have written on the terminal.
+        var interruptions = 0
+    }
+    private let state = Mutex(State())
+
+    /// A frame that was drawn before this number changed is not ours to draw over.
+    var interruptions: Int { state.withLock { $0.interruptions } }
+
+    /// A screen is about to be drawn here.
+    func open(_ screen: Terminal) {
+        // From the first screen on, to the end of the process.
+        _ = Self.signals
+        state.withLock { $0.screen = $0.screen ?? screen }
+        refresh()
+    }
+
+    /// The screen has ended.
+    func close() {
+        restore()
+        state.withLock { $0.screen = nil }
+    }
+
+    /// What is typed, letter by letter, while a screen is drawn and standard input is a terminal.
+    func keys() -> AsyncStream<UInt8> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: UInt8.self, bufferingPolicy: .bufferingNewest(16))
+        guard isatty(STDIN_FILENO) == 1 else { return stream }
+        let reader = KeyReader()
+        continuation.onTermination = { _ in reader.end() }
+        DispatchQueue(label: "tutti.keys").async { [self] in
+            reader.run(while: { isForeground && state.withLock { $0.isEntered } }) {
+                continuation.yield($0)
+            }
+            continuation.finish()
+        }
+        return stream
+    }
+
+    /// Takes the terminal again once this process is in the foreground.
+    func refresh() {
+        guard isForeground else { return }
+        state.withLock { state in
+            guard let screen = state.screen, !state.isEntered else { return }
+            state.isEntered = true
+            var mode = termios()
+            if isatty(STDIN_FILENO) == 1, tcgetattr(STDIN_FILENO, &mode) == 0 {
+                state.before = state.before ?? mode
+                mode.c_lflag &= ~tcflag_t(ICANON | ECHO)
+                tcsetattr(STDIN_FILENO, TCSADRAIN, &mode)
+            }
+            screen.write(LiveScreen.hideCursor)
+        }
+    }
+
+    /// Gives the terminal back as it was; may be called at any time, from any thread.
+    func restore() {
+        state.withLock { state in
+            guard state.isEntered else { return }
+            state.isEntered = false
+            if var before = state.before.take(), isForeground {
+                tcsetattr(STDIN_FILENO, TCSADRAIN, &before)
+            }
+            state.screen?.write(LiveScreen.showCursor)
+        }
+    }
+
+    private var isForeground: Bool {
+        let group = tcgetpgrp(STDOUT_FILENO)
+        return group < 0 || group == getpgrp()
+    }
+
+    private func stop() {
+        restore()
+        // As Ctrl-Z would have: the signal itself is ours to handle.
+        kill(getpid(), SIGSTOP)
+    }
+
+    /// We run again, and do not know for how long we did not.
+    private func goOn() {
+        state.withLock { state in
+            state.interruptions += 1
+            // Whoever stopped us may have done it without asking; what we found first still counts.
+            state.isEntered = false
+        }
+        refresh()
+    }
+
+    private func quit() {
+        restore()
+        _exit(131)
+    }
+
+    private static let signals = SignalSources([
+        (SIGTSTP, { @Sendable in shared.stop() }), (SIGCONT, { @Sendable in shared.goOn() }),
+        (SIGQUIT, { @Sendable in shared.quit() }),
+    ])
+}
+
+/// Handlers of signals to the end of the process.
+///
+/// `@unchecked Sendable`: nobody touches the sources after `init`; they are only to be kept.
+private final class SignalSources: @unchecked Sendable {
+    private let sources: [any DispatchSourceProtocol]
+
+    init(_ actions: [(CInt, @Sendable () -> Void)]) {
+        let queue = DispatchQueue(label: "tutti.terminal")
+        sources = actions.map { number, action in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler(handler: action)
+            source.activate()
+            return source
+        }
+        // For every end that passes through exit().
+        atexit { TerminalMode.shared.restore() }
+    }
+}
+
+/// Reads standard input a byte at a time, on a thread that may wait.
+private final class KeyReader: Sendable {
+    /// How soon it notices that nobody listens any more.
+    private static let look: CInt = 200
+
+    private let isWanted = Mutex(true)
+
+    func end() { isWanted.withLock { $0 = false } }
+
+    /// - Parameter isOurs: what is typed into another process is not read: the kernel would stop us.
+    func run(while isOurs: () -> Bool, key: (UInt8) -> Void) {
+        while isWanted.withLock({ $0 }) {
+            guard isOurs() else {
+                usleep(UInt32(Self.look) * 1_000)
+                continue
+            }
+            var poll = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+            guard Glibc.poll(&poll, 1, Self.look) > 0, isOurs() else { continue }
+            var byte: UInt8 = 0
+            guard read(STDIN_FILENO, &byte, 1) == 1 else { return }
+            key(byte)
+        }
+    }
+}
