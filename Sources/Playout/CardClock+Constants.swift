@@ -94,6 +94,10 @@ extension CardClock {
     static var wanderPatience: Double {
         @_noLocks @_noAllocation get { 1.2 }
     }
+    /// After a jump an ordinary card is found again in this: a voice keeps its rate meanwhile.
+    static var jumpPatience: Double {
+        @_noLocks @_noAllocation get { 0.5 }
+    }
     /// Readings that a window must have before its edge means anything.
     static var looksNeeded: Int {
         @_noLocks @_noAllocation get { 5 }

@@ -50,6 +50,7 @@ public struct CardClock: Sendable, BitwiseCopyable {
     private(set) var readings: Int64 = 0
     /// Times that the line was taken up anew: at starts, and where the card's position jumped.
     private(set) var anchors = 0
+    private var anchoredAt = 0.0
 
     /// - Parameter periodFrames: a pointer that moves by that much is a ``CardClass/batch`` one.
     public init(sampleRate: Int, periodFrames: Int = 480) {
@@ -288,6 +289,7 @@ public struct CardClock: Sendable, BitwiseCopyable {
         z = measured
         time = now
         anchors += 1
+        anchoredAt = now
         // A single look at a pointer with steps may be late by one.
         let late = step / sampleRate
         p00 = usesEdge ? late * late + Self.firstNoise : max(noise, Self.firstNoise)
@@ -324,7 +326,8 @@ public struct CardClock: Sendable, BitwiseCopyable {
     /// and links over the air say it: a second makes it no better, and the bound says what it is.
     private var isHopeless: Bool {
         @_noLocks @_noAllocation get {
-            time >= Self.wanderPatience && (p00 >= 50e-6 * 50e-6 || p11 >= 50e-6 * 50e-6)
+            time >= Self.wanderPatience && time - anchoredAt >= Self.jumpPatience
+                && (p00 >= 50e-6 * 50e-6 || p11 >= 50e-6 * 50e-6)
         }
     }
 
