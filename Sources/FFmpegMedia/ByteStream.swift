@@ -43,7 +43,7 @@ final class ByteStream {
         var interrupt = unsafe cancellation.interrupt
         var io: UnsafeMutablePointer<AVIOContext>?
         let code = unsafe avio_open2(
-            &io, location.address, AVIO_FLAG_READ, &interrupt, &options)
+            &io, location.address.cFileName, AVIO_FLAG_READ, &interrupt, &options)
         guard code >= 0, let io = unsafe io else {
             if cancellation.isCancelled {
                 throw MediaError(

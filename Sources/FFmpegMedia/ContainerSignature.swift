@@ -1,4 +1,5 @@
 import Glibc
+import Playout
 
 /// What the first bytes of a file say about its container.
 ///
@@ -11,7 +12,7 @@ enum ContainerSignature {
     /// - Returns: FFmpeg's name for the container; `nil` where the bytes are no such mark, the file
     ///   cannot be read, or a tag comes first.
     static func container(ofFile path: String) -> String? {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open(path.cFileName, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: length)

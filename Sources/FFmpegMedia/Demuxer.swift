@@ -169,6 +169,8 @@ final class Demuxer {
 }
 
 extension Demuxer {
+    static var containerList: String { containers }
+
     /// Bytes in the file; `nil` when the server does not say.
     var byteCount: Int64? {
         guard let io = unsafe context.pointee.pb else { return nil }
@@ -316,7 +318,7 @@ extension Demuxer {
         }
         let format = unsafe container.flatMap { unsafe av_find_input_format($0) }
         var code = unsafe avformat_open_input(
-            &context, location.partAddress, format, &options)
+            &context, location.partAddress.cFileName, format, &options)
         guard code >= 0, let opened = unsafe context else {
             if let known = reader?.failure { throw known }
             if code == cff_error(EIO), readsToEnd(location, cancellation) {

@@ -1,10 +1,14 @@
 import CFFmpeg
 import Playout
 
+import func Glibc.strlen
+
 /// What a file says about itself.
 public struct MediaInfo: Equatable, Sendable {
     /// From the tags; the file's name without its extension when it has none.
     public var title: String
+    /// Whether ``title`` is the file's name, for want of a tag.
+    public var isNamedByFile = false
     public var artist: String?
     public var album: String?
     /// Frames of the item, exact; `nil` for a live stream.
@@ -36,7 +40,9 @@ extension MediaInfo {
             unsafe Self.text(key, in: demuxer.context.pointee.metadata)
                 ?? Self.text(key, in: demuxer.stream.pointee.metadata)
         }
-        title = tag("title") ?? demuxer.location.name
+        let tagged = tag("title")
+        title = tagged ?? demuxer.location.name
+        isNamedByFile = tagged == nil
         artist = tag("artist") ?? tag("album_artist")
         album = tag("album")
         frameCount = format.frameCount
@@ -50,19 +56,33 @@ extension MediaInfo {
         bitRate = unsafe streamRate > 0 ? streamRate : Int(demuxer.context.pointee.bit_rate)
     }
 
-    private static func text(_ key: String, in dictionary: OpaquePointer?) -> String? {
-        guard let entry = unsafe av_dict_get(dictionary, key, nil, 0) else { return nil }
-        let text = unsafe String(cString: entry.pointee.value)
-        return text.isEmpty ? nil : text
+    /// A tag as text. FFmpeg passes on the bytes of ID3v1, RIFF and APE as they are, and takes the
+    /// Latin-1 of ID3v2 by the letter, which its writers did not.
+    static func text(_ key: String, in dictionary: OpaquePointer?) -> String? {
+        guard let entry = unsafe av_dict_get(dictionary, key, nil, 0),
+            let value = unsafe entry.pointee.value
+        else { return nil }
+        let bytes = unsafe UnsafeBufferPointer(start: value, count: strlen(value))
+        let text = unsafe String(unlabelled: bytes.map { UInt8(bitPattern: $0) })
+            .withWindowsLetters
+        return text.allSatisfy(\.isWhitespace) ? nil : text
     }
 }
 
 extension MediaLocation {
-    /// The last part of path or address, without extension and query.
+    /// The last part of path or address, without extension and, of an address, without query.
     var name: String {
-        let whole = subject.split(separator: "?").first.map(String.init) ?? subject
-        let last = whole.split(separator: "/").last.map(String.init) ?? whole
-        guard let dot = last.lastIndex(of: "."), dot > last.startIndex else { return last }
-        return String(last[..<dot])
+        let whole = path == nil ? subject.prefix { $0 != "?" && $0 != "#" } : subject[...]
+        let last = whole.split(separator: "/").last ?? whole
+        guard let dot = last.lastIndex(of: "."), dot > last.startIndex else { return String(last) }
+        // "Mr. Smith" has no extension.
+        let ending = last[last.index(after: dot)...]
+        let isEnding =
+            (1...Self.longestEnding).contains(ending.count)
+            && ending.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        return String(isEnding ? last[..<dot] : last)
     }
+
+    /// `crdownload`
+    private static let longestEnding = 10
 }

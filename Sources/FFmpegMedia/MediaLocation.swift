@@ -45,7 +45,7 @@ struct MediaLocation: Sendable, Equatable {
 
     /// - Throws: `.unsupported` for another kind of address.
     init(_ text: String) throws(MediaError) {
-        subject = text
+        subject = text.readableFileName
         let scheme = text.prefix(8).lowercased()
         if scheme.hasPrefix("http://") || scheme.hasPrefix("https://") {
             address = text
@@ -79,7 +79,7 @@ struct MediaLocation: Sendable, Equatable {
             MediaError(code, operation: "stat", subject: subject, reason: reason)
         }
         var status = stat()
-        guard unsafe stat(path, &status) == 0 else {
+        guard unsafe stat(path.cFileName, &status) == 0 else {
             let code = errno
             if code == EACCES { throw failure(.notReadable, "is in a folder that may not be read") }
             if code == ENOENT || code == ENOTDIR {
@@ -92,7 +92,7 @@ struct MediaLocation: Sendable, Equatable {
         case S_IFDIR: throw failure(.notReadable, "is a folder; name a file in it")
         default: throw failure(.notReadable, "is not a regular file; copy it into one")
         }
-        guard unsafe access(path, R_OK) == 0 else {
+        guard unsafe access(path.cFileName, R_OK) == 0 else {
             throw failure(.notReadable, "may not be read by this user; change its permissions")
         }
         guard status.st_size > 0 else {

@@ -1,5 +1,6 @@
 import DeviceOutput
 import Glibc
+import Playout
 
 /// The files that an output writes, and those that it must never write over.
 struct OutputFiles {
@@ -49,7 +50,7 @@ struct OutputFiles {
 
     private static func identity(_ path: String) -> Identity? {
         var info = stat()
-        guard stat(path, &info) == 0 else { return nil }
+        guard stat(path.cFileName, &info) == 0 else { return nil }
         return Identity(device: info.st_dev, inode: info.st_ino)
     }
 }

@@ -1,5 +1,7 @@
 import ArgumentParser
+import Glibc
 import GroupControl
+import Playout
 
 /// The command `tutti`: the root that names the others.
 struct Tutti: AsyncParsableCommand {
@@ -71,10 +73,11 @@ func unknownCommand(in arguments: [String]) -> String? {
 @main
 enum Program {
     static func main() async {
-        if let complaint = unknownCommand(in: CommandLine.arguments) { refuse(complaint) }
+        let words = commandLineWords()
+        if let complaint = unknownCommand(in: words) { refuse(complaint) }
         let command: any ParsableCommand
         do {
-            command = try Tutti.parseAsRoot()
+            command = try Tutti.parseAsRoot(Array(words.dropFirst()))
         } catch {
             Tutti.exit(withError: error)
         }
@@ -99,6 +102,17 @@ enum Program {
             Terminal.error.say("tutti: \(isVerbose ? detailed(error) : sentence(for: error))")
             let isUsage = (error as? SettingsError)?.isUsage ?? false
             Tutti.exit(withError: isUsage ? ExitCode.validationFailure : ExitCode.failure)
+        }
+    }
+
+    /// What was typed, the program's name first. `CommandLine.arguments` repairs what is no UTF-8,
+    /// and would name another file.
+    private static func commandLineWords() -> [String] {
+        (0..<Int(CommandLine.argc)).compactMap { place in
+            CommandLine.unsafeArgv[place].map { word in
+                let bytes = UnsafeBufferPointer(start: word, count: strlen(word))
+                return String(fileName: bytes.map { UInt8(bitPattern: $0) })
+            }
         }
     }
 
