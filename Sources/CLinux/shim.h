@@ -9,11 +9,21 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/timex.h>
 
 // prctl is variadic, pthread_setname_np is hidden. Up to 15 bytes of name for the calling thread.
 static inline int tutti_set_thread_name(const char *name) {
     return prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+// Nice 10, and the lowest of the best-effort classes of the disk, for the calling thread. The second has
+// no function in the C library, and syscall is variadic: IOPRIO_WHO_PROCESS is 1, the class 2.
+static inline void tutti_stand_back(void) {
+    extern long syscall(long number, ...);
+    setpriority(PRIO_PROCESS, 0, 10);
+    syscall(SYS_ioprio_set, 1, 0, (2 << 13) | 7);
 }
 
 // The timer slack of the calling thread; wake-ups may be this late.

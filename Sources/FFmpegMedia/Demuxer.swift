@@ -169,7 +169,7 @@ final class Demuxer {
 }
 
 extension Demuxer {
-    static var containerList: String { containers }
+    static var containerList: String { containers + localContainers }
 
     /// Bytes in the file; `nil` when the server does not say.
     var byteCount: Int64? {
@@ -285,7 +285,7 @@ extension Demuxer {
         var io: UnsafeMutablePointer<AVIOContext>?
         var interrupt = unsafe cancellation.interrupt
         guard
-            unsafe avio_open2(&io, location.address, AVIO_FLAG_READ, &interrupt, nil) >= 0,
+            unsafe avio_open2(&io, location.address.cFileName, AVIO_FLAG_READ, &interrupt, nil) >= 0,
             let opened = unsafe io
         else { return false }
         defer { unsafe avio_closep(&io) }

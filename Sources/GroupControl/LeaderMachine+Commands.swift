@@ -191,6 +191,7 @@ extension LeaderMachine {
     private mutating func previous(at now: GroupInstant) -> CommandOutcome {
         guard session.phase != .stopped, session.phase != .ended else { return nothingPlays }
         let index = pending?.index ?? session.index
+        guard session.queue.indices.contains(index) else { return stillReading }
         let begun = place(at: now) / Double(session.queue[index].sampleRate)
         let before = begun < Self.restartSeconds ? indexBefore(index) : nil
         move(to: before ?? index, frame: 0, at: now)

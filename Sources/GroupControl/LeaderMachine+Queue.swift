@@ -17,6 +17,19 @@ extension LeaderMachine {
         goToAwaited(at: now)
     }
 
+    /// What plays or is prepared, and what comes behind it: the files that must stay as they are.
+    public var upcoming: [AssetDescriptor] {
+        let at = pending?.index ?? session.index
+        var items: [AssetDescriptor] = []
+        for index in [session.index, at, indexAfter(at), indexAfter(session.index)] {
+            guard let index, session.queue.indices.contains(index),
+                !items.contains(session.queue[index])
+            else { continue }
+            items.append(session.queue[index])
+        }
+        return items
+    }
+
     /// Goes to what was waited for once it is known, or known that there is nothing.
     private mutating func goToAwaited(at now: GroupInstant) {
         guard let awaited else { return }

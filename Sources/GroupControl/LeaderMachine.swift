@@ -193,7 +193,8 @@ extension LeaderMachine {
 
     func indexBefore(_ index: Int) -> Int? {
         if index > 0 { return index - 1 }
-        return configuration.loops && !session.queue.isEmpty ? session.queue.count - 1 : nil
+        return configuration.loops && coming == 0 && !session.queue.isEmpty
+            ? session.queue.count - 1 : nil
     }
 
     mutating func send(_ message: LeaderToRoom, to link: LinkID) {

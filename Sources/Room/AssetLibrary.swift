@@ -1,116 +1,160 @@
 import FFmpegMedia
+import Glibc
 import GroupControl
 import Logging
 import Playout
+import Synchronization
 
-/// The assets of a session on the leader: opened once to learn what they are, hashed, in order.
-struct AssetLibrary: Sendable {
-    let assets: [(descriptor: AssetDescriptor, file: Member.AssetFile)]
-    private let files: [ContentHash: Member.AssetFile]
-
-    private init(_ assets: [(descriptor: AssetDescriptor, file: Member.AssetFile)]) {
-        self.assets = assets
-        files = Dictionary(assets.map { ($0.descriptor.hash, $0.file) }) { first, _ in first }
+/// The assets of a session on the leader, by what is in them: where their bytes are, and whether
+/// those are still the ones that were hashed.
+final class AssetLibrary: Sendable {
+    struct Asset: Sendable {
+        var descriptor: AssetDescriptor
+        var item: AssetList.Item
+        var file: Member.AssetFile
+        var identity: FileIdentity
+        /// A file of the cache belongs to it: nobody writes to it, and it may go when it is not held.
+        var isCached: Bool
     }
 
-    /// Opens files and downloads URLs.
-    ///
-    /// - Throws: `RoomError` with code `badAsset` for the first that cannot be played.
-    static func open(
-        _ locations: [String], cache: MediaCache, pieces: PieceLists, logger: Logger
-    ) async throws -> AssetLibrary {
-        guard locations.count <= SessionState.longestQueue else {
-            throw RoomError(
-                .badAsset,
-                "\(locations.count) assets are more than a session holds (\(SessionState.longestQueue))"
-            )
-        }
-        var assets: [(descriptor: AssetDescriptor, file: Member.AssetFile)] = []
-        for location in locations {
-            logger.info("reading", metadata: ["asset": "\(location)"])
-            do {
-                assets.append(
-                    try await describe(
-                        location, cache: cache, pieces: pieces, logger: logger))
-            } catch is CancellationError {
-                throw CancellationError()
-            } catch {
-                throw RoomError(.badAsset, "\(error)")
-            }
-        }
-        return AssetLibrary(assets)
+    /// What has become of an asset's file.
+    enum Standing: Equatable, Sendable {
+        case untouched
+        /// Written anew, or another one is in its place.
+        case touched
+        case gone
     }
 
+    private let assets = Mutex<[ContentHash: Asset]>([:])
+    let cache: MediaCache
+    private let pieces: PieceLists
+    private let logger: Logger
+
+    /// - Parameter pieces: take the hashes of what was read.
+    init(cache: MediaCache, pieces: PieceLists, logger: Logger) {
+        self.cache = cache
+        self.pieces = pieces
+        self.logger = logger
+    }
+
+    func insert(_ asset: Asset) { assets.withLock { $0[asset.descriptor.hash] = asset } }
+
+    func asset(_ hash: ContentHash) -> Asset? { assets.withLock { $0[hash] } }
+
+    /// For the leader's own room.
     func file(of asset: AssetDescriptor) throws(RoomError) -> Member.AssetFile {
-        guard let file = files[asset.hash] else {
+        guard let known = self.asset(asset.hash) else {
             throw RoomError(.badAsset, "\(asset.title): not in this session")
         }
-        return file
+        switch Self.standing(of: known) {
+        case .untouched: return known.file
+        case .touched:
+            throw RoomError(
+                .badAsset, "\(asset.title): its file was changed; it is being read again")
+        case .gone: throw RoomError(.badAsset, "\(asset.title): its file is not there any more")
+        }
     }
 
-    private static func describe(
-        _ location: String, cache: MediaCache, pieces: PieceLists, logger: Logger
-    ) async throws -> (AssetDescriptor, Member.AssetFile) {
-        var file = Member.AssetFile(path: location)
-        if isURL(location) {
-            let held = try await blocking { cancellation throws(MediaError) in
-                try cache.download(url: location, cancellation: cancellation)
-            }
+    /// Lets a file of the cache go that is neither playing nor soon to be.
+    func release(_ hash: ContentHash) {
+        assets.withLock { if $0[hash]?.isCached == true { $0[hash]?.file.hold = nil } }
+    }
+
+    /// Looks at the disk.
+    static func standing(of asset: Asset) -> Standing {
+        guard let now = FileIdentity(path: asset.file.path) else { return .gone }
+        if asset.isCached {
+            return asset.file.hold != nil && now.isSameFile(as: asset.identity)
+                ? .untouched : .touched
+        }
+        return now == asset.identity ? .untouched : .touched
+    }
+
+    // MARK: Reading
+
+    /// Opens an item, counts its frames and hashes it; an address is downloaded. Blocks.
+    ///
+    /// - Throws: `MediaError` about the item in the words of whoever named it.
+    func describe(
+        _ item: AssetList.Item, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> Asset {
+        let isRemote = PlaylistPlace.isRemote(item.location)
+        var file = Member.AssetFile(path: item.location)
+        if isRemote {
+            let held = try cache.download(url: item.location, cancellation: cancellation)
             file = Member.AssetFile(path: held.path, hold: held)
         }
+        do throws(MediaError) {
+            return try describe(item, file, isRemote: isRemote, cancellation)
+        } catch {
+            // The file of the cache means nothing to whoever gave the address.
+            var named = error
+            named.subject = item.location.readableFileName
+            throw named
+        }
+    }
+
+    private func describe(
+        _ item: AssetList.Item, _ file: Member.AssetFile, isRemote: Bool,
+        _ cancellation: MediaCancellation
+    ) throws(MediaError) -> Asset {
         let path = file.path
-        let (info, print) = try await blocking { cancellation throws(MediaError) in
-            let source: FFmpegSource
-            do throws(MediaError) {
-                source = try FFmpegSource(path, cancellation: cancellation)
-            } catch {
-                // The file of the cache means nothing to whoever gave the address.
-                var named = error
-                named.subject = location
-                throw named
-            }
-            guard source.info.frameCount ?? 0 > 0 else {
-                throw MediaError(
-                    .unsupported, operation: "open", subject: location,
-                    reason: "has no end or no sound; give a file or URL of a finished recording")
+        func failure(_ code: MediaError.Code, _ reason: String) -> MediaError {
+            MediaError(code, operation: "open", subject: path, reason: reason)
+        }
+        for _ in 0..<Self.looks {
+            let before = FileIdentity(path: path)
+            let info = try FFmpegSource(path, cancellation: cancellation).info
+            guard let count = info.frameCount, count > 0 else {
+                throw failure(
+                    .unsupported,
+                    "has no end or no sound; give a file or URL of a finished recording")
             }
             let (print, list) = try MediaFingerprint.measure(path, cancellation: cancellation)
+            // What is written to while it is read, or was a moment ago, is looked at once more.
+            guard let identity = FileIdentity(path: path), isRemote || identity == before,
+                isRemote || !identity.isFresh
+            else {
+                usleep(Self.pauseMicroseconds)
+                continue
+            }
             pieces.keep(list, of: print.text)
-            return (source.info, print)
+            let title = title(of: item, info, isRemote: isRemote)
+            warnIfCut(info, title)
+            do {
+                let descriptor = try AssetDescriptor(
+                    hash: ContentHash(bytes: print.hash), byteCount: print.byteCount,
+                    sampleRate: info.sampleRate, frameCount: count, title: title,
+                    fileExtension: AssetName.ending(
+                        of: item.location, most: AssetDescriptor.longestExtension),
+                    piecesRoot: print.piecesRoot.map { try ContentHash(bytes: $0) })
+                return Asset(
+                    descriptor: descriptor, item: item, file: file, identity: identity,
+                    isCached: isRemote)
+            } catch {
+                throw failure(.unsupported, "cannot be played: \(error)")
+            }
         }
-        if let promised = info.promisedFrameCount, let count = info.frameCount {
-            let (has, should) = (count / Int64(info.sampleRate), promised / Int64(info.sampleRate))
-            logger.warning(
-                "the file was cut off; what is there is played",
-                metadata: ["asset": "\(location)", "seconds": "\(has) of \(should)"])
-        }
-        let descriptor = try AssetDescriptor(
-            hash: ContentHash(bytes: print.hash), byteCount: print.byteCount,
-            sampleRate: info.sampleRate, frameCount: info.frameCount ?? 0,
-            title: isURL(location) && path.contains(info.title) ? name(of: location) : info.title,
-            fileExtension: fileExtension(of: location),
-            piecesRoot: print.piecesRoot.map { try ContentHash(bytes: $0) })
-        return (descriptor, file)
+        throw failure(.notReadable, "is being written to; play it when it is complete")
     }
 
-    /// The last part of an address, for want of a title.
-    static func name(of location: String) -> String {
-        let path = location.prefix { $0 != "?" && $0 != "#" }
-        return path.split(separator: "/").last.map(String.init) ?? location
+    /// How often a file is read that is written to meanwhile.
+    private static let looks = 3
+    /// Longer than ``FileIdentity/isFresh`` counts.
+    private static let pauseMicroseconds: UInt32 = 100_000
+
+    private func title(
+        of item: AssetList.Item, _ info: MediaInfo, isRemote: Bool
+    ) -> String {
+        guard info.isNamedByFile else { return info.title }
+        return item.title ?? (isRemote ? AssetName.ofAddress(item.location) : info.title)
     }
 
-    static func isURL(_ location: String) -> Bool {
-        location.hasPrefix("http://") || location.hasPrefix("https://")
-    }
-
-    /// The extension of a path or URL when it looks like one, else empty: FFmpeg looks inside.
-    static func fileExtension(of location: String) -> String {
-        let path = location.prefix { $0 != "?" && $0 != "#" }
-        guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else { return "" }
-        let text = path[path.index(after: dot)...]
-        let isPlain =
-            text.utf8.count <= AssetDescriptor.longestExtension
-            && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
-        return isPlain ? text.lowercased() : ""
+    private func warnIfCut(_ info: MediaInfo, _ title: String) {
+        guard let promised = info.promisedFrameCount, let count = info.frameCount else { return }
+        let (has, should) = (count / Int64(info.sampleRate), promised / Int64(info.sampleRate))
+        logger.warning(
+            "the file was cut off; what is there is played",
+            metadata: ["asset": "\(title)", "seconds": "\(has) of \(should)"])
     }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 import FFmpegMedia
+import LinuxHost
 import Playout
 
 /// Runs work that blocks on a file or the network off the cooperative threads.
@@ -23,6 +24,33 @@ func blocking<Value: Sendable>(
                     continuation.resume(throwing: error)
                 }
             }
+        }
+    } onCancel: {
+        cancellation.cancel()
+    }
+}
+
+/// The same on a thread of its own that stands back for every other, where `inBackground`.
+func blocking<Value: Sendable>(
+    inBackground: Bool, _ work: @escaping @Sendable (MediaCancellation) throws(MediaError) -> Value
+) async throws -> Value {
+    guard inBackground else { return try await blocking(work) }
+    let cancellation = MediaCancellation()
+    return try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { continuation in
+            let job: @Sendable () -> Void = {
+                do throws(MediaError) {
+                    continuation.resume(returning: try work(cancellation))
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+            let thread = try? RealTimeThread.start(name: "tutti-reader", priority: 0) {
+                ThreadPriority.standBack()
+                job()
+            }
+            // Where there can be no thread, one of the others does it.
+            if thread == nil { DispatchQueue.global().async(execute: job) }
         }
     } onCancel: {
         cancellation.cancel()

@@ -21,11 +21,19 @@ actor LeaderCore {
     private let logger: Logger
     /// Called when the queue has been played to its end.
     private let ended: @Sendable () -> Void
+    /// Called when the session is at another place of its queue.
+    private let moved: @Sendable (Int) -> Void
+    private var index = 0
+    /// What plays, as it was said last.
+    private var said: ContentHash?
+    /// Items that no room could play.
+    private var skipped: Set<ContentHash> = []
 
     init(
         _ configuration: LeaderConfiguration, clock: LeaderClock, logger: Logger,
-        ended: @escaping @Sendable () -> Void
+        ended: @escaping @Sendable () -> Void, moved: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
+        self.moved = moved
         machine = LeaderMachine(configuration)
         self.clock = clock
         self.logger = logger
@@ -72,6 +80,24 @@ actor LeaderCore {
         step { machine, now in machine.receive(.closed(link), at: now) }
     }
 
+    /// Items that are known now; so many more are being read.
+    func describe(_ assets: [AssetDescriptor], coming: Int) {
+        step { machine, now in machine.receive(.described(assets, coming: coming), at: now) }
+    }
+
+    /// An item has other bytes now, or none.
+    func change(_ hash: ContentHash, to asset: AssetDescriptor?) {
+        step { machine, now in machine.receive(.changed(hash, to: asset), at: now) }
+    }
+
+    /// What plays and what is about to.
+    var upcoming: (current: ContentHash?, all: [ContentHash]) {
+        (machine.session.current?.hash, machine.upcoming.map(\.hash))
+    }
+
+    /// Items that no room could play.
+    var skippedCount: Int { skipped.count }
+
     func perform(_ command: GroupCommand) -> CommandOutcome {
         var outcome = CommandOutcome.accepted
         step { machine, now in
@@ -97,9 +123,8 @@ actor LeaderCore {
             case .close(let link): outboxes.removeValue(forKey: link)?.finish()
             case .ended: ended()
             case .skipped(let asset, let reason):
-                logger.error(
-                    "skipped: no room can play it",
-                    metadata: ["title": "\(asset.title)", "reason": "\(reason.debugDescription)"])
+                skipped.insert(asset.hash)
+                logger.error("skipped \(asset.title)", metadata: ["reason": "\(reason)"])
             case .news(let news, let room):
                 // Rooms that call again while it leaves are no news.
                 if !hasLeft, newsFilter.admits(news, of: room, at: clock.groupNow()) {
@@ -108,6 +133,20 @@ actor LeaderCore {
             }
         }
         alarm.set(machine.nextDeadline.map(clock.local))
+        sayWhatPlays()
+    }
+
+    private func sayWhatPlays() {
+        let session = machine.session
+        if session.index != index {
+            index = session.index
+            moved(index)
+        }
+        guard session.phase == .playing, let current = session.current, current.hash != said
+        else { return }
+        said = current.hash
+        let count = session.queue.count + machine.coming
+        logger.notice("plays \(session.index + 1) of \(count): \(current.title)")
     }
 
     private func log(_ news: RoomNews, of room: RoomID) {

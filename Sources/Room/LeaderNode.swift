@@ -28,9 +28,11 @@ public final class LeaderNode: Sendable {
     private let listening = Mutex<HostPort?>(nil)
     private let crowd = Crowd()
     private let replies = ReplyBudget()
+    private let missed = Mutex((count: 0, of: 0))
 
     /// - Parameters:
-    ///   - assets: paths and URLs, played in order.
+    ///   - assets: paths of files, folders and playlists (see `FileName`) and addresses, played in
+    ///     order.
     ///   - roomsToWaitFor: the start waits until so many rooms are ready, this one included.
     public init(
         _ configuration: NodeConfiguration, assets: [String], roomsToWaitFor: Int, loops: Bool
@@ -44,17 +46,23 @@ public final class LeaderNode: Sendable {
     /// Where the control service listens, once it does.
     public var address: HostPort? { listening.withLock { $0 } }
 
+    /// Items that were to be played and were not, and of how many; final once ``run()`` has returned.
+    public var missedItems: (count: Int, of: Int) { missed.withLock { $0 } }
+
     /// Leads until the queue has been played or the task is cancelled; then says goodbye.
     ///
-    /// - Throws: `RoomError` when a port is taken, the output cannot be opened or an asset cannot
-    ///   be played: before anything sounds.
+    /// - Throws: `RoomError` when a port is taken, the output cannot be opened or none of the assets
+    ///   can be played.
     public func run() async throws {
         let logger = configuration.logger
         let name = try roomID(configuration.name)
         try await OpenFiles.claim(Self.openFiles)
         let media = MediaService(logger: logger)
-        let library = try await AssetLibrary.open(
-            locations, cache: configuration.openCache(), pieces: media.pieces, logger: logger)
+        let library = AssetLibrary(
+            cache: configuration.openCache(), pieces: media.pieces, logger: logger)
+        let reader = AssetReader(locations, library, media, logger: logger)
+        async let _ = reader.run()
+        try await reader.begin()
         let files = OpenFiles.allow(Self.openFiles) - OpenFiles.ownUse
         let door = try await LeaderPort.open(
             configuration.port, limits: ConnectionPlaces.Limits().fitting(files),
@@ -68,23 +76,25 @@ public final class LeaderNode: Sendable {
         let notices = await NoticeSender.open(beside: door.channel, logger: logger)
         defer { notices?.close() }
         let port = door.port
-        for (asset, file) in library.assets { media.share(hash: asset.hash.hex, path: file.path) }
         let epoch = UInt64.random(in: 1 ... .max)
         let clock = LeaderClock(epoch: epoch)
         let timeService = try openTimeService(port: port, clock: clock)
         defer { timeService.stop() }
 
-        let output = try configuration.openOutput(sparing: locations)
+        let output = try configuration.openOutput(sparing: await sources())
         let options = configuration.memberOptions(name, isLeaders: true)
         let (ended, endedContinuation) = AsyncStream.makeStream(of: Void.self)
+        let known = reader.take()
         let core = LeaderCore(
             LeaderConfiguration(
-                name: name.name, queue: library.assets.map(\.0), roomsToWaitFor: roomsToWaitFor,
-                loops: loops, term: UInt64(max(1, time(nil))), groupClockEpoch: epoch,
+                name: name.name, queue: known.assets, coming: known.coming,
+                roomsToWaitFor: roomsToWaitFor, loops: loops, term: UInt64(max(1, time(nil))),
+                groupClockEpoch: epoch,
                 timePort: UInt16(timeService.port), mediaPort: UInt16(port),
                 crystal: configuration.crystal(),
                 ownInstance: output != nil ? options.identity?.number : nil),
-            clock: clock, logger: logger, ended: { endedContinuation.yield() })
+            clock: clock, logger: logger, ended: { endedContinuation.yield() },
+            moved: { reader.move(to: $0) })
         listening.withLock { $0 = HostPort(host: "127.0.0.1", port: port) }
 
         let (session, announcement) = announce(name: name, port: port)
@@ -113,6 +123,8 @@ public final class LeaderNode: Sendable {
                             // Not a task of the group: the first of those to end ends the leader.
                             async let _ = self.warnOfSilence(session)
                             async let _ = Self.lookForNamesakes(session, announcement)
+                            async let _ = Self.passOn(reader, to: core)
+                            async let _ = Self.lookAfterFiles(reader, core)
                             await core.run()
                         }
                         if let output {
@@ -136,6 +148,52 @@ public final class LeaderNode: Sendable {
                 }
             })
         withExtendedLifetime((session, announcement)) {}
+        let (count, total) = reader.misses
+        let skipped = await core.skippedCount
+        missed.withLock { $0 = (count + skipped, total) }
+        try reader.checkSomethingPlays()
+    }
+
+    // MARK: The queue
+
+    /// What must not be written over: all of it is looked for only where files may be.
+    private func sources() async throws -> [String] {
+        guard configuration.overwritesFiles else { return locations }
+        let locations = locations
+        return try await blocking { cancellation throws(MediaError) in
+            var list = AssetList(locations)
+            var sources: [String] = []
+            while let step = list.next(cancellation) {
+                if case .item(let item) = step { sources.append(item.location) }
+            }
+            return sources
+        }
+    }
+
+    private static func passOn(_ reader: AssetReader, to core: LeaderCore) async {
+        for await _ in reader.changes {
+            let (assets, coming) = reader.take()
+            await core.describe(assets, coming: coming)
+        }
+    }
+
+    /// Files are looked at so often: what is written anew is noticed before what was decoded ahead
+    /// of it has been played.
+    private static let fileInterval = Duration.milliseconds(250)
+
+    /// Notices when the file of what plays or comes next is not the one any more that was read.
+    private static func lookAfterFiles(_ reader: AssetReader, _ core: LeaderCore) async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: fileInterval)
+            let (current, upcoming) = await core.upcoming
+            for hash in upcoming {
+                switch await reader.check(hash, isPlaying: hash == current) {
+                case .none: break
+                case .other(let asset): await core.change(hash, to: asset)
+                case .nothing: await core.change(hash, to: nil)
+                }
+            }
+        }
     }
 
     // MARK: Services

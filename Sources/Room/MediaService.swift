@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Playout
 import Synchronization
 
 import Glibc
@@ -29,15 +30,33 @@ final class MediaService: Sendable {
 
     /// The hashes of what was shared lately.
     let pieces = PieceLists()
-    private let paths = Mutex<[String: String]>([:])
+
+    private struct Shared {
+        var path: String
+        /// When it was hashed; `nil` for files that nobody writes to.
+        var identity: FileIdentity?
+    }
+
+    private let shared = Mutex<[String: Shared]>([:])
     private let logger: Logger
 
     init(logger: Logger) { self.logger = logger }
 
     /// Makes a local file available under its hash.
-    func share(hash: String, path: String) { paths.withLock { $0[hash] = path } }
+    ///
+    /// - Parameter identity: of the file when it was hashed: once it is another, or written to,
+    ///   nothing of it is sent any more.
+    func share(hash: String, path: String, identity: FileIdentity? = nil) {
+        shared.withLock { $0[hash] = Shared(path: path, identity: identity) }
+    }
 
-    func path(ofHash hash: String) -> String? { paths.withLock { $0[hash] } }
+    func path(ofHash hash: String) -> String? { shared.withLock { $0[hash]?.path } }
+
+    private func file(ofHash hash: String) -> (path: String, file: SharedFile?)? {
+        shared.withLock { $0[hash] }.map {
+            ($0.path, SharedFile(path: $0.path, identity: $0.identity))
+        }
+    }
 
     /// Answers what is asked on one connection, until its end.
     ///
@@ -83,13 +102,13 @@ final class MediaService: Sendable {
         let wanted = request.uri.dropFirst("/asset/".count)
         let isList = wanted.hasSuffix(Self.piecesSuffix)
         let hash = String(isList ? wanted.dropLast(Self.piecesSuffix.count) : wanted)
-        guard let path = path(ofHash: hash) else {
+        guard let (path, opened) = self.file(ofHash: hash) else {
             return try await refuse(.notFound, request, on: channel)
         }
         let file: any SharedBytes
         if isList, let list = await pieces.list(of: hash, at: path) {
             file = SharedList(list)
-        } else if !isList, let shared = SharedFile(path: path) {
+        } else if !isList, let shared = opened {
             file = shared
         } else {
             logger.error("shared file cannot be read", metadata: ["path": "\(path)"])
@@ -183,24 +202,30 @@ private final class SharedFile: SharedBytes {
 
     let size: Int
     private let descriptor: Int32
+    private let identity: FileIdentity?
 
-    /// - Returns: `nil` when there is no such regular file, or it may not be read.
-    init?(path: String) {
-        descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        var status = stat()
-        guard descriptor >= 0, fstat(descriptor, &status) == 0 else { return nil }
-        size = Int(status.st_size)
+    /// - Returns: `nil` when there is no such regular file, it may not be read, or it is not the
+    ///   one that was shared any more.
+    init?(path: String, identity: FileIdentity?) {
+        self.identity = identity
+        descriptor = open(path.cFileName, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0, let now = FileIdentity(of: descriptor),
+            identity == nil || identity == now
+        else { return nil }
+        size = Int(now.byteCount)
     }
 
     deinit { close(descriptor) }
 
-    /// - Throws: when the file has become shorter than it was.
+    /// - Throws: when the file has become shorter than it was, or was written to.
     func read(_ count: Int, from position: Int, into chunk: inout ByteBuffer) throws -> Int {
         chunk.clear()
         let read = chunk.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { bytes in
             max(0, pread(descriptor, bytes.baseAddress, count, off_t(position)))
         }
         guard read > 0 else { throw ChannelError.eof }
+        // Looked at behind the reading: what was written before it shows.
+        if let identity, FileIdentity(of: descriptor) != identity { throw ChannelError.eof }
         return read
     }
 }

@@ -15,16 +15,23 @@ struct Lead: AsyncParsableCommand {
             to two. Not played: tracker modules and chip tunes, which two rooms would not play \
             alike; files that only their name tells (G.722, GSM); protected purchases.
 
+            It begins with the first asset that can be played and reads the others meanwhile. \
+            Folders are played with all that is in them, by disc and track or by name; playlists \
+            are m3u, m3u8, pls and xspf. What cannot be played is left out with a line that says \
+            why; the exit status is then 1, unless it was no audio in a folder.
+
             Examples:
               tutti lead song.flac
               tutti lead a.mp3 b.opus --name kitchen --wait-for 3
+              tutti lead Music/Album party.m3u8
               tutti lead http://nas.local/x.flac --output none --wait-for 2
               tutti lead song.wav --output alsa:hw:1,0 --loop
             """)
 
     @Argument(
         help: ArgumentHelp(
-            "Files or http URLs of anything that FFmpeg plays.", valueName: "file|url"),
+            "Files, folders, playlists or http URLs of anything that FFmpeg plays.",
+            valueName: "file|folder|playlist|url"),
         completion: .file())
     var assets: [String] = []
 
@@ -58,6 +65,12 @@ struct Lead: AsyncParsableCommand {
             alsoWhenParentEnds: room.dieWithParent, millisecondsToEnd: millisecondsToEndNode
         ) {
             try await runningNode { try await node.run() }
+        }
+        let missed = node.missedItems
+        if missed.count > 0 {
+            throw CommandError(
+                "\(missed.count) of \(missed.of) items could not be played; "
+                    + "each has a line above that says why")
         }
     }
 }

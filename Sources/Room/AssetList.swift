@@ -1,0 +1,300 @@
+import FFmpegMedia
+import Glibc
+import GroupControl
+import Playout
+
+/// What a leader is to play, one by one: what it was given, the files of folders, the entries of
+/// playlists.
+///
+/// A folder is looked into when it is its turn, so that the first item of a large collection is
+/// there at once. What is passed over is told, each with its reason; links that lead back to a
+/// folder and playlists that contain themselves are among that.
+///
+/// ``next(_:)`` blocks on the disk, or on a server that has a playlist.
+struct AssetList {
+    /// Something that may be an asset.
+    struct Item: Equatable, Sendable {
+        /// A path (see ``FileName``) or an address.
+        var location: String
+        /// By a playlist, for want of another one.
+        var title: String?
+        /// Whether somebody misses it when it cannot be played: it was named, or looks like audio.
+        var isMissed: Bool
+    }
+
+    /// Something that is not played, and why.
+    struct PassedOver: Equatable, Sendable {
+        var subject: String
+        var reason: String
+        var isMissed: Bool
+    }
+
+    enum Step: Equatable, Sendable {
+        case item(Item)
+        case passedOver(PassedOver)
+    }
+
+    /// Folders in folders, and playlists in playlists: more is a mistake.
+    static let deepest = 32
+    static let deepestPlaylist = 8
+    /// Folders and playlists that are looked into, together.
+    static let mostLooks = 20_000
+    /// A folder of more files is no album: its files are not opened to learn their order.
+    static let largestAlbum = 500
+
+    /// Not an item yet.
+    private struct Place {
+        /// The first that is there is meant.
+        var locations: [String]
+        var title: String?
+        var isArgument = false
+        /// A folder found in a folder.
+        var isFound = false
+        var depth = 0
+        /// The playlists that led here.
+        var playlists: [FileIdentity.File] = []
+    }
+
+    private enum Entry {
+        case place(Place)
+        case step(Step)
+    }
+
+    /// What is still to come, the next last.
+    private var stack: [Entry]
+    /// Below the argument whose turn it is.
+    private var folders: Set<FileIdentity.File> = []
+    private var looks = 0
+
+    init(_ arguments: [String]) {
+        stack = arguments.reversed().map { .place(Place(locations: [$0], isArgument: true)) }
+    }
+
+    /// At least so many items are still to come.
+    var remaining: Int {
+        stack.count {
+            switch $0 {
+            case .place, .step(.item): true
+            case .step(.passedOver): false
+            }
+        }
+    }
+
+    /// - Returns: `nil` at the end.
+    mutating func next(_ cancellation: MediaCancellation) -> Step? {
+        while let entry = stack.popLast() {
+            switch entry {
+            case .step(let step): return step
+            case .place(let place):
+                if place.isArgument { folders = [] }
+                expand(place, cancellation)
+            }
+        }
+        return nil
+    }
+
+    private mutating func push(_ steps: [Step]) { stack += steps.reversed().map(Entry.step) }
+
+    private mutating func passOver(_ subject: String, _ reason: String, isMissed: Bool = true) {
+        let subject = subject.readableFileName
+        push([.passedOver(PassedOver(subject: subject, reason: reason, isMissed: isMissed))])
+    }
+
+    private mutating func expand(_ place: Place, _ cancellation: MediaCancellation) {
+        let locations = place.locations.map { location in
+            location.prefix(5).lowercased() == "file:"
+                ? PlaylistPlace.path(ofFileAddress: Array(location.fileNameBytes)[...]) : location
+        }
+        var status = stat()
+        let there = locations.first { stat($0.cFileName, &status) == 0 }
+        let location = there ?? locations[0]
+        if PlaylistPlace.isRemote(location) {
+            // Behind .m3u8 there is a stream, as a rule.
+            if let format = Playlist.Format(name: AssetName.ofAddress(location)), format != .m3u8 {
+                return open(location, format, place, cancellation)
+            }
+        } else if there != nil, status.st_mode & S_IFMT == S_IFDIR {
+            return look(into: location, place, cancellation)
+        } else if there != nil, let format = Playlist.Format(name: location) {
+            return open(location, format, place, cancellation)
+        }
+        push([.item(Item(location: location, title: place.title, isMissed: true))])
+    }
+
+    // MARK: Folders
+
+    private mutating func look(
+        into path: String, _ place: Place, _ cancellation: MediaCancellation
+    ) {
+        looks += 1
+        guard looks <= Self.mostLooks, place.depth < Self.deepest else {
+            return passOver(path, "is too deep in folders, or one of too many; name it by itself")
+        }
+        guard let folder = Folder(path) else {
+            let reason = errno == EACCES ? "may not be read" : "cannot be read"
+            return passOver(path, "is a folder that \(reason); check its permissions")
+        }
+        guard folders.insert(folder.identity).inserted else {
+            return passOver(path, "leads to a folder that is played already", isMissed: false)
+        }
+        var (files, below): ([String], [Entry]) = ([], [])
+        var passed: [Step] = []
+        for (name, kind) in folder.entries {
+            let inside = folder.path(of: name)
+            func pass(_ reason: String, isMissed: Bool = false) {
+                passed.append(
+                    .passedOver(
+                        PassedOver(
+                            subject: inside.readableFileName, reason: reason, isMissed: isMissed)))
+            }
+            switch (AssetName.kind(of: name), kind) {
+            case (.hidden, _): pass("is hidden")
+            case (_, .folder):
+                let deeper = Place(locations: [inside], isFound: true, depth: place.depth + 1)
+                below.append(.place(deeper))
+            case (let kind, .missing): pass("leads nowhere", isMissed: kind == .audio)
+            case (_, .special): pass("is not a file")
+            case (.playlist, _): pass("is a playlist; name it to play it")
+            case (.other, _): pass("is no audio")
+            case (.audio, _), (.unknown, _): files.append(name)
+            }
+        }
+        if files.isEmpty, below.isEmpty, !place.isFound {
+            passed.append(
+                .passedOver(
+                    PassedOver(
+                        subject: path.readableFileName,
+                        reason: "is a folder without anything to play", isMissed: true)))
+        }
+        stack += below.reversed()
+        push(
+            inOrder(files, of: folder, cancellation).map {
+                .item(
+                    Item(
+                        location: folder.path(of: $0), title: nil,
+                        isMissed: AssetName.kind(of: $0) == .audio))
+            })
+        push(passed)
+    }
+
+    private func inOrder(
+        _ names: [String], of folder: Folder, _ cancellation: MediaCancellation
+    ) -> [String] {
+        let hasTags = (2...Self.largestAlbum).contains(names.count)
+        let files = names.map { name in
+            let tags =
+                hasTags && !cancellation.isCancelled
+                ? try? MediaTags(of: folder.path(of: name), cancellation: cancellation) : nil
+            return AlbumOrder.File(
+                name: name,
+                tags: tags.flatMap {
+                    // A file that is damaged may open, and has none.
+                    let hasAny = $0.disc != nil || $0.track != nil || $0.album != nil
+                    let tags = AlbumOrder.Tags(disc: $0.disc, track: $0.track, album: $0.album)
+                    return hasAny ? tags : nil
+                })
+        }
+        return AlbumOrder.sorted(files).map(\.name)
+    }
+
+    // MARK: Playlists
+
+    private mutating func open(
+        _ location: String, _ format: Playlist.Format, _ place: Place,
+        _ cancellation: MediaCancellation
+    ) {
+        looks += 1
+        let isRemote = PlaylistPlace.isRemote(location)
+        let identity = FileIdentity(path: location)?.file
+        if let identity, place.playlists.contains(identity) {
+            return passOver(location, "is a playlist that contains itself", isMissed: false)
+        }
+        guard looks <= Self.mostLooks, place.playlists.count < Self.deepestPlaylist else {
+            return passOver(location, "is a playlist in too many others")
+        }
+        let bytes: [UInt8]
+        do throws(MediaError) {
+            bytes = try MediaBytes.read(
+                location, atMost: Playlist.longestFile, cancellation: cancellation)
+        } catch {
+            return passOver(location, error.reason)
+        }
+        let base =
+            isRemote
+            ? location : location.lastIndex(of: "/").map { String(location[...$0]) } ?? ""
+        guard let list = Playlist(bytes, format, base: base) else {
+            return passOver(location, "is called a playlist and is none")
+        }
+        if list.isStream {
+            guard isRemote else {
+                return passOver(location, "is an HLS stream on disk; only servers' are played")
+            }
+            return push([.item(Item(location: location, title: place.title, isMissed: true))])
+        }
+        guard !list.entries.isEmpty else {
+            return passOver(location, "is a playlist without entries")
+        }
+        // An address may redirect to itself in other words; its depth alone is counted.
+        let chain = place.playlists + [identity ?? FileIdentity.File(device: 0, inode: 0)]
+        if list.entries.count > SessionState.longestQueue {
+            passOver(
+                location, "names more than \(SessionState.longestQueue) items; the first count")
+        }
+        stack += list.entries.prefix(SessionState.longestQueue).reversed().map {
+            .place(
+                Place(locations: $0.places, title: $0.title, depth: place.depth, playlists: chain))
+        }
+    }
+}
+
+/// A folder and what is in it, by name in natural order.
+private struct Folder {
+    enum Kind {
+        case file, folder
+        /// Behind a link.
+        case missing
+        /// A pipe, a socket or a device.
+        case special
+    }
+
+    let identity: FileIdentity.File
+    let entries: [(name: String, kind: Kind)]
+    private let base: String
+
+    /// - Returns: `nil`, with `errno`, where it cannot be read.
+    init?(_ path: String) {
+        let base = path.hasSuffix("/") ? path : path + "/"
+        guard let directory = opendir(path.cFileName) else { return nil }
+        defer { closedir(directory) }
+        guard let identity = FileIdentity(of: dirfd(directory))?.file else { return nil }
+        var entries: [(name: String, kind: Kind)] = []
+        while let item = readdir(directory) {
+            let bytes = withUnsafeBytes(of: &item.pointee.d_name) { name in
+                Array(name.prefix { $0 != 0 })
+            }
+            guard bytes != [UInt8(ascii: ".")], bytes != Array("..".utf8) else { continue }
+            let name = String(fileName: bytes)
+            entries.append((name, Self.kind(of: base + name, item.pointee.d_type)))
+        }
+        self.base = base
+        self.identity = identity
+        self.entries = entries.sorted { NaturalOrder.areInOrder($0.name, $1.name) }
+    }
+
+    func path(of name: String) -> String { base + name }
+
+    private static func kind(of path: String, _ type: UInt8) -> Kind {
+        switch Int(type) {
+        case Int(DT_REG): return .file
+        case Int(DT_DIR): return .folder
+        default:
+            var status = stat()
+            guard stat(path.cFileName, &status) == 0 else { return .missing }
+            return switch status.st_mode & S_IFMT {
+            case S_IFREG: .file
+            case S_IFDIR: .folder
+            default: .special
+            }
+        }
+    }
+}

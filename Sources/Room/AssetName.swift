@@ -1,0 +1,54 @@
+import Playout
+
+/// What the name of a file or an address says, before anybody looks inside.
+enum AssetName {
+    enum Kind: Equatable {
+        case hidden, playlist, audio
+        /// Nothing that sounds: a cover, a log, a text.
+        case other
+        /// Opening it tells.
+        case unknown
+    }
+
+    static func kind(of name: String) -> Kind {
+        if name.hasPrefix(".") { return .hidden }
+        if Playlist.Format(name: name) != nil { return .playlist }
+        let ending = name.lastIndex(of: ".").map { name[name.index(after: $0)...].lowercased() }
+        guard let ending else { return .unknown }
+        return audio.contains(ending) ? .audio : others.contains(ending) ? .other : .unknown
+    }
+
+    private static let audio: Set<String> = [
+        "aac", "ac3", "aif", "aifc", "aiff", "alac", "amr", "ape", "au", "caf", "dff", "dsf", "dts",
+        "eac3", "flac", "m4a", "m4b", "mka", "mp2", "mp3", "mp4", "mpc", "oga", "ogg", "opus", "ra",
+        "rm", "spx", "tak", "tta", "voc", "w64", "wav", "webm", "wma", "wv",
+    ]
+    private static let others: Set<String> = [
+        "7z", "accurip", "bmp", "crdownload", "cue", "db", "doc", "docx", "epub", "exe", "ffp",
+        "gif",
+        "htm", "html", "ico", "ini", "jpeg", "jpg", "json", "log", "lrc", "md", "md5", "nfo", "nzb",
+        "odt", "par2", "part", "pdf", "plist", "png", "rar", "rtf", "sfv", "sha1", "sha256", "srt",
+        "svg", "tif", "tiff", "tmp", "toc", "torrent", "txt", "url", "webp", "xml", "zip",
+    ]
+
+    /// The last part of an address, its escapes read, for want of a title.
+    static func ofAddress(_ address: String) -> String {
+        let path = address.prefix { $0 != "?" && $0 != "#" }
+        guard let last = path.split(separator: "/").last else { return address }
+        return String(unlabelled: PlaylistPlace.unescaped(Array(last.utf8)[...]))
+    }
+
+    /// The extension of a path or address when it looks like one, else empty: FFmpeg looks inside.
+    ///
+    /// - Parameter most: bytes it may have.
+    static func ending(of location: String, most: Int) -> String {
+        let isRemote = PlaylistPlace.isRemote(location)
+        let path = isRemote ? location.prefix { $0 != "?" && $0 != "#" } : location[...]
+        guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else { return "" }
+        let text = path[path.index(after: dot)...]
+        let isPlain =
+            text.utf8.count <= most
+            && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        return isPlain ? text.lowercased() : ""
+    }
+}

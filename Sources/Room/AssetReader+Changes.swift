@@ -1,0 +1,84 @@
+import FFmpegMedia
+import GroupControl
+import Logging
+import Playout
+
+/// Files that are written anew while they are queued.
+extension AssetReader {
+    /// What an asset of the session has become.
+    enum Change: Equatable, Sendable {
+        /// The same as before.
+        case none
+        case other(AssetDescriptor)
+        /// Nothing that can be played.
+        case nothing
+    }
+
+    /// Between two looks at a file that is being written.
+    private static let settling = Duration.milliseconds(250)
+    private static let mostLooks = 12
+
+    /// Looks whether the file of an asset is the one that was hashed, and reads it again if not.
+    ///
+    /// - Parameter isPlaying: what plays is not given up because its name is gone.
+    func check(_ hash: ContentHash, isPlaying: Bool) async -> Change {
+        guard let asset = library.asset(hash) else { return .none }
+        let standing = await standing(of: asset)
+        guard standing != .untouched else { return .none }
+        if standing == .gone, isPlaying, !asset.isCached { return .none }
+        if asset.isCached, let held = await cached(asset) {
+            var asset = asset
+            asset.file.hold = held
+            library.insert(asset)
+            return .none
+        }
+        await settle(asset)
+        do {
+            let anew = try await blocking { cancellation throws(MediaError) in
+                try self.library.describe(asset.item, cancellation)
+            }
+            keep(anew)
+            guard anew.descriptor.hash != hash else { return .none }
+            replace(hash, with: anew.descriptor.hash)
+            logger.notice(
+                "changed on the disk; it is played as it is now",
+                metadata: ["title": "\(anew.descriptor.title)"])
+            return .other(anew.descriptor)
+        } catch let error as MediaError where error.code != .cancelled {
+            if isPlaying, error.code == .notFound { return .none }
+            logger.error("skipped \(error.subject): it was changed, and \(error.reason)")
+            replace(hash, with: nil)
+            return .nothing
+        } catch {
+            return .none
+        }
+    }
+
+    /// What was let go of and has not been removed since.
+    private func cached(_ asset: AssetLibrary.Asset) async -> CachedFile? {
+        let print = MediaFingerprint(
+            hash: asset.descriptor.hash.bytes, byteCount: asset.descriptor.byteCount)
+        let held = try? await blocking { [library] _ throws(MediaError) in
+            library.cache.contains(print)
+        }
+        return held ?? nil
+    }
+
+    private func standing(of asset: AssetLibrary.Asset) async -> AssetLibrary.Standing {
+        let looked = try? await blocking { _ throws(MediaError) in
+            AssetLibrary.standing(of: asset)
+        }
+        return looked ?? .untouched
+    }
+
+    /// Editors write for a while, or remove a file before they put another in its place.
+    private func settle(_ asset: AssetLibrary.Asset) async {
+        var last = FileIdentity(path: asset.file.path)
+        for _ in 0..<Self.mostLooks {
+            try? await Task.sleep(for: Self.settling)
+            let now = FileIdentity(path: asset.file.path)
+            if now != nil, now == last { return }
+            last = now
+        }
+    }
+}
