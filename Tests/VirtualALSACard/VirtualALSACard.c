@@ -239,29 +239,32 @@ static int card_sw_params(snd_pcm_ioplug_t *io, snd_pcm_sw_params_t *params) {
 
 // MARK: - Recording
 
+/// When a frame was heard: so many nanoseconds after an instant.
+static void say(FILE *file, const char *what, double frame, int64_t instant_ns, double ns) {
+    int64_t whole = (int64_t)floor(ns);
+    fprintf(
+        file, "%s frame=%.6f raw_ns=%lld.%03d\n", what, frame, (long long)(instant_ns + whole),
+        (int)((ns - (double)whole) * 1000));
+}
+
 static void write_times(const struct card *card, FILE *file) {
     fprintf(
         file, "TUTTI-CARD 1 rate=%d channels=%d ppm=%.3f wander=%.3f seed=0\n", rate, channels,
         card->ppm, card->wander);
-    int64_t late_ns = card->extra_delay_ms * 1000000LL;
+    // What is held back is frames, too, of the same crystal.
+    double behind = (double)card->extra_delay_ms * (rate / 1000);
     for (int i = 0; i < card->run_count; i++) {
         const struct run *run = &card->runs[i];
-        double length = ns_after(card, (double)run->count);
-        int64_t whole = (int64_t)floor(length);
-        fprintf(
-            file, "START frame=%lld.000000 raw_ns=%lld.000\n", (long long)run->first,
-            (long long)(run->start_ns + late_ns));
+        double begin = ns_after(card, behind);
+        double end = ns_after(card, behind + (double)run->count);
+        say(file, "START", (double)run->first, run->start_ns, begin);
         // A straight one needs none.
-        int64_t last = card->wander != 0 ? (int64_t)length - 1 : 0;
-        for (int64_t ns = knot_ns; ns < last; ns += knot_ns)
-            fprintf(
-                file, "ANCHOR frame=%.6f raw_ns=%lld.000\n",
-                (double)run->first + frames_after(card, (double)ns),
-                (long long)(run->start_ns + late_ns + ns));
-        fprintf(
-            file, "%s frame=%lld.000000 raw_ns=%lld.%03d\n", run->ran_dry ? "UNDERRUN" : "END",
-            (long long)(run->first + run->count), (long long)(run->start_ns + late_ns + whole),
-            (int)((length - (double)whole) * 1000));
+        if (card->wander != 0)
+            for (int64_t ns = ((int64_t)begin / knot_ns + 1) * knot_ns; ns < (int64_t)end - 1; ns += knot_ns)
+                say(file, "ANCHOR", (double)run->first + frames_after(card, (double)ns) - behind,
+                    run->start_ns, (double)ns);
+        say(file, run->ran_dry ? "UNDERRUN" : "END", (double)(run->first + run->count),
+            run->start_ns, end);
     }
 }
 
