@@ -160,8 +160,8 @@ let package = Package(
         .testTarget(
             name: "RoomTests",
             dependencies: [
-                "Timing", "ClockSync", "GroupControl", "Wire", "LinuxHost", "DeviceOutput",
-                "Room",
+                "Timing", "RealTime", "ClockSync", "GroupControl", "Wire", "LinuxHost", "Playout",
+                "Playback", "DeviceOutput", "Room",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -44,7 +44,9 @@ extension RoomStatus {
         if state == .lost || sync.isStale {
             return "not heard for \(Int(sync.reportAgeSeconds)) s"
         }
+        if sync.lineAlarm { return "it \(sync.line)" }
         if state == .failed { return "it cannot play this item" }
+        if state == .cardLost { return "its card is gone" }
         if state == .noOutput { return "it has no output" }
         if sync.clock == "none" { return "the clock is not known" }
         if sync.parts.cardMicroseconds == nil { return "the position of the card is not known" }

@@ -94,6 +94,12 @@ public enum RoomNews: Equatable, Sendable {
     case failed(reason: String)
     /// Its bound rose above its target, or fell below.
     case alarm(Bool, bound: Nanoseconds)
+    /// What leaves its card is not what was committed, or is again.
+    case line(LineFinding)
+    /// Was waited for in vain, and is not again until it answers.
+    case missing
+    /// Its hello was not accepted.
+    case refused(reason: String)
 
     /// What a flood is counted by.
     var kind: Int {
@@ -104,17 +110,22 @@ public enum RoomNews: Equatable, Sendable {
         case .heardAgain: 3
         case .failed: 4
         case .alarm(let isRaised, _): isRaised ? 5 : 6
-        case .renamed: 7
+        case .renamed: 11
+        case .line(let finding): finding.isAlarm ? 7 : 8
+        case .missing: 9
+        case .refused: 10
         }
     }
 }
 
-/// Lets news of each kind pass once a second: a room that says the same again and again fills no
-/// log.
+/// Lets news of each kind pass once a second, and refusals once a minute: a room that says the same
+/// again and again fills no log.
 public struct NewsFilter: Sendable {
     /// Of all kinds and rooms together.
     static let most = 64
     static let interval = Nanoseconds.seconds(1)
+    /// A room that was refused asks again every two seconds.
+    static let refusalInterval = Nanoseconds.seconds(60)
 
     private struct Key: Hashable {
         var room: RoomID
@@ -126,7 +137,10 @@ public struct NewsFilter: Sendable {
 
     public mutating func admits(_ news: RoomNews, of room: RoomID, at now: GroupInstant) -> Bool {
         let key = Key(room: room, kind: news.kind)
-        last = last.filter { now - $0.value < Self.interval }
+        let refused = RoomNews.refused(reason: "").kind
+        last = last.filter {
+            now - $0.value < ($0.key.kind == refused ? Self.refusalInterval : Self.interval)
+        }
         guard last.count < Self.most, last[key] == nil else { return false }
         last[key] = now
         return true

@@ -21,9 +21,11 @@ extension LeaderMachine {
         switch message {
         case .hello: break
         case .ready(let id, let latency):
+            noteAnswer(from: place)
             members[place].latency = Member.believable(latency)
             receiveReady(id, from: place)
         case .notReady(let id, let reason):
+            noteAnswer(from: place)
             receiveNotReady(id, reason: reason, from: place, at: now)
         case .report(let report):
             members[place].take(report, at: now)
@@ -33,6 +35,10 @@ extension LeaderMachine {
             {
                 members[place].isAlarming = report.sync.isAlarming
                 tell(.alarm(report.sync.isAlarming, bound: bound), of: members[place])
+            }
+            if members[place].isOffLine ? report.line == .onLine : report.line.isAlarm {
+                members[place].isOffLine.toggle()
+                tell(.line(report.line), of: members[place])
             }
         case .goodbye:
             tell(.left, of: members.remove(at: place))
@@ -44,6 +50,7 @@ extension LeaderMachine {
         if let reason = objection(to: hello, from: link, at: now) {
             send(.refused(reason: reason), to: link)
             outbox.append(.close(link))
+            outbox.append(.news(.refused(reason: reason), of: hello.room))
             return
         }
         guard let room = name(for: hello, from: link, at: now) else {

@@ -44,8 +44,8 @@ extension LeaderMachine {
         let isEnough = ready + failed >= required
         watchDeadline(isEnough: isEnough, at: now)
 
-        let isWaitedFor = offers.contains { $0?.standing == .sent && $0?.isAwaited == true }
-        let mayStart = isEnough && (!isWaitedFor || pending?.isOverdue == true)
+        let mustWait = members.contains(where: isWaitedFor)
+        let mayStart = isEnough && (!mustWait || pending?.isOverdue == true)
         if mayStart, ready > 0 || offers.isEmpty {
             commit(start, at: now)
         } else if !offers.isEmpty, offers.allSatisfy({ $0.map(hasGivenUp) ?? false }), isEnough {
@@ -102,6 +102,7 @@ extension LeaderMachine {
             send(commit, to: members[place])
         }
         let late = members.indices.filter { members[$0].pending != nil }
+        for place in late where isWaitedFor(members[place]) { giveUpWaiting(for: place) }
         update(index: start.index, change: change, phase: .playing)
         for place in late {
             let hadFailed = members[place].pending?.standing == .failed

@@ -23,6 +23,22 @@ extension LeaderMachine {
     /// Bytes of a group's detail: the title of an item, the name of a room and its reason fit.
     public static let longestDetail = 1_024
 
+    /// What the group does, in a few words: for the leader's terminal, when it changes.
+    public var headline: String {
+        let place =
+            session.queue.count > 1 ? " (\(session.index + 1) of \(session.queue.count))" : ""
+        let title = session.current.map { "\"\($0.title)\"\(place)" } ?? "nothing"
+        let wait = detail.isEmpty ? "" : ": \(detail)"
+        return switch session.phase {
+        case .waiting: detail.isEmpty ? "waits for rooms" : detail
+        case .preparing: "prepares \(title)\(wait)"
+        case .playing: "plays \(title)"
+        case .paused: "is paused in \(title)"
+        case .stopped: "has stopped\(wait)"
+        case .ended: "has played the queue"
+        }
+    }
+
     /// What the phase alone would hide: a line that runs and is not heard, a stop by itself.
     private var detail: String {
         if awaited != nil, !isRunning, session.phase != .ended {
@@ -33,9 +49,13 @@ extension LeaderMachine {
             let ready = members.count { $0.takesPart && $0.pending?.standing == .ready }
             return "waits for rooms: \(ready) of \(required) are ready"
         }
-        guard session.phase == .playing else { return complaint }
+        guard session.phase == .playing else {
+            return complaint.isEmpty && session.phase == .preparing ? waitingWords : complaint
+        }
         let rooms = members.filter(\.takesPart)
-        if rooms.contains(where: { $0.isOnLine }) { return complaint }
+        if rooms.contains(where: { $0.isOnLine }) {
+            return complaint.isEmpty ? missingWords : complaint
+        }
         if rooms.isEmpty { return "nothing is heard: no room with an output is here" }
         if rooms.allSatisfy({ $0.failure.isEmpty }) {
             return "nothing is heard yet: the rooms are preparing"
@@ -64,6 +84,8 @@ extension LeaderMachine {
         } else if !member.failure.isEmpty {
             report.activity = .failed
             report.detail = member.failure
+        } else if missing.contains(member.hello.room), report.detail.isEmpty {
+            report.detail = "does not answer; the others do not wait for it"
         }
         let settings = rememberedSettings(of: member.hello.room)
         guard member.report != nil else {

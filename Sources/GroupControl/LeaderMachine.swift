@@ -27,6 +27,9 @@ public struct LeaderMachine: Sendable {
     var awaited: AwaitedItem?
     /// Whether anything has sounded in this session.
     var hasPlayed = false
+    /// Rooms that a start was delayed for in vain, and that have answered nothing since. By name: who
+    /// comes again and again without an answer is no better.
+    var missing: Set<RoomID> = []
     var settings: [RoomID: RoomSettings] = [:]
     /// For rooms without settings of their own; moved by commands for all rooms.
     var commonSettings = RoomSettings.standard
@@ -94,6 +97,7 @@ public struct LeaderMachine: Sendable {
     public var nextDeadline: GroupInstant? {
         var deadlines = [nextAlive]
         if let deadline = pending?.deadline { deadlines.append(deadline) }
+        if let deadline = missingDeadline { deadlines.append(deadline) }
         if isRunning, let end = session.endInstant {
             deadlines.append(end)
             if followUp == nil, pending == nil, indexAfter(session.index) != nil {
@@ -126,6 +130,7 @@ public struct LeaderMachine: Sendable {
     }
 
     private mutating func settled(at now: GroupInstant) -> [LeaderEffect] {
+        noteMissing(at: now)
         decidePending(at: now)
         planFollowUp(at: now)
         return takeOutbox()

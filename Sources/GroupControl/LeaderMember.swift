@@ -27,6 +27,8 @@ struct Member: Sendable {
     var isLost = false
     /// By its last promise.
     var isAlarming = false
+    /// It said that it does not play what was committed, and not yet that it does again.
+    var isOffLine = false
     /// Of its output, as it said last.
     var latency: Nanoseconds
     var report: RoomReport?
@@ -40,6 +42,8 @@ struct Member: Sendable {
     /// For the item after this one.
     var follow: Offer?
 
+    /// Since when it was asked for preparations and answered none; `nil`: it has answered.
+    var askedAt: GroupInstant?
     /// When what failed is offered again.
     var retryAt: GroupInstant?
     /// Why the last preparation failed; empty when none did.
@@ -57,6 +61,8 @@ struct Member: Sendable {
     }
 
     var takesPart: Bool { hello.hasOutput && !isLost }
+    /// Whether it owes an answer.
+    var isAsked: Bool { [line, pending, follow].contains { $0?.standing == .sent } }
     var isOnLine: Bool { line?.standing == .committed }
 
     /// From the moment we speak until a sound of this room can change: half its round trip and
@@ -89,6 +95,7 @@ struct Member: Sendable {
 
     /// Forgets what was offered, without a word to the room.
     mutating func forgetOffers() {
+        askedAt = nil
         line = nil
         pending = nil
         follow = nil

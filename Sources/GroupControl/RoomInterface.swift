@@ -54,6 +54,8 @@ public enum RoomInput: Equatable, Sendable {
     /// The shell's latest figures; the machine fills in the activity and sends them when due.
     case report(RoomReport)
     case clock(SharedClock.Quality)
+    /// What the output plays; due at each ``RoomMachine/nextDeadline`` while a line sounds.
+    case heard(OutputLook)
     /// The voice of this preparation has played its item to the end.
     case itemEnded(UInt64)
     /// It cannot go on, though it was ready: the rest of its bytes does not come, or is damaged.
@@ -92,6 +94,8 @@ public enum RoomEffect: Equatable, Sendable {
     case settings(RoomSettings)
     /// Let what hangs on the output be this late, and remember it.
     case latencyOffset(LatencyOffset)
+    /// For the log: what leaves the card is not what was committed, or is again.
+    case lineAlarm(LineFinding, preparesAnew: Bool)
     /// The session as the leader has it, for display.
     case state(SessionState)
 }

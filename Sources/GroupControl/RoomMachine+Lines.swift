@@ -17,6 +17,7 @@ extension RoomMachine {
             if oldest.hasVoice { effects.append(.withdraw(oldest.order.id)) }
             effects.append(notReady(oldest.order.id, "too many preparations at once"))
         }
+        if let reason = refusal(of: order) { return effects + [notReady(order.id, reason)] }
         if soundsAlready(order) {
             preparations.append(RoomPreparation(order: order, standing: .running))
             return effects + [
@@ -35,7 +36,7 @@ extension RoomMachine {
         lines.contains { $0.hash == order.asset.hash && $0.change == order.change }
     }
 
-    private func notReady(_ id: UInt64, _ reason: String) -> RoomEffect {
+    func notReady(_ id: UInt64, _ reason: String) -> RoomEffect {
         .send(.notReady(preparation: id, reason: reason.limited(toBytes: RoomReport.longestText)))
     }
 
@@ -126,7 +127,9 @@ extension RoomMachine {
 
     // MARK: Prerolling
 
-    mutating func prepared(_ id: UInt64, _ outcome: PrepareOutcome) -> [RoomEffect] {
+    mutating func prepared(
+        _ id: UInt64, _ outcome: PrepareOutcome, at now: LocalInstant
+    ) -> [RoomEffect] {
         guard
             let place = preparations.firstIndex(where: {
                 $0.order.id == id && $0.standing == .prerolling
@@ -136,7 +139,7 @@ extension RoomMachine {
         case .ready(let latency):
             self.latency = latency
             preparations[place].standing = .clockless(latency: latency)
-            return sayReady()
+            return sayReady(at: now)
         case .failed(let reason):
             // The bytes may be what is wrong with it: load them again next time.
             let hash = preparations[place].order.asset.hash
@@ -147,13 +150,13 @@ extension RoomMachine {
         }
     }
 
-    mutating func take(_ quality: SharedClock.Quality) -> [RoomEffect] {
+    mutating func take(_ quality: SharedClock.Quality, at now: LocalInstant) -> [RoomEffect] {
         clock = quality
-        return sayReady()
+        return sayReady(at: now)
     }
 
     /// Without a good group clock a room cannot start at an instant, however well prerolled.
-    private mutating func sayReady() -> [RoomEffect] {
+    private mutating func sayReady(at now: LocalInstant) -> [RoomEffect] {
         guard clock.isPlayable, isJoined else { return [] }
         var effects: [RoomEffect] = []
         for place in preparations.indices {
@@ -163,12 +166,12 @@ extension RoomMachine {
             effects.append(
                 .send(.ready(preparation: preparations[place].order.id, latency: latency)))
         }
-        return effects + joinLine()
+        return effects + joinLine(at: now)
     }
 
     /// Plays along with a line that runs without waiting to be told when: all it takes is known.
     /// The leader's commit is on its way and will say the same.
-    private mutating func joinLine() -> [RoomEffect] {
+    private mutating func joinLine(at now: LocalInstant) -> [RoomEffect] {
         guard lines.isEmpty, let session, session.phase == .playing,
             let change = session.change, let hash = session.current?.hash,
             let joining = preparations.first(where: {
@@ -178,12 +181,12 @@ extension RoomMachine {
         return start(
             Commit(
                 id: joining.order.id, index: session.index, hash: hash, change: change,
-                following: false))
+                following: false), at: now)
     }
 
     // MARK: Lines
 
-    mutating func start(_ commit: Commit) -> [RoomEffect] {
+    mutating func start(_ commit: Commit, at now: LocalInstant) -> [RoomEffect] {
         if let line = lines.first(where: { $0.id == commit.id }) {
             return line.change == commit.change
                 ? [] : [notReady(commit.id, "this line was committed before with another instant")]
@@ -206,6 +209,7 @@ extension RoomMachine {
                 })
             else { return [notReady(commit.id, "the line to continue has ended")] }
             lines[line].id = commit.id
+            proof.rename(lines[line].voice, to: commit.id)
             return []
         case .ready:
             preparations.remove(at: place)
@@ -214,6 +218,7 @@ extension RoomMachine {
             }) {
                 // Offered twice, and joined by the first: it goes on.
                 lines[sounding].id = commit.id
+                proof.rename(lines[sounding].voice, to: commit.id)
                 return [.withdraw(commit.id)]
             }
             if !commit.following { lines = [] }
@@ -222,12 +227,13 @@ extension RoomMachine {
                 RoomLine(
                     id: commit.id, voice: commit.id, hash: commit.hash, change: commit.change))
             isPaused = false
+            proof.begin(commit, voice: commit.id, of: preparation.order.asset, at: now)
             return [.apply(commit)]
         }
     }
 
     /// A commit by datagram: applied when it fits what is here, else left to the stream.
-    mutating func notified(_ notice: CommitNotice) -> [RoomEffect] {
+    mutating func notified(_ notice: CommitNotice, at now: LocalInstant) -> [RoomEffect] {
         let commit = notice.commit
         guard isJoined, notice.instance == configuration.instance,
             notice.term == membership?.term, commit.change.isPlayable
@@ -239,7 +245,7 @@ extension RoomMachine {
             $0.order.id == commit.id && $0.standing == .ready
                 && $0.order.asset.hash == commit.hash
         }
-        return isAwaited ? start(commit) : []
+        return isAwaited ? start(commit, at: now) : []
     }
 
     mutating func pause(_ commit: Commit) -> [RoomEffect] {
@@ -251,6 +257,7 @@ extension RoomMachine {
         var order = commit
         order.id = lines.remove(at: place).voice
         isPaused = true
+        proof.stop(order.id, at: commit.change.instant)
         return [.apply(order)]
     }
 
@@ -259,7 +266,9 @@ extension RoomMachine {
             return preparations.remove(at: place).hasVoice ? [.withdraw(id)] : []
         }
         if let place = lines.firstIndex(where: { $0.id == id }) {
-            return [.withdraw(lines.remove(at: place).voice)]
+            let voice = lines.remove(at: place).voice
+            proof.forget(voice)
+            return [.withdraw(voice)]
         }
         return []
     }
@@ -276,6 +285,7 @@ extension RoomMachine {
         guard let hash = broken.first?.hash ?? place.map({ preparations[$0].order.asset.hash })
         else { return [] }  // withdrawn meanwhile
         lines.removeAll { $0.voice == voice }
+        proof.forget(voice)
         if let place { preparations.remove(at: place) }
         distrust(hash)
         failure = reason.limited(toBytes: RoomReport.longestText)
@@ -297,6 +307,10 @@ extension RoomMachine {
         awaitsState = false
         session = state
         isPaused = state.phase == .paused
+        switch state.phase {
+        case .playing, .preparing: break
+        case .waiting, .paused, .stopped, .ended: proof.calm()
+        }
         return effects + [.state(state)] + prefetch()
     }
 

@@ -86,7 +86,7 @@ extension RoomMachine {
             backOff = Self.longestBackOff
             return [.refused(reason: reason)] + lose(reason, at: now)
         case .prepare(let order): return prepare(order)
-        case .commit(let commit): return commit.isPause ? pause(commit) : start(commit)
+        case .commit(let commit): return commit.isPause ? pause(commit) : start(commit, at: now)
         case .withdraw(let id): return withdraw(id)
         case .settings(let settings): return [.settings(settings)]
         case .state(let state): return take(state)
@@ -113,7 +113,7 @@ extension RoomMachine {
         link = .joined(heard: now)
         backOff = Self.shortestBackOff
         nextReport = now + Self.firstReport
-        reported = (.joining, now)
+        reported = (.joining, .nothing, now)
         awaitsState = true
         var effects: [RoomEffect] = []
         let isSameSession =
@@ -135,5 +135,7 @@ extension RoomMachine {
         lastPause = nil
         isPaused = false
         failure = ""
+        proof.forgetAll()
+        strikes = nil
     }
 }

@@ -18,7 +18,7 @@ public struct RoomMachine: Sendable {
     var report = RoomReport()
     var nextReport = LocalInstant(nanoseconds: .max)
     /// What the last report said, and when.
-    var reported: (activity: RoomActivity, at: LocalInstant)?
+    var reported: (activity: RoomActivity, line: LineFinding, at: LocalInstant)?
 
     /// The session that `preparations` and `lines` belong to.
     var membership: Welcome?
@@ -34,6 +34,11 @@ public struct RoomMachine: Sendable {
     var lines: [RoomLine] = []
     /// The pause applied last; it may come again.
     var lastPause: Commit?
+    /// What leaves the card, against what was committed.
+    var proof = LineProof()
+    /// When the output is to be looked at next; never while nothing has to sound.
+    var nextLook = LocalInstant(nanoseconds: .max)
+    var strikes: Strikes?
     /// Of the assets that are needed, those in the cache.
     var fetched: [ContentHash] = []
     var fetching: [ContentHash] = []
@@ -59,6 +64,7 @@ public struct RoomMachine: Sendable {
     public mutating func receive(_ input: RoomInput, at now: LocalInstant) -> [RoomEffect] {
         defer {
             forgetFiles()
+            planLook(at: now)
             hastenReport(at: now)
         }
         return take(input, at: now)
@@ -69,12 +75,13 @@ public struct RoomMachine: Sendable {
         case .connected: connected(at: now)
         case .closed(let reason): closed(reason, at: now)
         case .received(let message): received(message, at: now)
-        case .notified(let notice): notified(notice)
+        case .notified(let notice): notified(notice, at: now)
         case .fetched(let hash, let outcome): fetched(hash, outcome)
-        case .prepared(let id, let outcome): prepared(id, outcome)
+        case .prepared(let id, let outcome): prepared(id, outcome, at: now)
         case .missing(let id): missing(id)
         case .report(let report): take(report)
-        case .clock(let quality): take(quality)
+        case .clock(let quality): take(quality, at: now)
+        case .heard(let look): heard(look, at: now)
         case .itemEnded(let id): itemEnded(id)
         case .itemFailed(let id, let reason): itemFailed(id, reason)
         case .leave: leave()
@@ -83,6 +90,8 @@ public struct RoomMachine: Sendable {
 
     /// Does what is due; call it at ``nextDeadline``.
     public mutating func advance(to now: LocalInstant) -> [RoomEffect] {
+        defer { planLook(at: now) }
+        if now >= nextLook { nextLook = now + LineProof.interval }
         switch link {
         case .left: return []
         case .waiting(let until):
@@ -99,7 +108,7 @@ public struct RoomMachine: Sendable {
             if now >= heard + Self.leaderSilence { return lose("the leader is silent", at: now) }
             guard now >= nextReport else { return [] }
             nextReport = now + Self.reportInterval
-            reported = (activity, now)
+            reported = (activity, proof.finding, now)
             return [.send(.report(currentReport))]
         }
     }
@@ -107,9 +116,10 @@ public struct RoomMachine: Sendable {
     /// When ``advance(to:)`` is due next; `nil` after the room has left.
     public var nextDeadline: LocalInstant? {
         switch link {
-        case .waiting(let until): until
-        case .connecting(let since), .greeting(let since): since + Self.answerLimit
-        case .joined(let heard): min(heard + Self.leaderSilence, nextReport)
+        case .waiting(let until): min(until, nextLook)
+        case .connecting(let since), .greeting(let since):
+            min(since + Self.answerLimit, nextLook)
+        case .joined(let heard): min(heard + Self.leaderSilence, nextReport, nextLook)
         case .left: nil
         }
     }
@@ -194,9 +204,9 @@ extension RoomMachine {
     /// The leader shows what this room does: it hears soon of what changed. Not before there is a
     /// clock: on the air each word on the path holds up the packets that measure it.
     private mutating func hastenReport(at now: LocalInstant) {
-        guard isJoined, clock.isPlayable, let reported, activity != reported.activity else {
-            return
-        }
+        guard isJoined, clock.isPlayable, let reported,
+            activity != reported.activity || proof.finding.isAlarm != reported.line.isAlarm
+        else { return }
         nextReport = min(nextReport, max(now, reported.at + Self.shortestReportInterval))
     }
 
@@ -204,12 +214,14 @@ extension RoomMachine {
     var currentReport: RoomReport {
         var current = report
         current.activity = activity
+        current.line = proof.finding
         if activity == .failed { current.detail = failure }
         return current
     }
 
     var activity: RoomActivity {
         if !configuration.hasOutput { return .noOutput }
+        if report.isCardLost { return .cardLost }
         if !lines.isEmpty { return .playing }
         if preparations.contains(where: { $0.standing == .fetching }) { return .fetching }
         if preparations.contains(where: { $0.standing != .ready }) { return .prerolling }

@@ -20,12 +20,14 @@ public enum RoomActivity: String, CaseIterable, Codable, Sendable {
     case lost
     /// Takes part without a loudspeaker.
     case noOutput
+    /// The card is gone, and is looked for; the detail says how.
+    case cardLost
 
     /// Whether the room sounds, or would at an instant: then its bound is a promise.
     var canPromise: Bool {
         switch self {
         case .idle, .ready, .playing, .paused: true
-        case .joining, .fetching, .prerolling, .failed, .lost, .noOutput: false
+        case .joining, .fetching, .prerolling, .failed, .lost, .noOutput, .cardLost: false
         }
     }
 }
@@ -53,13 +55,17 @@ public struct RoomReport: Equatable, Sendable {
     public var cardPartsPerMillion: Double
     /// The correction in force in the resampler.
     public var ratioPartsPerMillion: Double
-    /// Audible position against the line; positive: we are late.
+    /// Audible position against the line that the leader committed; positive: we are late.
     public var error: Nanoseconds
     /// Times that a sounding voice ran dry, as seen at each report.
     public var dropouts: Int
     /// Times that the card ran dry, or broke off, and was started again.
     public var xruns: Int
     public var detail: String
+    /// What leaves the card, against what the leader committed.
+    public var line: LineFinding
+    /// The card is gone. Told as ``RoomActivity/cardLost``.
+    public var isCardLost = false
     /// What the room promises of its lockstep, and why.
     public var sync: SyncReport
 
@@ -68,7 +74,8 @@ public struct RoomReport: Equatable, Sendable {
         clockDeviation: Nanoseconds = .zero, clockBound: Nanoseconds = .zero,
         roundTrip: Nanoseconds? = nil, stamps: String = "", cardPartsPerMillion: Double = 0,
         ratioPartsPerMillion: Double = 0, error: Nanoseconds = .zero, dropouts: Int = 0,
-        xruns: Int = 0, detail: String = "", sync: SyncReport = SyncReport()
+        xruns: Int = 0, detail: String = "", line: LineFinding = .nothing,
+        sync: SyncReport = SyncReport()
     ) {
         self.activity = activity
         self.bufferSeconds = bufferSeconds.isFinite ? bufferSeconds : 0
@@ -82,6 +89,7 @@ public struct RoomReport: Equatable, Sendable {
         self.dropouts = max(0, dropouts)
         self.xruns = max(0, xruns)
         self.detail = detail.limited(toBytes: Self.longestText)
+        self.line = line
         self.sync = sync
     }
 }

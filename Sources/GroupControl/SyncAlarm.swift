@@ -19,6 +19,9 @@ public struct SyncAlarm: Equatable, Sendable {
 
     public init(target: Nanoseconds) { self.target = target }
 
+    /// Nothing is judged for a while; what was wrong before is not, and rings again if it is then.
+    public mutating func rest() { isRaised = false }
+
     /// Judges what a room says, and notes in it whether the alarm rings. It never does where nothing
     /// is promised, or the clock is still being acquired: that is not a promise that is too wide,
     /// and the status says which of these it is.

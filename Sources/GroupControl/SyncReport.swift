@@ -105,9 +105,10 @@ extension RoomReport {
     static let widestBound = Nanoseconds.seconds(60)
 
     /// The promise: half width of the interval around the group's line that contains the sound of
-    /// this room; `nil` while clock or card are not known, and nothing can be promised.
+    /// this room; `nil` while clock or card are not known or the line is not played as committed, and
+    /// nothing can be promised.
     public var bound: Nanoseconds? {
-        guard sync.quality > .none, let card = sync.card else { return nil }
+        guard sync.quality > .none, let card = sync.card, !line.isAlarm else { return nil }
         let sum =
             error.magnitude + max(clockBound, .zero) + max(card, .zero)
             + (sync.latencyOffset.uncertainty ?? .zero)

@@ -13,8 +13,14 @@ public struct SyncStatus: Codable, Equatable, Sendable {
     /// The guess, one standard deviation.
     public var expectedMicroseconds: Double?
     public var targetMicroseconds = 0.0
-    /// The bound is above the target, or the room is not heard any more.
+    /// The bound is above the target, the room is not heard any more, or it does not play what the
+    /// leader committed.
     public var alarm = false
+    /// What leaves the card, against what the leader committed, in words; empty: nothing has to
+    /// sound, or nobody can tell.
+    public var line = ""
+    /// It is not what was committed.
+    public var lineAlarm = false
     /// The leader's rate against the room's; positive: the leader is faster.
     public var skewPartsPerMillion = 0.0
     public var skewDeviationPartsPerMillion = 0.0
@@ -119,7 +125,9 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         parts.calibrationMicroseconds = sync.latencyOffset.uncertainty?.microseconds
         targetMicroseconds = sync.target.microseconds
         // A room that has just fallen silent is no better than it was.
-        alarm = report.activity == .lost || sync.isAlarming
+        alarm = report.activity == .lost || sync.isAlarming || report.line.isAlarm
+        line = report.line.words
+        lineAlarm = report.line.isAlarm
         skewPartsPerMillion = sync.skewPartsPerMillion
         skewDeviationPartsPerMillion = sync.skewDeviationPartsPerMillion
         ownStamps = sync.ownStamps

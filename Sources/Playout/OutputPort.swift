@@ -7,8 +7,10 @@ public import Timing
 /// Everything crosses to the output thread through a bounded queue or a latest value; no call here
 /// waits for it. Calls may come from any thread.
 @safe public final class OutputPort: Sendable {
-    /// Voices that can sound at once: one playing, its gapless successor, and the pair of a seek.
-    public static var voiceLimit: Int { 4 }
+    /// Voices that can sound, or wait for their instant, at once: one playing, its gapless successor,
+    /// the pair of a seek, and a chain of items that are over before another could be prepared. A
+    /// voice that was never used costs nothing but its place here.
+    public static var voiceLimit: Int { 32 }
     /// 2.7 s at 48 kHz; an eighth of it is kept behind the playing position for a resume.
     public static var ringFrames: Int { 131_072 }
 
@@ -79,6 +81,9 @@ public import Timing
         let limit = Nanoseconds.seconds(5)
         change { $0.latencyOffset = max(-limit, min(limit, offset)) }
     }
+
+    /// As set last.
+    var latencyOffset: Nanoseconds { control.withLock { $0.settings.latencyOffset } }
 
     /// Whether a voice is about to join a line that runs: it is heard behind what is queued, so while
     /// nothing sounds less is. Not for hours: a card with a short queue runs dry sooner.

@@ -22,6 +22,8 @@ public final class Voice: Sendable {
 
     deinit { release() }
 
+    public var id: VoiceID { VoiceID(slot: slot, serial: serial) }
+
     /// Plays by `line`; replaces a pending or running one.
     ///
     /// With the instant ahead: silence up to the exact fraction of a device frame. With the instant

@@ -16,6 +16,8 @@ actor LeaderCore {
     private var nextLink: LinkID = 1
     private var hasLeft = false
     private var newsFilter = NewsFilter()
+    /// As it stands in the log.
+    private var headline = ""
     private let alarm = Alarm()
     private let clock: LeaderClock
     private let logger: Logger
@@ -132,6 +134,7 @@ actor LeaderCore {
                 }
             }
         }
+        sayHeadline()
         alarm.set(machine.nextDeadline.map(clock.local))
         sayWhatPlays()
     }
@@ -147,6 +150,14 @@ actor LeaderCore {
         said = current.hash
         let count = session.queue.count + machine.coming
         logger.notice("plays \(session.index + 1) of \(count): \(current.title)")
+    }
+
+    /// What plays, and what is waited for: whoever sees the leader's terminal wants to know.
+    private func sayHeadline() {
+        let latest = machine.headline
+        guard latest != headline, !hasLeft else { return }
+        headline = latest
+        logger.notice("the group \(latest)")
     }
 
     private func log(_ news: RoomNews, of room: RoomID) {
@@ -165,6 +176,18 @@ actor LeaderCore {
             logger.warning(
                 "a room cannot play",
                 metadata: room.merging(["reason": "\(reason)"]) { $1 })
+        case .line(let finding) where finding.isAlarm:
+            logger.error(
+                "a room does not play what was committed",
+                metadata: room.merging(["reason": "it \(finding.words)"]) { $1 })
+        case .line: logger.notice("a room plays what was committed again", metadata: room)
+        case .missing:
+            logger.warning(
+                "a room does not answer; the others do not wait for it until it does",
+                metadata: room)
+        case .refused(let reason):
+            logger.warning(
+                "a room is refused", metadata: room.merging(["reason": "\(reason)"]) { $1 })
         case .alarm(let isRaised, let bound):
             let bound: Logger.Metadata = ["bound_us": "\(bound.count / 1_000)"]
             logger.log(

@@ -9,8 +9,32 @@ import Timing
 // What a room says of itself: the figures of its card, its clock and its players.
 
 extension Member {
+    /// Holds what leaves the card against what the leader committed.
+    func listen() {
+        guard let stage, let output else { return }
+        receiveInput(
+            .heard(
+                stage.look(
+                    by: clock.cell, isRunning: output.state == .running, at: HostClock.now())))
+    }
+
+    func sayLine(_ finding: LineFinding, _ preparesAnew: Bool) {
+        guard finding.isAlarm else {
+            return logger.notice("this room plays what the leader committed again")
+        }
+        logger.error(
+            preparesAnew
+                ? "this room \(finding.words), and prepares itself anew"
+                : "this room \(finding.words)")
+    }
+
     func takeFigures() {
         var report = report()
+        // Where nobody leads, or nothing is asked for, a bound that widens is no news to anybody.
+        guard isJoined, !isIdle else {
+            syncAlarm.rest()
+            return receiveInput(.report(report))
+        }
         switch syncAlarm.judge(&report) {
         case .raised(let bound)?:
             logger.warning(
@@ -38,16 +62,22 @@ extension Member {
             detail = figures.complaint(timePort: welcome?.timePort) ?? ""
             noteComplaint(detail)
         }
-        if let output, case .lost(let error) = output.state { detail = "\(error)" }
+        var isCardLost = false
+        if let output, case .lost(let error) = output.state {
+            detail = "\(error)"
+            isCardLost = true
+        }
         if detail.isEmpty, let what = output?.waiting { detail = "waiting: \(what)" }
-        return RoomReport(
+        var report = RoomReport(
             bufferSeconds: voice?.bufferedSeconds ?? 0,
             clockDeviation: figures.deviation, clockBound: figures.bound,
             roundTrip: figures.roundTrip, stamps: figures.stamps,
             cardPartsPerMillion: card.cardPartsPerMillion,
-            ratioPartsPerMillion: card.ratioPartsPerMillion, error: card.error,
+            ratioPartsPerMillion: card.ratioPartsPerMillion, error: deviation ?? card.error,
             dropouts: dropouts, xruns: card.restarts, detail: detail,
             sync: sync(figures, card))
+        report.isCardLost = isCardLost
+        return report
     }
 
     private func noteBreaks(_ card: OutputReport) {

@@ -87,7 +87,9 @@ actor Member {
     /// Of who leads, or led last.
     private(set) var welcome: Welcome?
     var isJoined: Bool { machine.isJoined }
+    var isIdle: Bool { machine.isIdle }
     private var failedBecause = ""
+    private var refusedBecause = ""
     /// Of the items that are playing, being prepared, or next.
     var files: [ContentHash: AssetFile] = [:]
     /// The largest items of the queue that was compared with the cache.
@@ -160,6 +162,7 @@ actor Member {
     private func runAlarm() async {
         step { machine, now in machine.advance(to: now) }
         for await _ in alarm.rings {
+            listen()
             takeFigures()
             if HostClock.now() >= rememberAt {
                 clock.remember()
@@ -219,6 +222,9 @@ actor Member {
 
     // MARK: Machine
 
+    /// By how much what should sound is off the committed line; see `RoomMachine`.
+    var deviation: Nanoseconds? { machine.deviation }
+
     func receiveInput(_ input: RoomInput) {
         step { machine, now in machine.receive(input, at: now) }
     }
@@ -254,6 +260,7 @@ actor Member {
             logger.notice(
                 "joined", metadata: ["leader": "\(welcome.leaderName)", "term": "\(welcome.term)"])
             self.welcome = welcome
+            refusedBecause = ""
             progress?.reach(.welcome)
             // The machine has forgotten the quality of the clock before.
             clock.follow(welcome)
@@ -269,6 +276,9 @@ actor Member {
                 level: options.isLeaders ? .debug : .notice, "leader lost; looking for it",
                 metadata: ["reason": "\(reason)"])
         case .refused(let reason):
+            // Asked again every two seconds; said once.
+            guard reason != refusedBecause else { break }
+            refusedBecause = reason
             logger.error("the leader refuses this room", metadata: ["reason": "\(reason)"])
         case .fetch(let asset):
             let welcome = welcome
@@ -297,6 +307,7 @@ actor Member {
         case .settings(let settings):
             output?.port.setGain(settings.gain)
         case .latencyOffset(let offset): setLatencyOffset(offset)
+        case .lineAlarm(let finding, let preparesAnew): sayLine(finding, preparesAnew)
         case .state(let state):
             logger.trace("state", metadata: ["phase": "\(state.phase)"])
             checkCache(for: state)

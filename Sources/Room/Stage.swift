@@ -33,8 +33,11 @@ final class Stage {
         var bufferedSeconds = 0.0
     }
 
-    private struct Part {
+    struct Part {
         let player: Player
+        let order: Preparation
+        /// What the player's lines are read by.
+        let clock: ClockCell
         /// Of what it reads, which may be waiting for bytes.
         let reading: MediaCancellation
         /// Given a line that is not a pause; set when the commit was applied.
@@ -47,7 +50,7 @@ final class Stage {
     private let releasesOutput: Bool
     private let logger: Logger
     private let containers = ContainerMemory()
-    private var parts: [UInt64: Part] = [:]
+    private(set) var parts: [UInt64: Part] = [:]
     /// Preparations that were asked for and not withdrawn since; a withdrawal may overtake the
     /// work.
     private var wanted: Set<UInt64> = []
@@ -105,7 +108,8 @@ final class Stage {
         player.automaticallyWaitsToMinimizeStalling = false
         player.sourceClock = .shared(clock)
         let notices = player.notices()
-        parts[preparation.id] = Part(player: player, reading: reading)
+        parts[preparation.id] = Part(
+            player: player, order: preparation, clock: clock, reading: reading)
         do {
             try await item.ready()
             try check(item, against: preparation.asset)
@@ -253,6 +257,41 @@ final class Stage {
     func withdrawAll() {
         for id in Array(parts.keys) + Array(wanted) { withdraw(id) }
     }
+
+    /// What the output plays, read behind all that decides it. Nobody can tell while the clock is
+    /// not known, or the card's position is not.
+    ///
+    /// - Parameters:
+    ///   - clock: the room's, by which a voice is read that nobody holds.
+    ///   - isRunning: the card is there.
+    func look(by clock: ClockCell, isRunning: Bool, at now: LocalInstant) -> OutputLook {
+        let report = output.port.report
+        let shared = clock.load()
+        let rendered = output.port.renderedUntil
+        let canTell =
+            isRunning && isCardDecided && shared.quality.isPlayable
+            && now - report.at < Self.lookPatience
+        guard canTell else { return OutputLook(until: shared.map(now), voices: nil) }
+        var owners: [VoiceID: Part] = [:]
+        for part in parts.values {
+            for voice in part.player.voices { owners[voice] = part }
+        }
+        let voices = output.port.voices.compactMap { id, voice -> HeardVoice? in
+            let isOnLine = voice.state == .playing || voice.state == .starved
+            // One that is not rendered, since its card has just come back, says what once was.
+            guard isOnLine, rendered - voice.at < Self.lookPatience else { return nil }
+            let part = owners[id]
+            return HeardVoice(
+                voice: part?.order.id, hash: part?.order.asset.hash,
+                isSupplied: voice.state == .playing, itemFrame: voice.itemFrame,
+                at: (part?.clock.load() ?? shared).map(voice.at),
+                knownError: Nanoseconds(Int64(saturating: voice.errorNanoseconds)))
+        }
+        return OutputLook(until: shared.map(rendered), voices: voices)
+    }
+
+    /// Older than this a report says nothing of now: an output reports once a period.
+    private static let lookPatience = Nanoseconds.milliseconds(500)
 
     /// Of the player that sounds.
     var figures: VoiceFigures {

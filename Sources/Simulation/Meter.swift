@@ -38,6 +38,8 @@ struct Meter {
         var joins: [Double] = []
         /// Looks at which it should have sounded and did not.
         var absences = 0
+        /// Times it said that it does not play what was committed.
+        var lineAlarms = 0
 
         fileprivate var soundsSince: GroupInstant?
         fileprivate var expected: LineKey?
@@ -90,6 +92,10 @@ struct Meter {
         rooms[room].comparedFrames += output.audio.comparedFrames
         rooms[room].worstLead = max(rooms[room].worstLead, output.audio.worstLead)
         rooms[room].strayFrames += output.audio.strayFrames
+    }
+
+    mutating func note(_ finding: LineFinding, of room: Int) {
+        if finding.isAlarm { rooms[room].lineAlarms += 1 }
     }
 
     mutating func noteCommit(of room: Int, _ key: LineKey) { rooms[room].expected = key }

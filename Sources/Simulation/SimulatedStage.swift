@@ -124,6 +124,26 @@ final class SimulatedStage {
         parts.filter(\.isStarted).map { ($0.trace, $0.voice.report) }
     }
 
+    /// What the output plays, as the machine of the room is told.
+    func look(by clock: ClockCell, _ port: OutputPort, at now: LocalInstant) -> OutputLook {
+        let report = port.report
+        let shared = clock.load()
+        let rendered = port.renderedUntil
+        guard report.cardSettled, shared.quality.isPlayable, now - report.at < .milliseconds(500)
+        else { return OutputLook(until: shared.map(now), voices: nil) }
+        let owners = Dictionary(uniqueKeysWithValues: parts.map { ($0.voice.id, $0.preparation) })
+        let voices = port.voices.compactMap { id, voice -> HeardVoice? in
+            let isOnLine = voice.state == .playing || voice.state == .starved
+            guard isOnLine, rendered - voice.at < .milliseconds(500) else { return nil }
+            return HeardVoice(
+                voice: owners[id]?.id, hash: owners[id]?.asset.hash,
+                isSupplied: voice.state == .playing, itemFrame: voice.itemFrame,
+                at: shared.map(voice.at),
+                knownError: Nanoseconds(Int64(saturating: voice.errorNanoseconds)))
+        }
+        return OutputLook(until: shared.map(rendered), voices: voices)
+    }
+
     private func fill(_ part: Part) {
         let ring = part.voice.ring
         guard !ring.isFinished else { return }

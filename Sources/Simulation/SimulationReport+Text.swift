@@ -52,6 +52,9 @@ extension SimulationReport: CustomStringConvertible {
                 + "\(Self.fixed(audio.worstLead * 1e3, 3)) thousandths of a frame from the reported "
                 + "position; \(audio.strayFrames) stray frames\n"
         }
+        for room in rooms where room.lineAlarms > 0 {
+            text += "\n\(room.name) did not play what was committed: \(room.lineAlarms) times\n"
+        }
         for refusal in refusals { text += "\nrefused: \(refusal)\n" }
         return text
     }

@@ -43,6 +43,8 @@ public struct SimulationReport: Equatable, Sendable {
         public var restarts: Int
         /// Jumps of the position by more than a frame while it played.
         public var steps: Int
+        /// Times it said that it does not play what the leader committed.
+        public var lineAlarms: Int
     }
 
     /// One line that sounded: a start, a seek, a resume or the next item.
@@ -152,5 +154,6 @@ extension SimulationReport.Room {
         starvedFrames = Int(room.starvedFrames)
         restarts = room.restarts
         steps = room.steps
+        lineAlarms = room.lineAlarms
     }
 }

@@ -11,6 +11,8 @@ extension World {
     private static let upkeepInterval = Nanoseconds.milliseconds(20)
     /// Upkeeps between two reports: a quarter of a second.
     private static let reportEvery = 12
+    /// Upkeeps between two looks at what the output plays, as often as the machine asks for.
+    private static let lookEvery = 15
     /// A preparation that finds no voice or no clock tries again after this …
     private static let prepareRetry = Nanoseconds.milliseconds(5)
     /// … for two seconds.
@@ -84,6 +86,7 @@ extension World {
             if case .hello = message { room.helloAt = now }
             if let link = room.link { send(.toLeader(message), on: links[link]) }
         case .joined(let welcome): follow(welcome, room)
+        case .lineAlarm(let finding, _): meter.note(finding, of: room.life.room)
         case .disconnected, .refused, .renamed, .state: break
         case .fetch(let asset): fetch(asset, room)
         case .prepare(let order):
@@ -156,6 +159,11 @@ extension World {
             step(room) { $0.receive(.itemEnded(id), at: $1) }
         }
         room.upkeeps += 1
+        if room.upkeeps.isMultiple(of: Self.lookEvery) {
+            let look = room.stage.look(
+                by: room.cell, room.output.engine.port, at: local(room.life.room))
+            step(room) { $0.receive(.heard(look), at: $1) }
+        }
         if room.upkeeps.isMultiple(of: Self.reportEvery) {
             let report = report(of: room)
             step(room) { $0.receive(.report(report), at: $1) }

@@ -81,6 +81,34 @@ extension PBSyncReport {
     }
 }
 
+extension PBLineFinding {
+    init(_ finding: LineFinding) {
+        self.init()
+        switch finding {
+        case .nothing: kind = .unspecified
+        case .onLine: kind = .onLine
+        case .off(let span): (kind, by) = (.off, span.count)
+        case .otherItem: kind = .otherItem
+        case .silent: kind = .silent
+        case .starved: kind = .starved
+        case .stray: kind = .stray
+        }
+    }
+
+    func checked(_ subject: String) throws(WireError) -> LineFinding {
+        switch kind {
+        case .onLine: .onLine
+        case .off: .off(by: figure(by))
+        case .otherItem: .otherItem
+        case .silent: .silent
+        case .starved: .starved
+        case .stray: .stray
+        case .unspecified, .UNRECOGNIZED:
+            throw WireError(.outOfRange, subject, "kind \(kind.rawValue)")
+        }
+    }
+}
+
 extension PBSyncStatus {
     init(_ status: SyncStatus) {
         self.init()
@@ -111,6 +139,8 @@ extension PBSyncStatus {
         latencyOffsetMicroseconds = status.latencyOffsetMicroseconds
         latencyOffsetFixed = status.latencyOffsetFixed
         broadcasts = PBBroadcastStatus(status.broadcasts)
+        line = status.line
+        lineAlarm = status.lineAlarm
         history = PBSyncHistory(status.history)
     }
 
@@ -158,6 +188,8 @@ extension PBSyncStatus {
             latencyOffsetMicroseconds, Figures.microseconds, "\(subject).latency offset")
         status.latencyOffsetFixed = latencyOffsetFixed
         status.broadcasts = try broadcasts.checked("\(subject).broadcasts")
+        status.line = try text(line, "\(subject).line")
+        status.lineAlarm = lineAlarm
         status.history = try history.checked("\(subject).history")
         return status
     }

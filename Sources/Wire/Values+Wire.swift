@@ -95,6 +95,7 @@ extension PBActivity {
         case .lost: self = .lost
         case .noOutput: self = .noOutput
         case .idle: self = .idle
+        case .cardLost: self = .cardLost
         }
     }
 
@@ -110,6 +111,7 @@ extension PBActivity {
         case .lost: .lost
         case .noOutput: .noOutput
         case .idle: .idle
+        case .cardLost: .cardLost
         case .unspecified, .UNRECOGNIZED:
             throw WireError(.outOfRange, subject, "activity \(rawValue)")
         }
@@ -221,6 +223,7 @@ extension PBReport {
         xruns = Int64(report.xruns)
         detail = report.detail
         sync = PBSyncReport(report.sync)
+        if report.line != .nothing { line = PBLineFinding(report.line) }
     }
 
     func checked(_ subject: String) throws(WireError) -> RoomReport {
@@ -237,6 +240,7 @@ extension PBReport {
             error: figure(error), dropouts: try count(dropouts, "\(subject).dropouts"),
             xruns: try count(xruns, "\(subject).xruns"),
             detail: try text(detail, "\(subject).detail"),
+            line: hasLine ? try line.checked("\(subject).line") : .nothing,
             sync: try sync.checked("\(subject).sync"))
     }
 }

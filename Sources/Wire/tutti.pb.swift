@@ -104,6 +104,7 @@ nonisolated enum PBActivity: SwiftProtobuf.Enum, Swift.CaseIterable {
   case lost // = 8
   case noOutput // = 9
   case idle // = 10
+  case cardLost // = 11
   case UNRECOGNIZED(Int)
 
   init() {
@@ -123,6 +124,7 @@ nonisolated enum PBActivity: SwiftProtobuf.Enum, Swift.CaseIterable {
     case 8: self = .lost
     case 9: self = .noOutput
     case 10: self = .idle
+    case 11: self = .cardLost
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -140,6 +142,7 @@ nonisolated enum PBActivity: SwiftProtobuf.Enum, Swift.CaseIterable {
     case .lost: return 8
     case .noOutput: return 9
     case .idle: return 10
+    case .cardLost: return 11
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -157,6 +160,7 @@ nonisolated enum PBActivity: SwiftProtobuf.Enum, Swift.CaseIterable {
     .lost,
     .noOutput,
     .idle,
+    .cardLost,
   ]
 
 }
@@ -489,12 +493,93 @@ nonisolated struct PBReport: Sendable {
   /// Clears the value of `sync`. Subsequent reads from it will return its default value.
   mutating func clearSync() {self._sync = nil}
 
+  /// absent: nothing has to sound, or nobody can tell
+  var line: PBLineFinding {
+    get {_line ?? PBLineFinding()}
+    set {_line = newValue}
+  }
+  /// Returns true if `line` has been explicitly set.
+  var hasLine: Bool {self._line != nil}
+  /// Clears the value of `line`. Subsequent reads from it will return its default value.
+  mutating func clearLine() {self._line = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _roundTrip: Int64? = nil
   fileprivate var _sync: PBSyncReport? = nil
+  fileprivate var _line: PBLineFinding? = nil
+}
+
+/// What leaves the card, against what the leader committed.
+nonisolated struct PBLineFinding: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var kind: PBLineFinding.Kind = .unspecified
+
+  /// nanoseconds, of KIND_OFF; positive: late
+  var by: Int64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated enum Kind: SwiftProtobuf.Enum, Swift.CaseIterable {
+    typealias RawValue = Int
+    case unspecified // = 0
+    case onLine // = 1
+    case off // = 2
+    case otherItem // = 3
+    case silent // = 4
+    case starved // = 5
+    case stray // = 6
+    case UNRECOGNIZED(Int)
+
+    init() {
+      self = .unspecified
+    }
+
+    init?(rawValue: Int) {
+      switch rawValue {
+      case 0: self = .unspecified
+      case 1: self = .onLine
+      case 2: self = .off
+      case 3: self = .otherItem
+      case 4: self = .silent
+      case 5: self = .starved
+      case 6: self = .stray
+      default: self = .UNRECOGNIZED(rawValue)
+      }
+    }
+
+    var rawValue: Int {
+      switch self {
+      case .unspecified: return 0
+      case .onLine: return 1
+      case .off: return 2
+      case .otherItem: return 3
+      case .silent: return 4
+      case .starved: return 5
+      case .stray: return 6
+      case .UNRECOGNIZED(let i): return i
+      }
+    }
+
+    // The compiler won't synthesize support with the UNRECOGNIZED case.
+    static let allCases: [PBLineFinding.Kind] = [
+      .unspecified,
+      .onLine,
+      .off,
+      .otherItem,
+      .silent,
+      .starved,
+      .stray,
+    ]
+
+  }
+
+  init() {}
 }
 
 /// Spans in nanoseconds.
@@ -1645,6 +1730,16 @@ nonisolated struct PBSyncStatus: @unchecked Sendable {
   /// Clears the value of `broadcasts`. Subsequent reads from it will return its default value.
   mutating func clearBroadcasts() {_uniqueStorage()._broadcasts = nil}
 
+  var line: String {
+    get {_storage._line}
+    set {_uniqueStorage()._line = newValue}
+  }
+
+  var lineAlarm: Bool {
+    get {_storage._lineAlarm}
+    set {_uniqueStorage()._lineAlarm = newValue}
+  }
+
   var cardFormat: String {
     get {_storage._cardFormat ?? String()}
     set {_uniqueStorage()._cardFormat = newValue}
@@ -1783,7 +1878,7 @@ nonisolated extension PBPhase: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension PBActivity: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ACTIVITY_UNSPECIFIED\0\u{1}ACTIVITY_JOINING\0\u{1}ACTIVITY_FETCHING\0\u{1}ACTIVITY_PREROLLING\0\u{1}ACTIVITY_READY\0\u{1}ACTIVITY_PLAYING\0\u{1}ACTIVITY_PAUSED\0\u{1}ACTIVITY_FAILED\0\u{1}ACTIVITY_LOST\0\u{1}ACTIVITY_NO_OUTPUT\0\u{1}ACTIVITY_IDLE\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ACTIVITY_UNSPECIFIED\0\u{1}ACTIVITY_JOINING\0\u{1}ACTIVITY_FETCHING\0\u{1}ACTIVITY_PREROLLING\0\u{1}ACTIVITY_READY\0\u{1}ACTIVITY_PLAYING\0\u{1}ACTIVITY_PAUSED\0\u{1}ACTIVITY_FAILED\0\u{1}ACTIVITY_LOST\0\u{1}ACTIVITY_NO_OUTPUT\0\u{1}ACTIVITY_IDLE\0\u{1}ACTIVITY_CARD_LOST\0")
 }
 
 nonisolated extension PBQuality: SwiftProtobuf._ProtoNameProviding {
@@ -2240,7 +2335,7 @@ nonisolated extension PBRoomSettings: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Report"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}activity\0\u{3}buffer_seconds\0\u{3}clock_deviation\0\u{3}clock_bound\0\u{3}round_trip\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{1}error\0\u{1}dropouts\0\u{1}xruns\0\u{1}detail\0\u{1}sync\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}activity\0\u{3}buffer_seconds\0\u{3}clock_deviation\0\u{3}clock_bound\0\u{3}round_trip\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{1}error\0\u{1}dropouts\0\u{1}xruns\0\u{1}detail\0\u{1}sync\0\u{1}line\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2261,6 +2356,7 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
       case 11: try { try decoder.decodeSingularInt64Field(value: &self.xruns) }()
       case 12: try { try decoder.decodeSingularStringField(value: &self.detail) }()
       case 13: try { try decoder.decodeSingularMessageField(value: &self._sync) }()
+      case 14: try { try decoder.decodeSingularMessageField(value: &self._line) }()
       default: break
       }
     }
@@ -2310,6 +2406,9 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     try { if let v = self._sync {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
     } }()
+    try { if let v = self._line {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2327,9 +2426,49 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     if lhs.xruns != rhs.xruns {return false}
     if lhs.detail != rhs.detail {return false}
     if lhs._sync != rhs._sync {return false}
+    if lhs._line != rhs._line {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
+}
+
+nonisolated extension PBLineFinding: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".LineFinding"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{1}by\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
+      case 2: try { try decoder.decodeSingularSInt64Field(value: &self.by) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.kind != .unspecified {
+      try visitor.visitSingularEnumField(value: self.kind, fieldNumber: 1)
+    }
+    if self.by != 0 {
+      try visitor.visitSingularSInt64Field(value: self.by, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBLineFinding, rhs: PBLineFinding) -> Bool {
+    if lhs.kind != rhs.kind {return false}
+    if lhs.by != rhs.by {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBLineFinding.Kind: SwiftProtobuf._ProtoNameProviding {
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0KIND_UNSPECIFIED\0\u{1}KIND_ON_LINE\0\u{1}KIND_OFF\0\u{1}KIND_OTHER_ITEM\0\u{1}KIND_SILENT\0\u{1}KIND_STARVED\0\u{1}KIND_STRAY\0")
 }
 
 nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -4120,7 +4259,7 @@ nonisolated extension PBSyncHistory: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SyncStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}clock\0\u{3}bound_microseconds\0\u{3}error_part_microseconds\0\u{3}clock_part_microseconds\0\u{3}path_part_microseconds\0\u{3}card_part_microseconds\0\u{3}calibration_part_microseconds\0\u{3}expected_microseconds\0\u{3}target_microseconds\0\u{1}alarm\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age_seconds\0\u{3}report_age_seconds\0\u{3}latency_offset_microseconds\0\u{3}latency_offset_fixed\0\u{1}history\0\u{1}broadcasts\0\u{4}\u{5}card_format\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}clock\0\u{3}bound_microseconds\0\u{3}error_part_microseconds\0\u{3}clock_part_microseconds\0\u{3}path_part_microseconds\0\u{3}card_part_microseconds\0\u{3}calibration_part_microseconds\0\u{3}expected_microseconds\0\u{3}target_microseconds\0\u{1}alarm\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age_seconds\0\u{3}report_age_seconds\0\u{3}latency_offset_microseconds\0\u{3}latency_offset_fixed\0\u{1}history\0\u{1}broadcasts\0\u{1}line\0\u{3}line_alarm\0\u{4}\u{3}card_format\0")
 
   fileprivate class _StorageClass {
     var _clock: String = String()
@@ -4148,6 +4287,8 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _latencyOffsetFixed: Bool = false
     var _history: PBSyncHistory? = nil
     var _broadcasts: PBBroadcastStatus? = nil
+    var _line: String = String()
+    var _lineAlarm: Bool = false
     var _cardFormat: String? = nil
 
       // This property is used as the initial default value for new instances of the type.
@@ -4184,6 +4325,8 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _latencyOffsetFixed = source._latencyOffsetFixed
       _history = source._history
       _broadcasts = source._broadcasts
+      _line = source._line
+      _lineAlarm = source._lineAlarm
       _cardFormat = source._cardFormat
     }
   }
@@ -4228,6 +4371,8 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 23: try { try decoder.decodeSingularBoolField(value: &_storage._latencyOffsetFixed) }()
         case 24: try { try decoder.decodeSingularMessageField(value: &_storage._history) }()
         case 25: try { try decoder.decodeSingularMessageField(value: &_storage._broadcasts) }()
+        case 26: try { try decoder.decodeSingularStringField(value: &_storage._line) }()
+        case 27: try { try decoder.decodeSingularBoolField(value: &_storage._lineAlarm) }()
         case 30: try { try decoder.decodeSingularStringField(value: &_storage._cardFormat) }()
         default: break
         }
@@ -4316,6 +4461,12 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       try { if let v = _storage._broadcasts {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 25)
       } }()
+      if !_storage._line.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._line, fieldNumber: 26)
+      }
+      if _storage._lineAlarm != false {
+        try visitor.visitSingularBoolField(value: _storage._lineAlarm, fieldNumber: 27)
+      }
       try { if let v = _storage._cardFormat {
         try visitor.visitSingularStringField(value: v, fieldNumber: 30)
       } }()
@@ -4353,6 +4504,8 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._latencyOffsetFixed != rhs_storage._latencyOffsetFixed {return false}
         if _storage._history != rhs_storage._history {return false}
         if _storage._broadcasts != rhs_storage._broadcasts {return false}
+        if _storage._line != rhs_storage._line {return false}
+        if _storage._lineAlarm != rhs_storage._lineAlarm {return false}
         if _storage._cardFormat != rhs_storage._cardFormat {return false}
         return true
       }

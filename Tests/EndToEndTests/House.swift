@@ -193,6 +193,16 @@ final class House {
         rooms[room].signal(SIGCONT)
     }
 
+    /// Rooms started so far.
+    var roomCount: Int { rooms.count }
+
+    /// Ends a room, by the order of starts, as its owner does: it closes its card.
+    func stop(room: Int) throws {
+        killed.insert(room)
+        rooms[room].terminate()
+        try until("the end of room \(room)", seconds: 10) { !rooms[room].isRunning }
+    }
+
     /// Lets a room, by the order of starts, vanish as a machine does that loses its power.
     func kill(room: Int) throws {
         killed.insert(room)

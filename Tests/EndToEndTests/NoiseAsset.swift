@@ -7,7 +7,7 @@
 struct NoiseAsset {
     let sampleRate: Int
     /// Mono, −0.5…0.5.
-    let samples: [Float]
+    var samples: [Float]
 
     init(seconds: Int, sampleRate: Int = 48_000, seed: UInt64 = 0x7477_7474_6921) {
         self.sampleRate = sampleRate

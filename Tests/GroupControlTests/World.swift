@@ -220,7 +220,8 @@ final class World {
             } else {
                 give(.itemEnded(commit.id), to: number, in: left)
             }
-        case .disconnected, .refused, .renamed, .withdraw, .stop, .settings, .latencyOffset, .state:
+        case .disconnected, .refused, .renamed, .withdraw, .stop, .settings,
+            .latencyOffset, .lineAlarm, .state:
             break
         }
     }

@@ -22,6 +22,7 @@ import Testing
             #expect(room.restarts == 0, "\(report)")
             #expect(room.steps == 0, "\(report)")
             #expect(room.absentMilliseconds == 0, "\(report)")
+            #expect(room.lineAlarms == 0, "\(report)")
         }
         #expect(report.refusals == [])
     }

@@ -91,7 +91,12 @@ extension SampleRandom {
             cardPartsPerMillion: partsPerMillion(), ratioPartsPerMillion: partsPerMillion(),
             error: span(),
             dropouts: count(),
-            xruns: count(), detail: text(), sync: sync())
+            xruns: count(), detail: text(), line: line(), sync: sync())
+    }
+
+    mutating func line() -> LineFinding {
+        [.nothing, .onLine, .off(by: span()), .otherItem, .silent, .starved, .stray]
+            .randomElement(using: &self) ?? .nothing
     }
 
     mutating func sync() -> SyncReport {

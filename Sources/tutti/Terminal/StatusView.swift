@@ -120,7 +120,7 @@ struct StatusView {
 
     private func colour(of room: RoomStatus) -> String? {
         switch room.state {
-        case .failed, .lost: "\u{1B}[31m"
+        case .failed, .lost, .cardLost: "\u{1B}[31m"
         case .joining, .fetching, .prerolling: "\u{1B}[33m"
         case .playing, .paused, .ready, .idle, .noOutput:
             room.sync?.alarm == true ? "\u{1B}[33m" : nil

@@ -1,0 +1,173 @@
+import DeviceOutput
+import GroupControl
+import LinuxHost
+import Logging
+import Playback
+import Playout
+import RealTime
+import Testing
+import Timing
+
+@testable import Room
+
+extension IntegrationTests {
+    /// A room whose player does something else than it was told.
+    @Suite struct Proof {
+        enum Fault: CaseIterable {
+            /// As a late item load left it.
+            case fromTheBeginning
+            /// As was heard for the whole of an item.
+            case slightlyEarly
+            case silent
+        }
+
+        @Test(.timeLimit(.minutes(1)), arguments: Fault.allCases)
+        func `a room that is broken is in alarm, and in step again by itself`(fault: Fault)
+            async throws
+        {
+            let folder = try TemporaryFolder()
+            defer { folder.remove() }
+            let path = try folder.writeNoise(seconds: 120, seed: 77, as: "a.wav")
+            let group = try PairOfRooms(path, seconds: 120)
+            try await withThrowingTaskGroup { tasks in
+                tasks.addTask { await group.core.run() }
+                for room in group.rooms { tasks.addTask { await room.run() } }
+                try await until("both are on the line") { await group.lines == ["on the line"] }
+                // Far enough that the beginning is another place.
+                _ = await group.core.perform(.seek(seconds: 60))
+                try await until("both are there") {
+                    await group.places.allSatisfy { $0 > 60 && $0 < 100 }
+                }
+                try await until("both are on the line again") {
+                    await group.lines == ["on the line"]
+                }
+                try await group.rooms[1].derail(fault)
+                try await until("the alarm") {
+                    await group.core.status(hasPoints: false).rooms.contains {
+                        $0.name == "bath" && $0.sync?.lineAlarm == true && $0.sync?.alarm == true
+                    }
+                }
+                // The other one is not concerned.
+                let kitchen = await group.core.status(hasPoints: false).rooms.last
+                #expect(kitchen?.sync?.lineAlarm == false)
+                try await until("it plays what was committed") {
+                    let status = await group.core.status(hasPoints: false)
+                    return status.rooms.allSatisfy { $0.state == .playing }
+                        && status.rooms.allSatisfy { $0.sync?.line == "on the line" }
+                }
+                // By the frames behind both outputs, at one instant.
+                let places = await group.places
+                #expect(places.count == 2)
+                #expect(abs(places[0] - places[1]) < 1e-3, "\(places)")
+                tasks.cancelAll()
+            }
+            let said = group.book.all.map(\.message)
+            #expect(
+                said.contains {
+                    $0.hasPrefix("this room ") && $0.hasSuffix("prepares itself anew")
+                },
+                "\(said)")
+            #expect(said.contains("a room does not play what was committed"))
+            #expect(said.contains("a room plays what was committed again"))
+        }
+    }
+}
+
+/// A leader and two rooms in one process, on one clock, without a network.
+private struct PairOfRooms {
+    let core: LeaderCore
+    let rooms: [Member]
+    let outputs: [OutputThread]
+    let book = LogBook()
+
+    init(_ path: String, seconds: Int) throws {
+        let clock = LeaderClock(epoch: 5)
+        let rate = TemporaryFolder.sampleRate
+        let item = try AssetDescriptor(
+            hash: ContentHash(words: (1, 2, 3, 4)), byteCount: 1_000, sampleRate: rate,
+            frameCount: Int64(seconds * rate), title: "noise", fileExtension: "wav")
+        let core = LeaderCore(
+            LeaderConfiguration(
+                name: "kitchen", queue: [item], roomsToWaitFor: 2, term: 1, groupClockEpoch: 5,
+                timePort: 1, mediaPort: 1),
+            clock: clock, logger: book.logger, ended: {})
+        self.core = core
+        var outputs: [OutputThread] = []
+        var rooms: [Member] = []
+        for name in ["kitchen", "bath"] {
+            let output = try OutputThread.open(
+                .virtual(VirtualCardOptions(partsPerMillion: name == "bath" ? 70 : -40)),
+                sampleRate: rate, bufferMilliseconds: 200, realTimePriority: 0)
+            outputs.append(output)
+            rooms.append(
+                Member(
+                    name: try RoomID(name), output: output, clock: OwnClock(clock),
+                    logger: book.logger, options: Member.Options(),
+                    fetch: { _, _ in Member.AssetFile(path: path) },
+                    uplink: { await Self.uplink($0, $1, core) }))
+        }
+        self.outputs = outputs
+        self.rooms = rooms
+    }
+
+    /// As that of the leader's own room.
+    private static func uplink(_ member: Member, _ attempt: Int, _ core: LeaderCore) async -> String
+    {
+        let toRoom = Outbox<LeaderToRoom>()
+        let toLeader = Outbox<RoomToLeader>()
+        let link = await core.open(toRoom)
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                for await message in toLeader.messages { await core.receive(message, from: link) }
+                await core.closed(link)
+            }
+            await member.linkUp(toLeader, attempt, foundAt: HostClock.now())
+            for await message in toRoom.messages { await member.receive(message, attempt) }
+            toLeader.finish()
+        }
+        return "the leader ended"
+    }
+
+    /// What the rooms say of their lines, each different word once.
+    var lines: Set<String> {
+        get async {
+            let rooms = await core.status(hasPoints: false).rooms
+            return rooms.count == 2 ? Set(rooms.map { $0.sync?.line ?? "" }) : []
+        }
+    }
+
+    /// Seconds of the item that leave each card at one instant.
+    var places: [Double] {
+        get async {
+            let now = HostClock.now()
+            return outputs.flatMap { output in
+                output.port.voices.filter { $0.report.state == .playing }.map { _, report in
+                    report.itemFrame / Double(TemporaryFolder.sampleRate)
+                        - (report.at - now).seconds
+                }
+            }
+        }
+    }
+}
+
+extension Member {
+    /// Does to what sounds what nobody ordered.
+    fileprivate func derail(_ fault: IntegrationTests.Proof.Fault) throws {
+        for part in (stage?.parts ?? [:]).values where part.sounds {
+            let rate = TemporaryFolder.sampleRate
+            let instant = part.clock.load().map(HostClock.now()) + .milliseconds(300)
+            let seconds = part.player.currentTime().seconds
+            switch fault {
+            case .fromTheBeginning:
+                try part.player.setRate(1, time: .zero, atHostTime: instant)
+            case .slightlyEarly:
+                try part.player.setRate(
+                    1,
+                    time: MediaTime(
+                        frame: Int64((seconds + 0.339) * Double(rate)), sampleRate: rate),
+                    atHostTime: instant)
+            case .silent: part.player.pause()
+            }
+        }
+    }
+}
