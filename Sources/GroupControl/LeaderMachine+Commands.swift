@@ -229,6 +229,7 @@ extension LeaderMachine {
         }
         pending = nil
         followUp = nil
+        chain = []
         awaited = nil
         complaint = ""
         update(index: 0, change: nil, phase: .stopped)

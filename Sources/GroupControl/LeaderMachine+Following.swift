@@ -36,6 +36,7 @@ extension LeaderMachine {
 
     /// Takes the next item back because the end of this one moves; it is planned again later.
     mutating func withdrawFollowUp() {
+        withdrawChain()
         for place in members.indices { withdraw(\.follow, of: place) }
         followUp = nil
     }
@@ -67,7 +68,7 @@ extension LeaderMachine {
     /// Makes the follow-up the line in force, from its own instant on.
     mutating func takeFollowUp() {
         guard let next = followUp else { return }
-        followUp = nil
+        followUp = chain.isEmpty ? nil : chain.removeFirst()
         skipped = 0
         update(index: next.index, change: next.change, phase: .playing)
         for place in members.indices {
@@ -75,7 +76,8 @@ extension LeaderMachine {
             // A room still joining the item before has nothing to join any more.
             if !members[place].isOnLine { withdraw(\.line, of: place) }
             members[place].line = follow
-            members[place].follow = nil
+            members[place].follow =
+                members[place].chain.isEmpty ? nil : members[place].chain.removeFirst()
             if follow == nil, members[place].takesPart { offerLine(to: place) }
         }
     }

@@ -185,6 +185,8 @@ extension LeaderMachine {
             members[place].follow?.standing = .committed
             members[place].failure = ""
             commitFollowUp(to: place)
+        } else {
+            receiveChainReady(id, from: place)
         }
         // Anything else answers an offer that was withdrawn meanwhile, or says it twice.
     }
@@ -196,13 +198,16 @@ extension LeaderMachine {
         let commit = Commit(
             id: line.id, index: session.index, hash: asset.hash, change: change, following: false)
         send(commit, to: members[place])
-        if followUp != nil, pending == nil { offerFollowUp(to: place) }
+        if followUp != nil, pending == nil, members[place].follow == nil {
+            offerFollowUp(to: place)
+        }
     }
 
     private mutating func receiveNotReady(
         _ id: UInt64, reason: String, from place: Int, at now: GroupInstant
     ) {
-        for slot in [\Member.line, \Member.pending, \Member.follow]
+        let chain = members[place].chain.indices.map { \Member.chain[$0] }
+        for slot in [\Member.line, \Member.pending, \Member.follow] + chain
         where members[place][keyPath: slot]?.id == id {
             let attempt = members[place][keyPath: slot]?.attempt ?? 1
             members[place][keyPath: slot]?.standing = .failed

@@ -81,6 +81,7 @@ extension LeaderMachine {
     private mutating func replace(
         _ places: [Int], with asset: AssetDescriptor, at now: GroupInstant
     ) {
+        withdrawChain()
         if let followUp, places.contains(followUp.index) { withdrawFollowUp() }
         let old = session.current
         let frame = session.itemFrame(at: now)
@@ -109,6 +110,7 @@ extension LeaderMachine {
 
     private mutating func remove(_ places: Set<Int>, at now: GroupInstant) {
         func shifted(_ index: Int) -> Int { index - places.count { $0 < index } }
+        withdrawChain()
         if let followUp, places.contains(followUp.index) { withdrawFollowUp() }
         let at = pending?.index ?? session.index
         let isIdle = session.phase == .stopped || session.phase == .ended
@@ -149,6 +151,7 @@ extension LeaderMachine {
         }
         pending = nil
         followUp = nil
+        chain = []
     }
 
     /// To an item of the queue, or whatever there is behind its end.

@@ -83,8 +83,8 @@ extension LeaderMachine {
 
     private mutating func commit(_ start: PendingStart, at now: GroupInstant) {
         let meeting = members.filter { $0.takesPart && $0.pending?.standing == .ready }
-        let change = RateChange(
-            itemFrame: start.frame, instant: earliestInstant(for: meeting, at: now), rate: 1)
+        let instant = earliestInstant(for: meeting, at: now) + chainDelay(of: start)
+        let change = RateChange(itemFrame: start.frame, instant: instant, rate: 1)
         pending = nil
         skipped = 0
         hasPlayed = true

@@ -23,6 +23,8 @@ public struct LeaderMachine: Sendable {
     var members: [Member] = []
     var pending: PendingStart?
     var followUp: FollowUp?
+    /// The items behind it, where they are so short that they too must be prepared by now.
+    var chain: [FollowUp] = []
     /// What is to be gone to as soon as it is known.
     var awaited: AwaitedItem?
     /// Whether anything has sounded in this session.
@@ -103,6 +105,7 @@ public struct LeaderMachine: Sendable {
             if followUp == nil, pending == nil, indexAfter(session.index) != nil {
                 deadlines.append(end - Self.followLead)
             }
+            if let deadline = chainDeadline { deadlines.append(deadline) }
         }
         for member in members {
             deadlines.append(
@@ -122,6 +125,7 @@ public struct LeaderMachine: Sendable {
         members = []
         pending = nil
         followUp = nil
+        chain = []
         awaited = nil
         session.change = nil
         session.phase = .stopped
@@ -133,6 +137,7 @@ public struct LeaderMachine: Sendable {
         noteMissing(at: now)
         decidePending(at: now)
         planFollowUp(at: now)
+        planChain(at: now)
         return takeOutbox()
     }
 

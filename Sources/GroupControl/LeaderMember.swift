@@ -41,6 +41,9 @@ struct Member: Sendable {
     var pending: Offer?
     /// For the item after this one.
     var follow: Offer?
+    /// For the items behind that, in the order of ``LeaderMachine/chain``; those missing at the end
+    /// were not offered.
+    var chain: [Offer?] = []
 
     /// Since when it was asked for preparations and answered none; `nil`: it has answered.
     var askedAt: GroupInstant?
@@ -62,7 +65,7 @@ struct Member: Sendable {
 
     var takesPart: Bool { hello.hasOutput && !isLost }
     /// Whether it owes an answer.
-    var isAsked: Bool { [line, pending, follow].contains { $0?.standing == .sent } }
+    var isAsked: Bool { ([line, pending, follow] + chain).contains { $0?.standing == .sent } }
     var isOnLine: Bool { line?.standing == .committed }
 
     /// From the moment we speak until a sound of this room can change: half its round trip and
@@ -99,6 +102,7 @@ struct Member: Sendable {
         line = nil
         pending = nil
         follow = nil
+        chain = []
         retryAt = nil
         failure = ""
     }

@@ -187,9 +187,10 @@ extension RoomMachine {
     static let shortestReportInterval = Nanoseconds.milliseconds(100)
     /// The first comes before a start is planned: it says how long messages take.
     static let firstReport = Nanoseconds.milliseconds(500)
-    /// A leader holds three offers to a room; the rest is room for messages crossing.
-    static let mostPreparations = 6
-    static let mostLines = 4
+    /// A leader holds three offers to a room, and a chain of short items; the rest is room for
+    /// messages crossing.
+    static let mostPreparations = 6 + LeaderMachine.mostChained
+    static let mostLines = 4 + LeaderMachine.mostChained
     static let mostFetching = 8
 }
 

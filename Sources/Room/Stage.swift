@@ -290,8 +290,9 @@ final class Stage {
         return OutputLook(until: shared.map(rendered), voices: voices)
     }
 
-    /// Older than this a report says nothing of now: an output reports once a period.
-    private static let lookPatience = Nanoseconds.milliseconds(500)
+    /// Older than this a report says nothing of now: an output reports once a period, and those of a
+    /// card with a long queue are long.
+    private static let lookPatience = Nanoseconds.milliseconds(1_500)
 
     /// Of the player that sounds.
     var figures: VoiceFigures {

@@ -36,6 +36,9 @@ extension Scenario {
             rooms: threeRooms(.wired), items: [25],
             script: [.at(10, .powerOff(room: 0))], seconds: 30),
         Scenario(
+            name: "short-items", summary: "two hundred items of 30 ms, one after the other",
+            rooms: threeRooms(.wired), items: Array(repeating: 0.03, count: 200), seconds: 12),
+        Scenario(
             name: "crystals", summary: "cards of ±300 ppm on hosts of ±100 ppm",
             rooms: [
                 RoomPlan(name: "attic", card: 300, host: 100),

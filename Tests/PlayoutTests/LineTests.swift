@@ -81,6 +81,31 @@ private let sample = 1.0 / 48_000
         #expect(whole.map(\.magnitude).max()! > 0.49)
     }
 
+    @Test func `a row of voices of five milliseconds sounds exactly like one`() {
+        func play(pieces: Int) -> [Float] {
+            let rig = Rig(partsPerMillion: -120, hostPartsPerMillion: 15)
+            let (begin, length) = (Int64(4_800), Int64(240))
+            var borders = (0..<pieces).map { begin + Int64($0) * length }
+            borders = [0] + borders + [20_000]
+            let voices = zip(borders, borders.dropFirst()).map { from, _ in
+                rig.voice(frames: max(0, from - 50)..<20_000, Self.tone)
+            }
+            rig.run(.milliseconds(300))
+            let start = rig.groupNow + .milliseconds(70)
+            for (voice, (from, to)) in zip(voices, zip(borders, borders.dropFirst())) {
+                let meets = start + Nanoseconds(seconds: Double(from) / 48_000)
+                voice.start(
+                    Line(itemFrame: Double(from), instant: meets), clock: rig.clock, endFrame: to)
+            }
+            rig.run(.milliseconds(500))
+            return rig.channel()
+        }
+        let (whole, row) = (play(pieces: 0), play(pieces: 20))
+        let difference = zip(whole, row).map { ($0 - $1).magnitude }.max()!
+        #expect(difference < 3e-6, "\(difference)")
+        #expect(whole.map(\.magnitude).max()! > 0.49)
+    }
+
     @Test func `the end of an item rings out and is reported`() {
         let rig = Rig()
         let voice = rig.voice(frames: 0..<4_800, Self.tone)

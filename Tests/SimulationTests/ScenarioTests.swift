@@ -63,6 +63,17 @@ import Testing
         #expect(median(reports.map(\.skew.p99)) < 150, "\(reports.map(\.skew))")
     }
 
+    @Test func `items of thirty milliseconds join without a hole in all rooms`() throws {
+        for report in try runs("short-items") {
+            expectUnbroken(report)
+            #expect(report.lines.count == 200, "\(report)")
+            for line in report.lines {
+                #expect(line.begins == 3 && line.joins == 0, "\(line)")
+                #expect(line.beginSpread < 2 * Self.frame, "\(line)")
+            }
+        }
+    }
+
     @Test func `a pause ends and a resume begins at one instant in all rooms`() throws {
         for report in try runs("pause") {
             expectUnbroken(report)
