@@ -34,7 +34,7 @@ extension Feed {
             voice.ring.reset(firstFrame: position)
             control.withLock { control in
                 control.voice = voice
-                if let start = control.start { voice.start(start) }
+                control.orders.pass(to: voice)
             }
             try await feed(voice)
         } catch {
@@ -82,11 +82,7 @@ extension Feed {
     private func open() throws(PlaybackError) -> Int64 {
         do throws(MediaError) {
             let source = try item.asset.opener.open(item.asset.location)
-            var position = firstFrame
-            if let frame = lineFrame(in: output.latency) {
-                position = max(position, Int64(saturating: frame) - Self.historyFrames)
-            }
-            if let count = format.frameCount { position = min(position, count) }
+            let position = decidePosition()
             try source.seek(toFrame: position)
             self.source = source
             return position
@@ -96,9 +92,28 @@ extension Feed {
         }
     }
 
+    /// From here on ``reaches(_:rate:)`` says what can be played: the line of this moment may be
+    /// replaced by another before the first frame is decoded.
+    private func decidePosition() -> Int64 {
+        let ahead = output.latency
+        return control.withLock { control in
+            var position = firstFrame
+            if let start = control.orders.running {
+                let frame = frame(of: start, in: ahead)
+                position = max(position, Int64(saturating: frame) - Self.historyFrames)
+            }
+            if let count = format.frameCount { position = min(position, count) }
+            control.position = position
+            return position
+        }
+    }
+
     /// Where the line is `ahead` of now, in frames; `nil` without a line.
     private func lineFrame(in ahead: Nanoseconds) -> Double? {
-        guard let start = control.withLock({ $0.isStopped ? nil : $0.start }) else { return nil }
+        control.withLock { $0.orders.running }.map { frame(of: $0, in: ahead) }
+    }
+
+    private nonisolated func frame(of start: Start, in ahead: Nanoseconds) -> Double {
         let at = output.reading(of: start.clock, at: output.now() + ahead)
         return start.line.frame(at: at, sampleRate: format.sampleRate)
     }
@@ -117,30 +132,67 @@ extension Feed {
             if Task.isCancelled { return }
 
             let report = voice.report
-            let (isStopped, isOver) = control.withLock { control in
-                let isOver = control.retires && control.isAtRest(report.state)
-                // From here on no start is taken: it would be lost.
-                if isOver { control.isCancelled = true }
-                return (control.isStopped, isOver)
-            }
-            if report.state == .ended, !isStopped {
+            switch turn(report) {
+            case .rests: return
+            case .hasEnded(let order):
                 // The report is about what has been rendered; the last of it is yet to be heard.
                 let queued = report.at - output.now()
                 if queued > .zero {
                     await nap(queued)
-                    continue
+                } else if let event = end(order, report, voice.ring) {
+                    events(self, event)
+                    return
                 }
-                events(self, .playedToEnd)
-                return
+                continue
+            case .goesOn: break
             }
-            if isOver { return }
             look(at: report, isFinished: isFinished)
-            var span = pause(report, voice.ring, isFinished: isFinished, isStopped: isStopped)
+            var span = pause(report, voice.ring, isFinished: isFinished)
             let begin = output.now()
             if begin < alertUntil { span = min(span, Self.commandNap) }
             await nap(span)
             let end = output.now()
             if end - begin > span + Self.standstill { alertUntil = end + Self.alertSpan }
+        }
+    }
+
+    private enum Turn {
+        case goesOn
+        /// The voice has been stopped for good.
+        case rests
+        /// It has played to the end by this order.
+        case hasEnded(UInt64)
+    }
+
+    /// What the voice's report asks for, and what it still has to be told.
+    private func turn(_ report: VoiceReport) -> Turn {
+        control.withLock { control in
+            control.orders.pass(to: control.voice)
+            // From before the last start: says nothing about it.
+            guard report.number == control.orders.startNumber, control.orders.isPassed else {
+                return .goesOn
+            }
+            if control.retires, control.isAtRest(report.state) {
+                // From here on no start is taken: it would be lost.
+                control.isCancelled = true
+                return .rests
+            }
+            if case .ended = report.state, !control.orders.isStopped {
+                return .hasEnded(control.orders.number)
+            }
+            return .goesOn
+        }
+    }
+
+    /// What to say of an end that has been heard; `nil` when the feed was given another order since.
+    private func end(_ order: UInt64, _ report: VoiceReport, _ ring: FrameRing) -> Event? {
+        control.withLock { control in
+            guard control.orders.number == order else { return nil }
+            control.isCancelled = true
+            guard let failure = control.failure, report.itemFrame >= Double(ring.endFrame) else {
+                return .playedToEnd(order)
+            }
+            return .failed(failure)
         }
     }
 
@@ -152,29 +204,38 @@ extension Feed {
         do throws(PlaybackError) {
             while !Task.isCancelled, ring.writableFrames >= Self.chunkFrames {
                 if try !decode(into: ring, scratch) {
-                    announceFilled()
+                    announce(isEnough: true)
                     return .success(true)
                 }
-                if ring.endFrame - ring.firstFrame >= fillFrames { announceFilled() }
-                if isLeftBehind(ring) {
-                    events(self, .leftBehind)
+                if ring.endFrame > wantedFrame {
+                    announce(isEnough: ring.endFrame - ring.firstFrame >= fillFrames)
+                }
+                if let order = isLeftBehind(ring) {
+                    events(self, .leftBehind(order))
                     return .success(false)
                 }
             }
-            if !Task.isCancelled { announceFilled() }
+            if !Task.isCancelled { announce(isEnough: true) }
             return .success(false)
         } catch {
-            return .failure(error)
+            guard ring.endFrame > max(wantedFrame, ring.firstFrame) else { return .failure(error) }
+            // What is decoded is heard; then comes the error, at its place.
+            control.withLock { $0.failure = error }
+            ring.finish()
+            announce(isEnough: true)
+            return .success(true)
         }
     }
 
     /// Whether the line is so far ahead that jumping there beats decoding the way. Only a shared
     /// clock goes on without us.
-    private func isLeftBehind(_ ring: FrameRing) -> Bool {
-        guard control.withLock({ $0.start?.clock != nil }), let frame = lineFrame(in: .zero) else {
-            return false
-        }
-        return frame > Double(ring.endFrame) + Double(format.sampleRate) * Self.reachSeconds
+    ///
+    /// - Returns: the order by which it is.
+    private func isLeftBehind(_ ring: FrameRing) -> UInt64? {
+        let (running, order) = control.withLock { ($0.orders.running, $0.orders.number) }
+        guard let running, running.clock != nil else { return nil }
+        let reach = Double(format.sampleRate) * Self.reachSeconds
+        return frame(of: running, in: .zero) > Double(ring.endFrame) + reach ? order : nil
     }
 
     /// Looks at the voice while a decoder is at work, from when it may have run dry until cancelled.
@@ -194,19 +255,27 @@ extension Feed {
     /// Says so when the voice has run dry. A line joined late is silent until the first frames
     /// arrive: that is no stall.
     private nonisolated func look(at report: VoiceReport, isFinished: Bool) {
-        let isDry = control.withLock { control in
+        let dry: UInt64? = control.withLock { control in
+            guard report.number == control.orders.startNumber else { return nil }
             defer { control.isSupplied = report.state == .playing }
-            return control.isSupplied && !control.isStopped && report.state == .starved
+            return control.isSupplied && !control.orders.isStopped && report.state == .starved
+                ? control.orders.number : nil
         }
-        if isDry, !isFinished { events(self, .starved) }
+        if let dry, !isFinished { events(self, .starved(dry)) }
     }
 
-    private func announceFilled() {
-        let isNews = control.withLock { $0.filling == nil }
+    private func announce(isEnough: Bool) {
+        let isNews = control.withLock { control in
+            let isNews = !control.hasFrames || isEnough && control.filling == nil
+            control.hasFrames = true
+            // Before it is said: whoever begins to wait for it in between must find it done.
+            if isEnough, control.filling == nil { control.filling = .filled }
+            return isNews
+        }
         guard isNews else { return }
         // The player first: who waited finds it already playing.
-        events(self, .filled)
-        settle(.filled)
+        events(self, .supplied)
+        if isEnough { settle(.filled) }
     }
 
     /// Decodes one chunk; false at the end of the item.
@@ -234,12 +303,15 @@ extension Feed {
 
     /// How long nothing will be needed of us.
     private func pause(
-        _ report: VoiceReport, _ ring: FrameRing, isFinished: Bool, isStopped: Bool
+        _ report: VoiceReport, _ ring: FrameRing, isFinished: Bool
     ) -> Nanoseconds {
+        let (orders, retires) = control.withLock { ($0.orders, $0.retires) }
+        let isStopped = orders.isStopped
+        // An order is under way to the output thread.
+        guard orders.isPassed, report.number == orders.startNumber else { return Self.commandNap }
         switch report.state {
         case .idle, .stopped:
-            // Not playing: until a command comes, unless one is under way to the output thread.
-            let waits = control.withLock { ($0.start != nil && !isStopped) || $0.retires }
+            let waits = (orders.start != nil && !isStopped) || retires
             return waits ? Self.commandNap : Self.idleNap
         case .ended: return isStopped ? Self.idleNap : Self.shortestNap
         case .starved: return Self.shortestNap

@@ -23,15 +23,16 @@ actor Feed {
     }
 
     enum Event: Sendable {
-        /// Enough is buffered to start.
-        case filled
+        /// The first frames are there, or enough to start with.
+        case supplied
+        /// Nothing more can be decoded, and what was has been heard.
         case failed(PlaybackError)
-        /// The ring ran dry while playing.
-        case starved
+        /// The ring ran dry while playing by this order.
+        case starved(UInt64)
         /// The last frame has left the card.
-        case playedToEnd
+        case playedToEnd(UInt64)
         /// The line is further ahead than decoding can make good; a new feed must be made.
-        case leftBehind
+        case leftBehind(UInt64)
         /// The voice has been given back.
         case closed
     }
@@ -45,10 +46,14 @@ actor Feed {
 
     struct Control {
         var voice: Voice?
-        /// Given to the voice as soon as there is one.
-        var start: Start?
-        var isStopped = false
+        var orders = Orders()
         var isCancelled = false
+        /// Where decoding begins, once that is decided.
+        var position: Int64?
+        /// What was asked for first is in the ring.
+        var hasFrames = false
+        /// Why decoding ended before the item did. What came before it is played.
+        var failure: PlaybackError?
         /// The voice was playing when it was last looked at.
         var isSupplied = false
         /// The feed ends once its voice has come to rest.
@@ -65,6 +70,8 @@ actor Feed {
     nonisolated let format: MediaFormat
     /// The first frame that will be decoded, unless the line has left it behind by then.
     nonisolated let firstFrame: Int64
+    /// The first that is to be heard.
+    nonisolated let wantedFrame: Int64
     nonisolated let rate: Double
     nonisolated let output: PlayerOutput
     nonisolated let events: @Sendable (Feed, Event) -> Void
@@ -83,7 +90,8 @@ actor Feed {
         self.format = format
         // Frames before the wanted one are the resampler's history: without them a start in the
         // middle of a sound would ring.
-        self.firstFrame = max(0, Int64(saturating: frame) - Self.historyFrames)
+        self.wantedFrame = max(0, Int64(saturating: frame))
+        self.firstFrame = max(0, wantedFrame - Self.historyFrames)
         self.rate = rate
         self.output = output
         self.events = events
@@ -112,10 +120,10 @@ actor Feed {
     nonisolated func start(_ start: Start) -> Bool {
         let isAlive = control.withLock {
             guard !$0.isCancelled else { return false }
-            $0.start = start
-            $0.isStopped = false
             $0.retires = false
-            $0.voice?.start(start)
+            $0.isSupplied = false
+            $0.orders.start(start)
+            $0.orders.pass(to: $0.voice)
             return true
         }
         wake()
@@ -125,12 +133,14 @@ actor Feed {
     /// Falls silent at `instant` (`nil`: now); the feed can be started again.
     nonisolated func stop(at instant: GroupInstant?) {
         control.withLock {
-            $0.isStopped = true
-            if $0.voice == nil { $0.start = nil }
-            $0.voice?.stop(at: instant)
+            $0.orders.stop(at: instant, isSounding: $0.voice != nil)
+            $0.orders.pass(to: $0.voice)
         }
         wake()
     }
+
+    /// Which order was given last: what the feed reports on an older one has been overtaken.
+    nonisolated var orderNumber: UInt64 { control.withLock { $0.orders.number } }
 
     /// The feed ends when its voice has been stopped; nobody will start it again.
     nonisolated func retire() {
@@ -177,10 +187,24 @@ actor Feed {
         }
     }
 
+    /// Whether it can take over: as soon as there is anything, or once there is enough.
+    nonisolated func isSupplied(enough: Bool) -> Bool {
+        enough ? isFilled : control.withLock { $0.hasFrames }
+    }
+
+    nonisolated var isAlive: Bool { control.withLock { !$0.isCancelled } }
+
     nonisolated var voice: Voice? { control.withLock { $0.voice } }
 
-    /// The line that was given last.
-    nonisolated var line: Line? { control.withLock { $0.start?.line } }
+    /// What it was given last to play by.
+    nonisolated var start: Start? { control.withLock { $0.orders.start } }
+
+    /// What the voice says of the last start; `nil` until the output thread has seen that.
+    nonisolated var report: VoiceReport? {
+        let (voice, number) = control.withLock { ($0.voice, $0.orders.startNumber) }
+        guard let report = voice?.report, report.number == number else { return nil }
+        return report
+    }
 
     /// The end of the item, once the decoder has reached it.
     nonisolated var endFrame: Int64? {
@@ -197,13 +221,15 @@ actor Feed {
 
     /// Whether this feed can play from `frame` on soon: it is buffered, or decoding comes by it.
     nonisolated func reaches(_ frame: Double, rate: Double) -> Bool {
-        guard rate == self.rate, control.withLock({ !$0.isCancelled }) else {
-            return false
-        }
-        let reach = Double(format.sampleRate) * Self.reachSeconds
+        let (isAlive, position) = control.withLock { (!$0.isCancelled, $0.position) }
+        guard rate == self.rate, isAlive else { return false }
+        // Decoding that has come to its end comes by nothing more.
+        let reach =
+            voice?.ring.isFinished == true ? 0 : Double(format.sampleRate) * Self.reachSeconds
         let buffered = bufferedFrames
         guard !buffered.isEmpty else {
-            return frame >= Double(firstFrame) && frame <= Double(firstFrame) + reach
+            let first = Double(position ?? firstFrame)
+            return frame >= first && frame <= first + reach
         }
         return frame >= Double(buffered.lowerBound)
             && frame <= Double(buffered.upperBound) + reach
@@ -227,7 +253,7 @@ extension Feed.Control {
     /// Whether the voice will not sound any more by what it was told.
     func isAtRest(_ state: VoiceState) -> Bool {
         switch state {
-        case .idle, .stopped, .ended: isStopped || start == nil
+        case .idle, .stopped, .ended: orders.isStopped || orders.start == nil
         case .armed, .playing, .starved: false
         }
     }
@@ -241,11 +267,3 @@ extension Feed.Control {
     }
 }
 
-extension Voice {
-    func start(_ start: Feed.Start) {
-        // A full command queue means that the output thread stands still; it will find the line
-        // missing, and the player sees a voice that does not play.
-        self.start(
-            start.line, clock: start.clock?.cell, endFrame: start.endFrame, fadeIn: start.fadesIn)
-    }
-}

@@ -47,13 +47,37 @@ extension Player {
             }
             return
         }
-        guard let feed = feedInForce(state), let line = feed.line, let report = feed.voice?.report,
-            report.state == .playing
-        else { return }
-        let played = (report.itemFrame - line.itemFrame) / (line.rate * Double(format.sampleRate))
-        let device = line.instant + Nanoseconds(seconds: played)
-        state.deviceLead = Nanoseconds(
-            device.nanoseconds.subtracting(saturating: report.at.nanoseconds))
+        guard let feed = feedInForce(state), feed.start?.clock == nil else { return }
+        if let lead = deviceLead(of: feed) { state.deviceLead = lead }
+    }
+
+    /// How far the card is ahead of the local clock, by a feed that plays by the card; `nil` while its
+    /// voice does not say.
+    private func deviceLead(of feed: Feed) -> Nanoseconds? {
+        guard let line = feed.start?.line, let report = feed.report, report.state == .playing else {
+            return nil
+        }
+        let speed = line.rate * Double(feed.format.sampleRate)
+        let device =
+            line.instant + Nanoseconds(seconds: (report.itemFrame - line.itemFrame) / speed)
+        return Nanoseconds(device.nanoseconds.subtracting(saturating: report.at.nanoseconds))
+    }
+
+    /// An instant of the player's clock on the clock that `feed` was started with: a voice keeps that
+    /// for as long as it sounds, whatever the player goes by since.
+    func reading(_ instant: GroupInstant, for feed: Feed, _ state: State) -> GroupInstant {
+        guard let start = feed.start, !isOnClock(feed, state) else { return instant }
+        let local =
+            state.clock?.cell.load().map.inverted(instant)
+            ?? LocalInstant(nanoseconds: instant.nanoseconds) - state.deviceLead
+        if let clock = start.clock { return clock.cell.load().map(local) }
+        let lead = deviceLead(of: feed) ?? .zero
+        return GroupInstant(nanoseconds: (local + lead).nanoseconds)
+    }
+
+    /// Whether what `feed` plays by is what the player goes by.
+    func isOnClock(_ feed: Feed, _ state: State) -> Bool {
+        feed.start.map { $0.clock?.cell === state.clock?.cell } ?? true
     }
 
     /// Item time moves to another clock without a jump: the line in force goes on from where it is,
@@ -68,6 +92,7 @@ extension Player {
         let schedule = state.schedule
         let handOver = now + output.latency + Self.decodingMargin
         let handOverBefore = reading(state, at: handOver)
+        let quiet = feedInForce(state).map { reading(handOverBefore, for: $0, state) }
         state.clock = clock
         state.deviceLead = .zero
         guard let format = state.item?.format else { return }
@@ -77,14 +102,14 @@ extension Player {
             itemFrame: current.frame(at: handOverBefore, sampleRate: format.sampleRate),
             instant: reading(state, at: handOver), rate: current.rate)
         let pending = schedule.lines.filter { $0.instant > wasReading }
-        if pending.isEmpty, current.rate != 0, state.transition == nil {
+        if pending.isEmpty, current.rate != 0, state.transition == nil, state.ready != nil {
             if let taken = state.upcoming {
                 retire(state.sounding, &state)
                 state.sounding = taken
                 state.upcoming = nil
             }
             let next = makeFeed(frame: current.itemFrame, rate: current.rate, state)
-            state.sounding?.stop(at: handOverBefore)
+            state.sounding?.stop(at: quiet)
             retire(state.sounding, &state)
             state.sounding = next
             begin(next, current, state)

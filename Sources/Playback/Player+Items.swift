@@ -10,15 +10,16 @@ extension Player {
     ///
     /// - Throws: ``PlaybackError/Code/itemInUse``.
     public func replaceCurrentItem(with item: PlayerItem?) throws(PlaybackError) {
-        if state.withLock({ $0.item === item }) { return }
-        guard item?.claim(for: self) ?? true else {
-            throw PlaybackError(
-                .itemInUse,
-                "an item of \(item?.asset.location ?? "") belongs to another player")
-        }
-        state.withLock { state in
-            state.itemTask?.cancel()
-            state.item?.unclaim()
+        try state.withLock { state throws(PlaybackError) in
+            guard state.item !== item else { return }
+            // Under the lock under which it becomes the current item: in between, another thread
+            // could give it away again.
+            guard item?.claim(for: self) ?? true else {
+                throw PlaybackError(
+                    .itemInUse,
+                    "an item of \(item?.asset.location ?? "") belongs to another player")
+            }
+            state.item?.unclaim(from: self)
             for feed in state.feeds {
                 feed.cancel()
                 if !state.outgoing.contains(where: { $0 === feed }) { state.outgoing.append(feed) }
@@ -26,51 +27,89 @@ extension Player {
             state.sounding = nil
             state.upcoming = nil
             state.prepared = nil
-            state.transition = nil
-            state.seeks += 1
+            state.seek = nil
             state.error = nil
             state.item = item
+            state.toldStatus = nil
             state.schedule = Schedule(stillAt: 0)
-            guard let item else {
-                state.itemTask = nil
-                announce(.itemStatusDidChange(nil), &state)
-                return
+            if state.rate == 0 || item == nil {
+                state.intent = .decided
+            } else if case .awaitsItem = state.intent {
+            } else {
+                state.intent = .awaitsItem(waits: state.automaticallyWaits)
             }
-            state.itemTask = Task { [weak self] in
-                // The error is kept by the item.
-                try? await item.ready()
-                self?.itemDidLoad(item)
-            }
+            if item == nil { announce(.itemStatusDidChange(nil), &state) }
+            load(&state)
         }
     }
 
-    private func itemDidLoad(_ item: PlayerItem) {
+    /// Loads the item, or loads it again, beside whatever else is going on.
+    func load(_ state: inout State) {
+        state.itemTask?.cancel()
+        state.itemTask = nil
+        state.loads += 1
+        guard let item = state.item else { return }
+        let load = state.loads
+        state.itemTask = Task(executorPreference: output.executor) { [weak self] in
+            // The error is kept by the item.
+            try? await item.ready()
+            self?.hear { $0.itemDidLoad(load) }
+        }
+    }
+
+    /// May come long after the item was ready, and after anything that was asked for since.
+    private func itemDidLoad(_ load: Int) {
         locked { state in
-            guard state.item === item else { return }
+            guard state.loads == load, let item = state.item else { return }
             state.itemTask = nil
-            announce(.itemStatusDidChange(item.status), &state)
-            if let error = item.error {
-                let wasPlaying = state.rate != 0
+            tellStatus(&state)
+            guard case .awaitsItem = state.intent else { return }
+            if item.status == .failed, let error = item.error {
+                state.intent = .decided
                 setRate(0, .setRateFailed, &state)
-                if wasPlaying { announce(.failedToPlayToEnd(error), &state) }
-            } else if state.rate != 0, state.transition == nil {
-                takeOver(waits: state.automaticallyWaits, &state)
+                announce(.failedToPlayToEnd(error), &state)
+            } else {
+                useItem(&state)
             }
         }
     }
 
+    /// Tells observers of the item's status where it is another than they know.
+    func tellStatus(_ state: inout State) {
+        guard let status = state.item?.status, status != .unknown, status != state.toldStatus else {
+            return
+        }
+        state.toldStatus = status
+        announce(.itemStatusDidChange(status), &state)
+    }
+
+    /// Takes in what others report; a test may let it come late.
+    func hear(_ report: @escaping @Sendable (Player) -> Void) {
+        guard let postpone = output.postpone else { return report(self) }
+        postpone { [weak self] in if let self { report(self) } }
+    }
+
+    /// What a feed says counts for what that feed was told last; it may have been told something
+    /// newer, or replaced, by now.
     func receive(_ event: Feed.Event, from feed: Feed) {
         locked { state in
             switch event {
-            case .filled:
-                if state.transition?.feed === feed { performTransition(&state) }
+            case .supplied: supply(feed, &state)
             case .failed(let error): fail(error, feed, &state)
-            case .starved: stall(feed, &state)
-            case .playedToEnd: end(feed, &state)
-            case .leftBehind: rejoin(insteadOf: feed, &state)
+            case .starved(let order): if feed.orderNumber == order { stall(feed, &state) }
+            case .playedToEnd(let order): if feed.orderNumber == order { end(feed, &state) }
+            case .leftBehind(let order):
+                if feed.orderNumber == order { rejoin(insteadOf: feed, &state) }
             case .closed: forget(feed, &state)
             }
         }
+    }
+
+    private func supply(_ feed: Feed, _ state: inout State) {
+        guard let transition = state.transition, transition.feed === feed,
+            feed.isSupplied(enough: transition.waits)
+        else { return }
+        performTransition(&state)
     }
 
     /// Whether `feed` is what sounds.
@@ -83,12 +122,27 @@ extension Player {
         return state.sounding === feed && state.upcoming == nil
     }
 
+    /// Nothing more comes of `feed`; what it had has been heard.
     private func fail(_ error: PlaybackError, _ feed: Feed, _ state: inout State) {
-        let concerns =
-            isInForce(feed, &state) || state.upcoming === feed || state.transition?.feed === feed
-        guard concerns else { return }
-        state.error = error
-        standStill(&state)
+        if isInForce(feed, &state) {
+            // Where the sound ended.
+            let place = feed.report.map(\.itemFrame) ?? currentFrame(state, at: output.now())
+            standStill(&state)
+            state.schedule = Schedule(stillAt: clamped(place, state))
+        } else if state.upcoming === feed || state.transition?.feed === feed {
+            standStill(&state)
+        } else if case .going(let seeking, _) = state.seek?.stage, seeking === feed {
+            state.seek = nil
+        } else {
+            return
+        }
+        if error.code == .mediaFailed {
+            state.item?.fail(error)
+            tellStatus(&state)
+        } else {
+            state.error = error
+        }
+        guard state.rate != 0 else { return }
         setRate(0, .setRateFailed, &state)
         announce(.failedToPlayToEnd(error), &state)
     }
@@ -97,13 +151,14 @@ extension Player {
         guard isInForce(feed, &state), state.rate != 0 else { return }
         announce(.playbackStalled, &state)
         if state.automaticallyWaits {
-            let frame = feed.voice?.report.itemFrame ?? 0
+            let frame = feed.report?.itemFrame ?? currentFrame(state, at: output.now())
             // Not this feed again: it counts as filled, and would be started at once.
             feed.stop(at: nil)
             retire(feed, &state)
             state.sounding = nil
             state.schedule = Schedule(stillAt: clamped(frame, state))
-            takeOver(waits: true, &state)
+            // A seek under way is waited for instead.
+            if !isSeeking(state) { takeOver(waits: true, &state) }
         } else if state.clock == nil {
             // Without a common line there is nothing to catch up with.
             standStill(&state)
@@ -114,8 +169,15 @@ extension Player {
     private func end(_ feed: Feed, _ state: inout State) {
         guard isInForce(feed, &state) else { return }
         state.sounding = nil
-        if state.actionAtItemEnd == .pause, let end = state.item?.endFrame ?? feed.endFrame {
-            state.schedule = Schedule(stillAt: Double(end))
+        let end = (state.item?.endFrame ?? feed.endFrame).map(Double.init)
+        // Somebody wants to be elsewhere already: this is a wait, and not the end.
+        if isSeeking(state) {
+            if let end { state.schedule = Schedule(stillAt: end) }
+            return
+        }
+        if state.actionAtItemEnd == .pause, let end {
+            dropIntent(&state)
+            state.schedule = Schedule(stillAt: end)
             setRate(0, .itemEnded, &state)
         }
         announce(.didPlayToEnd, &state)
@@ -123,7 +185,7 @@ extension Player {
 
     /// The line ran away while the decoder stood: begins anew where the line is now.
     private func rejoin(insteadOf feed: Feed, _ state: inout State) {
-        guard isInForce(feed, &state), let format = state.item?.format else { return }
+        guard isInForce(feed, &state), let format = state.ready?.format else { return }
         let now = output.now()
         let line = state.schedule.line(at: reading(state, at: now))
         guard line.rate != 0 else { return }
@@ -149,7 +211,8 @@ extension Player {
         state.sounding?.stop(at: nil)
         state.upcoming?.cancel()
         state.upcoming = nil
-        dropTransition(&state)
+        dropIntent(&state)
+        state.seek = nil
         state.schedule = Schedule(stillAt: clamped(frame, state))
     }
 
@@ -158,7 +221,7 @@ extension Player {
         if state.sounding === feed { state.sounding = nil }
         if state.upcoming === feed { state.upcoming = nil }
         if state.prepared === feed { state.prepared = nil }
-        if state.transition?.feed === feed { state.transition = nil }
+        if state.transition?.feed === feed { state.intent = .decided }
     }
 
     func loadedTimeRanges(of item: PlayerItem) -> [TimeRange] {

@@ -16,33 +16,98 @@ extension Player {
     /// While playing, the old place sounds until the new one is buffered and takes over without a
     /// gap. Loads the item first where that is not done.
     ///
-    /// - Returns: true when the new place is buffered (and, if playing, its line decided); false
-    ///   when a newer seek, another item or an error came in between, or the time is not a number.
+    /// A pause or another rate meanwhile are about the new place. Cancelling the task ends the seek.
+    ///
+    /// - Returns: true when ``currentTime()`` is there: the new place is buffered and, if playing, in
+    ///   force. False when a newer seek, a line with a place of its own, another item, an error or
+    ///   the task's end came in between, or the time is not a number.
     @discardableResult
     public func seek(
         to time: MediaTime, toleranceBefore: MediaTime, toleranceAfter: MediaTime
     ) async -> Bool {
-        let (wanted, serial) = state.withLock {
-            $0.seeks += 1
-            return ($0.item, $0.seeks)
+        let (wanted, serial) = locked { state in
+            state.seeks += 1
+            state.seek = nil
+            if state.item != nil, time.isNumeric || time.isInfinite {
+                state.error = nil
+                state.seek = Seek(serial: state.seeks, stage: .asked(time))
+            }
+            return (state.item, state.seeks)
         }
         guard let wanted, time.isNumeric || time.isInfinite else { return false }
-        do throws(PlaybackError) { try await wanted.ready() } catch { return false }
-        let feed: Feed? = locked { state in
-            guard state.seeks == serial, state.item === wanted, let (item, format) = state.ready,
-                let frame = try? Self.frame(of: time, item, format)
-            else { return nil }
-            dropPrepared(&state)
-            return state.rate == 0 ? stand(at: frame, &state) : jump(to: frame, &state)
+        return await withTaskCancellationHandler {
+            do throws(PlaybackError) { try await wanted.ready() } catch {
+                abandonSeek(serial)
+                return false
+            }
+            return await arrive(serial)
+        } onCancel: {
+            abandonSeek(serial)
         }
-        guard let feed, case .filled = await feed.filled() else { return false }
-        return state.withLock { $0.seeks == serial }
+    }
+
+    private enum SeekStep: Sendable {
+        case lost, arrived
+        case fills(Feed)
+        case begins(in: Nanoseconds)
+    }
+
+    /// Waits until the seek is where it was to go, whoever got it there and by which feed.
+    private func arrive(_ serial: Int) async -> Bool {
+        while true {
+            switch locked({ step(of: serial, &$0) }) {
+            case .lost: return false
+            case .arrived: return true
+            case .fills(let feed): _ = await feed.filled()
+            case .begins(let span): await output.sleep(span)
+            }
+        }
+    }
+
+    private func step(of serial: Int, _ state: inout State) -> SeekStep {
+        guard state.seek?.serial == serial else { return .lost }
+        if case .asked(let time) = state.seek?.stage { begin(seekTo: time, &state) }
+        guard case .going(let feed, _) = state.seek?.stage else {
+            state.seek = nil
+            return .lost
+        }
+        if feed.isAlive, !feed.isFilled { return .fills(feed) }
+        if state.transition?.feed === feed { performTransition(&state) }
+        if state.upcoming === feed, let last = state.schedule.lines.last {
+            let rest = last.instant - reading(state, at: output.now())
+            // A line that begins much later was given by somebody else, who knows.
+            if rest > .zero, rest <= output.latency { return .begins(in: rest) }
+        }
+        state.seek = nil
+        return .arrived
+    }
+
+    private func begin(seekTo time: MediaTime, _ state: inout State) {
+        guard let (item, format) = state.ready, let frame = try? Self.frame(of: time, item, format)
+        else { return }
+        dropPrepared(&state)
+        if state.rate == 0 {
+            stand(at: frame, &state)
+        } else {
+            jump(to: frame, by: nil, waits: true, &state)
+        }
+    }
+
+    /// Whoever wanted it does not any more: what plays goes on.
+    private func abandonSeek(_ serial: Int) {
+        state.withLock { state in
+            guard let seek = state.seek, seek.serial == serial else { return }
+            state.seek = nil
+            guard case .going(let feed, _) = seek.stage else { return }
+            if state.transition?.feed === feed { dropIntent(&state) }
+            if state.prepared === feed { dropPrepared(&state) }
+        }
     }
 
     /// Item time jumps to `frame` while nothing plays.
-    private func stand(at frame: Double, _ state: inout State) -> Feed {
+    private func stand(at frame: Double, _ state: inout State) {
         let now = output.now()
-        dropTransition(&state)
+        dropIntent(&state)
         settle(&state)
         // A pause may still be under way to the output: it is not undone.
         let instant = reading(state, at: now)
@@ -52,17 +117,9 @@ extension Player {
         state.schedule.append(Line(itemFrame: frame, instant: instant, rate: 0))
         let feed = makeFeed(frame: frame, rate: state.defaultRate, state)
         state.prepared = feed
+        follow(feed, from: frame, &state)
         announce(
             .timeJumped(to: Self.time(ofFrame: frame, sampleRate: feed.format.sampleRate)), &state)
-        return feed
-    }
-
-    /// A feed at `frame` that takes over when it is filled.
-    private func jump(to frame: Double, _ state: inout State) -> Feed {
-        dropTransition(&state)
-        let feed = makeFeed(frame: frame, rate: state.rate, state)
-        state.transition = Transition(feed: feed, frame: frame)
-        return feed
     }
 
     /// Decodes and fills the pipeline at the current time, without starting.
@@ -99,12 +156,14 @@ extension Player {
                 ? Self.frame(of: time, item, format) : currentFrame(state, at: output.now())
             let feed = makeFeed(frame: frame, rate: rate, state)
             state.prepared = feed
+            if !time.isValid { follow(feed, from: frame, &state) }
             return feed
         }
         let filling = await withTaskCancellationHandler {
             await feed.filled()
         } onCancel: {
-            feed.cancel()
+            // Somebody may be playing it by now.
+            state.withLock { if $0.prepared === feed { dropPrepared(&$0) } }
         }
         switch filling {
         case .filled: return state.withLock { $0.prepared === feed }

@@ -35,16 +35,13 @@ public final class Player: Sendable {
     /// drains faster than it was sized for.
     public static let rates = 0.5...2.0
 
-    /// What is to happen once a feed is filled: it takes over, from `frame` (or from wherever item
-    /// time is by then).
-    struct Transition {
-        var feed: Feed
-        var frame: Double?
-    }
-
     struct State {
         var item: PlayerItem?
         var itemTask: Task<Void, Never>?
+        /// Counts what ``itemTask`` has been: one that was replaced says nothing.
+        var loads = 0
+        /// Of the item, as observers were told last.
+        var toldStatus: PlayerItem.Status?
         var error: PlaybackError?
         var clock: SourceClock?
         /// How far the output's own time is ahead of the local clock; see `Player+Clock.swift`.
@@ -62,7 +59,8 @@ public final class Player: Sendable {
         var upcoming: Feed?
         /// Prerolled, without a line.
         var prepared: Feed?
-        var transition: Transition?
+        var intent = Intent.decided
+        var seek: Seek?
         /// Stopped for good, until they say that they are closed.
         var outgoing: [Feed] = []
         var seeks = 0
@@ -193,6 +191,10 @@ extension Player.State {
     /// All that have, or will have, a voice.
     var feeds: [Feed] {
         [sounding, upcoming, prepared, transition?.feed].compactMap { $0 } + outgoing
+    }
+
+    var transition: Player.Transition? {
+        if case .awaitsFrames(let transition) = intent { transition } else { nil }
     }
 
     /// The item, once it is known what it is.

@@ -55,11 +55,17 @@ public final class PlayerItem: Sendable {
                 $0.error = nil
             }
         } catch {
-            fail(error)
+            // Another one who asked may have been luckier meanwhile.
+            state.withLock {
+                guard $0.status != .readyToPlay else { return }
+                $0.status = .failed
+                $0.error = error
+            }
             throw error
         }
     }
 
+    /// It was ready, and then could not be played on.
     func fail(_ error: PlaybackError) {
         state.withLock {
             $0.status = .failed
@@ -76,7 +82,9 @@ public final class PlayerItem: Sendable {
         }
     }
 
-    func unclaim() { state.withLock { $0.player = nil } }
+    func unclaim(from player: Player) {
+        state.withLock { if $0.player === player { $0.player = nil } }
+    }
 
     /// The first frame that is not played; `nil` when only the source knows.
     var endFrame: Int64? {

@@ -27,6 +27,8 @@ public struct PlayerOutput: Sendable {
     /// Where the tasks run that wait for the decoders; `nil`: on the cooperative pool. Decoding
     /// itself has queues of its own.
     public let executor: (any TaskExecutor)?
+    /// When reports of items and feeds reach a player: at once, except where a test owns the delay.
+    var postpone: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
     public init(
         port: OutputPort, now: @escaping @Sendable () -> LocalInstant,

@@ -186,7 +186,7 @@ public import Timing
 
     func start(
         slot index: Int, serial: UInt64, line: Line, clock: ClockCell?, endFrame: Int64?,
-        fadeIn: Bool
+        fadeIn: Bool, number: UInt64
     ) -> Bool {
         guard line.isPlayable else { return false }
         return control.withLock { control in
@@ -202,7 +202,7 @@ public import Timing
                 ring: Unmanaged.passUnretained(ring), rows: UnsafePointer(bank.rows),
                 taps: bank.taps,
                 sampleRate: Double(control.slots[index].sampleRate), endFrame: endFrame ?? .max,
-                fadeIn: fadeIn)
+                fadeIn: fadeIn, number: number)
             let sent = commands.push(VoiceCommand(slot: index, kind: .start(start)))
             if sent { control.slots[index].hasStarted = true }
             return sent
@@ -335,6 +335,8 @@ struct VoiceSnapshot: BitwiseCopyable, Sendable {
     var sampleRate: Double
     var endFrame: Int64
     var fadeIn: Bool
+    /// As its owner counts, for the report.
+    var number: UInt64
 
     /// Which clock, 0 for the card's own.
     var clockAddress: UInt {

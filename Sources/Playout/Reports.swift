@@ -34,13 +34,18 @@ public struct VoiceReport: Equatable, Sendable, BitwiseCopyable {
     public var bufferedFrames: Int
     /// Output frames that were silent because the ring was empty, since the voice first sounded.
     public var starvedFrames: Int64
+    /// Which start this is about, as its owner numbers them: a report from before the last start says
+    /// nothing about it. 0 before the first.
+    public var number: UInt64
 
     @_noLocks @_noAllocation
     public init(
         state: VoiceState = .idle, itemFrame: Double = 0,
         at: LocalInstant = LocalInstant(nanoseconds: 0), errorNanoseconds: Double = 0,
-        ratioPartsPerMillion: Double = 0, bufferedFrames: Int = 0, starvedFrames: Int64 = 0
+        ratioPartsPerMillion: Double = 0, bufferedFrames: Int = 0, starvedFrames: Int64 = 0,
+        number: UInt64 = 0
     ) {
+        self.number = number
         self.state = state
         self.itemFrame = itemFrame
         self.at = at

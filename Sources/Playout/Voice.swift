@@ -37,15 +37,17 @@ public final class Voice: Sendable {
     ///   - endFrame: the item ends there, whatever the ring holds beyond; `nil`: at the ring's end.
     ///   - fadeIn: raised cosine of 5 ms from the instant on; otherwise the sound begins with the
     ///     line's frame as if silence came before it.
+    ///   - number: what ``VoiceReport/number`` is to say once the output thread has seen this.
     /// - Returns: false when the queue to the thread is full, the line is not playable or the voice
     ///   has been released.
     @discardableResult
     public func start(
-        _ line: Line, clock: ClockCell?, endFrame: Int64? = nil, fadeIn: Bool = false
+        _ line: Line, clock: ClockCell?, endFrame: Int64? = nil, fadeIn: Bool = false,
+        number: UInt64 = 0
     ) -> Bool {
         port.start(
             slot: slot, serial: serial, line: line, clock: clock, endFrame: endFrame,
-            fadeIn: fadeIn)
+            fadeIn: fadeIn, number: number)
     }
 
     /// Falls silent with a 5 ms raised cosine that ends at `instant` (`nil`: begins now). What the

@@ -14,6 +14,8 @@ import Timing
 @safe struct VoiceKernel: BitwiseCopyable {
     var state = VoiceState.idle
     var serial: UInt64 = 0
+    /// Of the last start, as its owner counts.
+    var number: UInt64 = 0
     var source: StartCommand?
     var line = Line(itemFrame: 0, instant: GroupInstant(nanoseconds: 0))
     /// Takes over at its instant while another line is playing.
@@ -84,6 +86,7 @@ import Timing
     mutating func start(_ command: StartCommand) {
         let continues = isOnLine && !isReleasing
         source = command
+        number = command.number
         stopInstant = nil
         stopsNow = false
         if command.serial != serial {
@@ -354,6 +357,6 @@ import Timing
         VoiceReport(
             state: state, itemFrame: position, at: positionAt,
             errorNanoseconds: error * 1e9, ratioPartsPerMillion: timeline.skew * 1e6,
-            bufferedFrames: buffered, starvedFrames: starvedFrames)
+            bufferedFrames: buffered, starvedFrames: starvedFrames, number: number)
     }
 }

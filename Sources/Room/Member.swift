@@ -42,10 +42,9 @@ actor Member {
 
     /// After the instant of a stop: what the card holds, and the fade, with room to spare.
     private static let silenceMargin = Nanoseconds.milliseconds(250)
+    private static let longestSilenceWait = Nanoseconds.seconds(60)
     /// Between two times of keeping what was learnt.
     private static let rememberingInterval = Nanoseconds.seconds(180)
-    /// More jobs at once than a room ever has: fetch and prepare of a few items, and the link.
-    private static let jobsMax = 64
 
     private let name: String
     let output: OutputThread?
@@ -104,8 +103,10 @@ actor Member {
     private var isClockIdle = false
     private var rememberAt = HostClock.now() + Member.rememberingInterval
     private let alarm = Alarm()
-    private let jobs: AsyncStream<@Sendable () async -> Void>
-    private let jobContinuation: AsyncStream<@Sendable () async -> Void>.Continuation
+    private var jobs = Jobs()
+    /// One element while there are jobs to begin.
+    private let jobSignals: AsyncStream<Void>
+    private let jobSignal: AsyncStream<Void>.Continuation
 
     init(
         name: RoomID, output: OutputThread?, clock: any ClockSource, logger: Logger,
@@ -132,8 +133,7 @@ actor Member {
                 outputLatency: stage?.latency ?? .zero, hasOutput: output != nil,
                 noticePort: options.notices?.port ?? 0),
             at: HostClock.now())
-        (jobs, jobContinuation) = AsyncStream.makeStream(
-            bufferingPolicy: .bufferingOldest(Self.jobsMax))
+        (jobSignals, jobSignal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// Takes part until cancelled, then falls silent.
@@ -148,10 +148,10 @@ actor Member {
             group.addTask {
                 for await _ in self.clock.changes { await self.takeQuality() }
             }
-            for await job in jobs {
-                group.addTask { await job() }
+            for await _ in jobSignals {
+                for job in takeJobs() { group.addTask { await job() } }
             }
-            // Cancelled: the stream of jobs has ended, and with it the need for the others.
+            // Cancelled: the stream has ended, and with it the need for the others.
             group.cancelAll()
         }
         shutDown()
@@ -246,7 +246,7 @@ actor Member {
         case .connect:
             attempt += 1
             let attempt = attempt
-            start {
+            start(.link) {
                 let reason = await self.uplink(self, attempt)
                 await self.linkDown(reason, attempt)
             }
@@ -282,18 +282,20 @@ actor Member {
             logger.error("the leader refuses this room", metadata: ["reason": "\(reason)"])
         case .fetch(let asset):
             let welcome = welcome
-            start { await self.load(asset, welcome) }
+            start(.asset(asset.hash)) { await self.load(asset, welcome) }
         case .prepare(let preparation):
             expectStart(preparation.change == nil ? .common : .joining)
             if preparation.change != nil { joining = preparation.id }
             let file = files[preparation.asset.hash]
-            stage?.expect(preparation)
-            start { await self.prepare(preparation, file) }
+            let ticket = stage?.expect(preparation)
+            start(.preparation(preparation.id)) {
+                await self.prepare(preparation, ticket, file)
+            }
         case .apply(let commit):
             logger.debug("commit", metadata: ["commit": "\(commit)"])
             do {
-                for id in try stage?.apply(commit) ?? [] {
-                    start { await self.drop(id, afterwards: commit.change.instant) }
+                for ticket in try stage?.apply(commit) ?? [] {
+                    start(.silence(ticket.id)) { await self.dropOnceSilent(ticket) }
                 }
                 sayJoined(commit)
             } catch {
@@ -301,6 +303,7 @@ actor Member {
                     "cannot apply", metadata: ["commit": "\(commit)", "error": "\(error)"])
             }
         case .withdraw(let id):
+            jobs.remove(.preparation(id))
             stage?.withdraw(id)
         case .stop:
             stage?.withdrawAll()
@@ -337,33 +340,39 @@ actor Member {
         logger.notice("latency offset", metadata: ["us": "\(offset)"])
     }
 
-    private func start(_ job: @escaping @Sendable () async -> Void) {
-        if case .dropped = jobContinuation.yield(job) {
-            logger.critical("more than \(Self.jobsMax) jobs at once: one was dropped")
-        }
+    private func start(_ subject: Jobs.Subject, _ job: @escaping Jobs.Work) {
+        jobs.add(subject, job)
+        jobSignal.yield()
     }
 
-    private func prepare(_ preparation: Preparation, _ file: AssetFile?) async {
-        guard let stage else {
+    private func takeJobs() -> [Jobs.Work] { jobs.take() }
+
+    /// - Parameter ticket: of the stage; what is said once another holds the place is not heard.
+    private func prepare(
+        _ preparation: Preparation, _ ticket: Stage.Ticket?, _ file: AssetFile?
+    ) async {
+        guard let stage, let ticket else {
             return finish(preparation, .failed(reason: "this room has no output"))
         }
         guard await isThere(file), let file else {
+            guard stage.isWanted(ticket) else { return }
             return receiveInput(.missing(preparation.id))
         }
         do {
             let notices = try await stage.prepare(
-                preparation, file, clock: clock.cell
+                preparation, ticket, file, clock: clock.cell
             ) {
                 if preparation.id == joining { progress?.reach(.item) }
             }
+            guard stage.isWanted(ticket) else { return }
             finish(preparation, .ready(latency: stage.latency))
             for await notice in notices {
+                guard stage.isWanted(ticket) else { break }
                 switch notice {
                 case .didPlayToEnd:
                     receiveInput(.itemEnded(preparation.id))
                     stage.withdraw(preparation.id)
                 case .failedToPlayToEnd(let error):
-                    guard stage.isWanted(preparation.id) else { break }
                     logger.error("playing failed", metadata: ["error": "\(error)"])
                     receiveInput(.itemFailed(preparation.id, reason: "\(error)"))
                 case .playbackStalled: logger.warning("the decoder does not keep up")
@@ -374,6 +383,7 @@ actor Member {
             logger.debug("withdrawn", metadata: ["preparation": "\(preparation.id)"])
         } catch {
             logger.error("cannot prepare", metadata: ["error": "\(error)"])
+            guard !stage.isReplaced(ticket) else { return }
             finish(preparation, .failed(reason: "\(error)"))
         }
     }
@@ -382,12 +392,15 @@ actor Member {
         receiveInput(.prepared(preparation.id, outcome))
     }
 
-    /// Gives a player back once it is silent.
-    private func drop(_ id: UInt64, afterwards instant: GroupInstant) async {
-        let silent = clock.cell.load().map.inverted(instant) + Self.silenceMargin
-        let wait = min(max(.zero, silent - HostClock.now()), .seconds(60))
-        await LoopExecutor.shared.sleep(for: wait)
-        stage?.dropEnded(id, at: instant)
+    /// Gives a player back once it is silent, unless it is to sound again by then.
+    private func dropOnceSilent(_ ticket: Stage.Ticket) async {
+        while let instant = stage?.end(of: ticket), !Task.isCancelled {
+            let silent = clock.cell.load().map.inverted(instant) + Self.silenceMargin
+            let rest = silent - HostClock.now()
+            if rest <= .zero { return stage?.dropEnded(ticket, at: instant) ?? () }
+            // The clock may be another one by then.
+            await LoopExecutor.shared.sleep(for: min(rest, Self.longestSilenceWait))
+        }
     }
 
     // MARK: Clock

@@ -33,7 +33,14 @@ final class Stage {
         var bufferedSeconds = 0.0
     }
 
+    /// One request for a preparation. The number alone may come again: another leader counts anew.
+    struct Ticket: Equatable, Sendable {
+        let id: UInt64
+        fileprivate let serial: UInt64
+    }
+
     struct Part {
+        let ticket: Ticket
         let player: Player
         let order: Preparation
         /// What the player's lines are read by.
@@ -44,6 +51,8 @@ final class Stage {
         var sounds = false
         /// Paused, or replaced by another: silent from this instant on, and then not needed.
         var ends: GroupInstant?
+        /// Somebody waits for that, to give the player back.
+        var isAwaited = false
     }
 
     private let output: PlayerOutput
@@ -53,7 +62,8 @@ final class Stage {
     private(set) var parts: [UInt64: Part] = [:]
     /// Preparations that were asked for and not withdrawn since; a withdrawal may overtake the
     /// work.
-    private var wanted: Set<UInt64> = []
+    private var wanted: [UInt64: Ticket] = [:]
+    private var ticketCount: UInt64 = 0
     /// Of these, the ones for a line that is known, until they are put on it.
     private var joining: Set<UInt64> = []
 
@@ -76,12 +86,16 @@ final class Stage {
         return output.latency + (mayBeReleased ? OutputManner.reopening : .zero)
     }
 
-    /// A preparation was asked for; ``prepare(_:_:clock:)`` follows.
-    func expect(_ order: Preparation) {
-        wanted.insert(order.id)
+    /// A preparation was asked for; ``prepare(_:_:_:clock:didDecode:)`` follows.
+    func expect(_ order: Preparation) -> Ticket {
+        withdraw(order.id)
+        ticketCount += 1
+        let ticket = Ticket(id: order.id, serial: ticketCount)
+        wanted[order.id] = ticket
         output.port.expectItem(sampleRate: order.asset.sampleRate)
         if order.change != nil { joining.insert(order.id) }
         noteJoining()
+        return ticket
     }
 
     private func noteJoining() { output.port.setExpectsJoin(!joining.isEmpty) }
@@ -94,10 +108,10 @@ final class Stage {
     /// - Throws: `PlaybackError` saying why the item cannot be played here; `CancellationError`
     ///   when the preparation was withdrawn.
     func prepare(
-        _ preparation: Preparation, _ file: Member.AssetFile, clock: ClockCell,
-        didDecode: () -> Void
+        _ preparation: Preparation, _ ticket: Ticket, _ file: Member.AssetFile,
+        clock: ClockCell, didDecode: () -> Void
     ) async throws -> AsyncStream<PlayerNotice> {
-        try checkWanted(preparation.id)
+        try checkWanted(ticket)
         let reading = MediaCancellation()
         let opener = containers.opener(
             of: preparation.asset.hash, file.arrival?.file,
@@ -109,16 +123,16 @@ final class Stage {
         player.sourceClock = .shared(clock)
         let notices = player.notices()
         parts[preparation.id] = Part(
-            player: player, order: preparation, clock: clock, reading: reading)
+            ticket: ticket, player: player, order: preparation, clock: clock, reading: reading)
         do {
             try await item.ready()
             try check(item, against: preparation.asset)
             try await preroll(
-                player, preparation, clock, isArriving: file.arrival != nil, didDecode)
+                player, preparation, ticket, clock, isArriving: file.arrival != nil, didDecode)
         } catch {
-            let isWithdrawn = !wanted.contains(preparation.id)
+            // The place may be another's by now.
+            try checkWanted(ticket)
             withdraw(preparation.id)
-            if isWithdrawn { throw CancellationError() }
             throw error
         }
         return notices
@@ -136,8 +150,8 @@ final class Stage {
     ///   measured. So for a common start the clock comes first, also when it was lost since the fetch
     ///   began.
     private func preroll(
-        _ player: Player, _ order: Preparation, _ clock: ClockCell, isArriving: Bool,
-        _ didDecode: () -> Void
+        _ player: Player, _ order: Preparation, _ ticket: Ticket, _ clock: ClockCell,
+        isArriving: Bool, _ didDecode: () -> Void
     ) async throws {
         let deadline = HostClock.now() + Self.settlingLimit
         let sampleRate = order.asset.sampleRate
@@ -150,7 +164,7 @@ final class Stage {
         }
         func isKnown() -> Bool { clock.load().quality.isPlayable && isCardDecided }
 
-        try await waits(for: order.id, until: deadline) {
+        try await waits(for: ticket, until: deadline) {
             order.change != nil ? clock.load().quality > .none : !isArriving || isKnown()
         }
         while true {
@@ -162,23 +176,23 @@ final class Stage {
             else { throw CancellationError() }
             didDecode()
             // However far the line has run on meanwhile: the next time would take as long.
-            if wasKnown || HostClock.now() >= deadline { return try checkWanted(order.id) }
+            if wasKnown || HostClock.now() >= deadline { return try checkWanted(ticket) }
             func isLeftBehind() -> Bool { place() > frame.adding(saturating: Self.joinReach) }
-            try await waits(for: order.id, until: deadline) { isKnown() || isLeftBehind() }
+            try await waits(for: ticket, until: deadline) { isKnown() || isLeftBehind() }
             guard isLeftBehind() else { return }
         }
     }
 
     /// Looks every 3 ms until the condition holds or the time is over.
     private func waits(
-        for id: UInt64, until deadline: LocalInstant, _ isMet: () -> Bool
+        for ticket: Ticket, until deadline: LocalInstant, _ isMet: () -> Bool
     ) async throws {
         while !isMet(), HostClock.now() < deadline {
             await LoopExecutor.shared.sleep(for: .milliseconds(3))
             try Task.checkCancellation()
-            try checkWanted(id)
+            try checkWanted(ticket)
         }
-        try checkWanted(id)
+        try checkWanted(ticket)
     }
 
     private var isCardDecided: Bool {
@@ -190,10 +204,15 @@ final class Stage {
     }
 
     /// Whether a preparation was asked for and not withdrawn since.
-    func isWanted(_ id: UInt64) -> Bool { wanted.contains(id) }
+    func isWanted(_ ticket: Ticket) -> Bool { wanted[ticket.id] == ticket }
 
-    private func checkWanted(_ id: UInt64) throws(CancellationError) {
-        if !wanted.contains(id) { throw CancellationError() }
+    /// Whether the same number was asked for again since.
+    func isReplaced(_ ticket: Ticket) -> Bool {
+        wanted[ticket.id].map { $0 != ticket } ?? false
+    }
+
+    private func checkWanted(_ ticket: Ticket) throws(CancellationError) {
+        if !isWanted(ticket) { throw CancellationError() }
     }
 
     /// Same bytes, same decoder, same frames: a room that counts otherwise says so. One that plays
@@ -211,8 +230,9 @@ final class Stage {
 
     /// Puts a prepared player on its line, or pauses the one that sounds.
     ///
-    /// - Returns: players that fall silent at the commit's instant; see ``dropEnded(_:at:)``.
-    func apply(_ commit: Commit) throws -> [UInt64] {
+    /// - Returns: players that fall silent at the commit's instant, and that nobody waits for yet; see
+    ///   ``dropEnded(_:at:)``.
+    func apply(_ commit: Commit) throws -> [Ticket] {
         guard let part = parts[commit.id] else {
             throw RoomError(.protocolViolation, "no preparation \(commit.id) here")
         }
@@ -225,7 +245,7 @@ final class Stage {
         noteJoining()
         parts[commit.id]?.ends = commit.isPause ? commit.change.instant : nil
         // A pause is resumed by another preparation, which follows at once.
-        guard !commit.isPause else { return [commit.id] }
+        guard !commit.isPause else { return awaitSilence(of: [commit.id]) }
         guard !commit.following else { return [] }
         var ended: [UInt64] = []
         for (id, other) in parts where id != commit.id && other.sounds {
@@ -234,18 +254,36 @@ final class Stage {
             parts[id]?.ends = commit.change.instant
             ended.append(id)
         }
-        return ended
+        return awaitSilence(of: ended)
+    }
+
+    private func awaitSilence(of ids: [UInt64]) -> [Ticket] {
+        ids.compactMap { id in
+            guard let part = parts[id], !part.isAwaited else { return nil }
+            parts[id]?.isAwaited = true
+            return part.ticket
+        }
+    }
+
+    /// When a player is to be silent for good; `nil` when it is gone, or is to sound again: then
+    /// nobody waits for it any more.
+    func end(of ticket: Ticket) -> GroupInstant? {
+        guard parts[ticket.id]?.ticket == ticket else { return nil }
+        if parts[ticket.id]?.ends == nil { parts[ticket.id]?.isAwaited = false }
+        return parts[ticket.id]?.ends
     }
 
     /// Gives back a player that has fallen silent at `instant`, unless it was started again: an
     /// output has few voices.
-    func dropEnded(_ id: UInt64, at instant: GroupInstant) {
-        if parts[id]?.ends == instant { withdraw(id) }
+    func dropEnded(_ ticket: Ticket, at instant: GroupInstant) {
+        if parts[ticket.id]?.ticket == ticket, parts[ticket.id]?.ends == instant {
+            withdraw(ticket.id)
+        }
     }
 
     /// Gives a player back, ending it now if it sounds.
     func withdraw(_ id: UInt64) {
-        wanted.remove(id)
+        wanted[id] = nil
         joining.remove(id)
         noteJoining()
         // A preroll under way holds the player; it ends now, and so does a wait for bytes.
@@ -255,7 +293,7 @@ final class Stage {
     }
 
     func withdrawAll() {
-        for id in Array(parts.keys) + Array(wanted) { withdraw(id) }
+        for id in Array(parts.keys) + Array(wanted.keys) { withdraw(id) }
     }
 
     /// What the output plays, read behind all that decides it. Nobody can tell while the clock is

@@ -51,7 +51,9 @@ struct SeekingTests {
         #expect(heard.count - old.count - new.count < 100)
         #expect(try #require(old.last).instant < (try #require(new.first)).instant)
         #expect(try #require(new.first).frame < 40_060)
-        #expect(abs(player.currentTime().seconds - 5.4) < 0.15)
+        // The seek has returned once the new place is heard, or some steps of the test later.
+        let gone = player.currentTime().seconds - 5.5
+        #expect(gone > -0.01 && gone < 0.25)
     }
 
     @Test func `a newer seek ends the older with false`() async throws {

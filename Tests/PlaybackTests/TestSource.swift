@@ -19,6 +19,10 @@ final class Library: Sendable {
         var readsWaiting = 0
     }
     let state = Mutex(State())
+    /// Which of two items a sample is of.
+    let sign: Float
+
+    init(sign: Float = 1) { self.sign = sign }
 
     func opener(sampleRate: Int, frameCount: Int64) -> MediaOpener {
         MediaOpener { [self] location throws(MediaError) in
@@ -86,8 +90,8 @@ final class TestSource: MediaSource {
         let count = Int(min(Int64(buffer.count / 2), format.frameCount! - next))
         for i in 0..<max(0, count) {
             let value = Self.base + Float(next + Int64(i)) * Self.step
-            buffer[2 * i] = value
-            buffer[2 * i + 1] = value
+            buffer[2 * i] = value * library.sign
+            buffer[2 * i + 1] = value * library.sign
         }
         next += Int64(max(0, count))
         return max(0, count)

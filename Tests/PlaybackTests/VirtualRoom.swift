@@ -35,6 +35,8 @@ final class VirtualRoom: @unchecked Sendable {
     /// The group's clock: another epoch and another rate than the local one.
     let clock: ClockCell
     private let sleepers = Mutex(Sleepers())
+    /// Lets what items and feeds report reach the players late; `nil`: at once.
+    var lateness: Lateness?
     private var players: [WeakPlayer] = []
     private var card: VirtualCard
     private var period: [Float]
@@ -67,8 +69,12 @@ final class VirtualRoom: @unchecked Sendable {
     var napCount: Int { sleepers.withLock { $0.naps } }
 
     var output: PlayerOutput {
-        PlayerOutput(
+        var output = PlayerOutput(
             port: engine.port, now: { [self] in now }, sleep: { [self] in await sleep($0) })
+        if let lateness {
+            output.postpone = { [self] in lateness.postpone($0, now: now) }
+        }
+        return output
     }
 
     func makePlayer(shared: Bool = false) -> Player {
@@ -162,6 +168,7 @@ final class VirtualRoom: @unchecked Sendable {
             return due
         }
         for waiting in due.values { waiting.continuation.resume() }
+        lateness?.deliver(until: now)
         await Task.yield()
     }
 

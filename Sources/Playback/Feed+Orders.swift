@@ -1,0 +1,61 @@
+import Playout
+import Timing
+
+extension Feed {
+    /// What the voice of a feed is told, and what of it has not reached the output thread yet: there
+    /// may be no voice, or its queue of commands may be full.
+    struct Orders {
+        struct Stop {
+            /// `nil`: now.
+            var instant: GroupInstant?
+        }
+
+        /// Counts starts and stops. Who reports on one says which: a report that comes after a newer
+        /// order is about something that nobody wants to know any more.
+        private(set) var number: UInt64 = 0
+        /// Of the last start.
+        private(set) var startNumber: UInt64 = 0
+        private(set) var start: Start?
+        private(set) var stop: Stop?
+        private var owesStart = false
+        private var owesStop = false
+
+        var isStopped: Bool { stop != nil }
+        /// The start, unless a stop followed it.
+        var running: Start? { isStopped ? nil : start }
+        /// Whether everything has been passed on.
+        var isPassed: Bool { !owesStart && !owesStop }
+
+        mutating func start(_ start: Start) {
+            number += 1
+            startNumber = number
+            self.start = start
+            stop = nil
+            (owesStart, owesStop) = (true, false)
+        }
+
+        /// - Parameter isSounding: whether there is a voice that may have begun.
+        mutating func stop(at instant: GroupInstant?, isSounding: Bool) {
+            number += 1
+            stop = Stop(instant: instant)
+            guard start != nil else { return }
+            owesStop = true
+            // What has not begun need not begin to be ended now.
+            if instant == nil, !isSounding {
+                start = nil
+                (owesStart, owesStop) = (false, false)
+            }
+        }
+
+        /// Tells the voice what it has not been told; what its queue has no room for stays owed.
+        mutating func pass(to voice: Voice?) {
+            guard let voice else { return }
+            if owesStart, let start {
+                owesStart = !voice.start(
+                    start.line, clock: start.clock?.cell, endFrame: start.endFrame,
+                    fadeIn: start.fadesIn, number: startNumber)
+            }
+            if owesStop, !owesStart, let stop { owesStop = !voice.stop(at: stop.instant) }
+        }
+    }
+}
