@@ -37,6 +37,8 @@ final class Demuxer {
     private let packet: UnsafeMutablePointer<AVPacket>
     /// Of a file that is still being fetched.
     private var reader: ArrivingReader?
+    /// Of a local file when it was opened.
+    private let openedByteCount: Int64?
     /// The packet was read ahead and is to be yielded by the next `next()`.
     private var isHeld = false
 
@@ -67,6 +69,7 @@ final class Demuxer {
             unsafe self.context = context
             unsafe self.packet = packet
             self.reader = reader
+            unsafe openedByteCount = Self.byteCount(of: context, location)
         } catch {
             var packet: UnsafeMutablePointer<AVPacket>? = unsafe packet
             unsafe av_packet_free(&packet)
@@ -96,10 +99,12 @@ final class Demuxer {
             if code == cff_error_eof {
                 // Some demuxers take whatever ends their bytes for the end.
                 if let known = reader?.failure { throw known }
+                try checkReading()
                 return nil
             }
             if code < 0 {
                 if location.mayBreak { throw failure(code, "av_read_frame") }
+                try checkReading()
                 return nil
             }
             if unsafe packet.pointee.stream_index == stream.pointee.index {
@@ -108,6 +113,30 @@ final class Demuxer {
                 return unsafe packet
             }
         }
+    }
+
+    /// A disk that fails is no end of the file: what libavformat's I/O met last.
+    private func checkReading() throws(MediaError) {
+        guard let io = unsafe context.pointee.pb else { return }
+        let code = unsafe io.pointee.error
+        if code < 0, code != cff_error_eof { throw failure(code, "read") }
+    }
+
+    /// Bytes of a local file now; `nil` where that says nothing.
+    private static func byteCount(
+        of context: UnsafeMutablePointer<AVFormatContext>, _ location: MediaLocation
+    ) -> Int64? {
+        guard location.path != nil, let io = unsafe context.pointee.pb else { return nil }
+        let size = unsafe avio_size(io)
+        return size >= 0 ? size : nil
+    }
+
+    /// Whether a local file has lost bytes since it was opened.
+    var isShortened: Bool {
+        guard let openedByteCount, let now = unsafe Self.byteCount(of: context, location) else {
+            return false
+        }
+        return now < openedByteCount
     }
 
     /// The same after a seek by bytes: what is left of a packet that was begun in the middle has no
@@ -285,7 +314,8 @@ extension Demuxer {
         var io: UnsafeMutablePointer<AVIOContext>?
         var interrupt = unsafe cancellation.interrupt
         guard
-            unsafe avio_open2(&io, location.address.cFileName, AVIO_FLAG_READ, &interrupt, nil) >= 0,
+            unsafe avio_open2(&io, location.address.cFileName, AVIO_FLAG_READ, &interrupt, nil)
+                >= 0,
             let opened = unsafe io
         else { return false }
         defer { unsafe avio_closep(&io) }
@@ -313,6 +343,7 @@ extension Demuxer {
         // The demuxer's own cut at an edit list rounds the last packet to the movie's timescale,
         // often milliseconds; the table itself is exact.
         unsafe av_dict_set(&options, "advanced_editlist", "0", 0)
+        MediaTrust.system.set(&options, for: location)
         if location.isRemote {
             unsafe av_dict_set_int(&options, "rw_timeout", Int64(ioTimeoutMicroseconds), 0)
         }

@@ -238,6 +238,13 @@ extension FFmpegSource {
             if length.rule == .decoded || map.end == .max { offer(from: next) }
             return true
         }
+        if map.end != .max, next < map.end, demuxer.isShortened {
+            let place = max(0, next - map.start)
+            throw MediaError(
+                .damaged, operation: "read", subject: demuxer.location.subject,
+                reason: "was cut off while it was played, \(place / Int64(info.sampleRate)) s from "
+                    + "its beginning; put the whole file back")
+        }
         owe(from: next, to: map.end)
         next = map.end
         return true

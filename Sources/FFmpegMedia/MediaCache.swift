@@ -20,6 +20,8 @@ public final class MediaCache: Sendable {
     let folder: CacheFolder
     /// Bytes that all files together may take on the disk.
     public let limit: Int64
+    /// Which servers a leader may download from.
+    let trust: MediaTrust
     /// For what the disk does not take.
     let memory: MemoryBudget
     /// Parts that are arriving here, and how large each will be.
@@ -29,7 +31,7 @@ public final class MediaCache: Sendable {
     private let warning: @Sendable (String) -> Void
     private let hasWarned = Atomic<Bool>(false)
     /// Tells apart the files of transfers whose hash is not known yet.
-    private static let downloads = Atomic<Int>(0)
+    static let downloads = Atomic<Int>(0)
 
     /// Files remembered to be right; beyond that their notes are read again.
     private static let seenMax = 1_024
@@ -44,14 +46,16 @@ public final class MediaCache: Sendable {
     ///   - limit: bytes, more than 0.
     ///   - memoryLimit: bytes that may be held in memory for want of a disk; `nil`: as the machine
     ///     can spare.
+    ///   - trust: which web servers are believed.
     ///   - warning: what an owner has to know of the folder: once, until it is good again.
     public init(
-        folder: String, limit: Int64, memoryLimit: Int64? = nil,
+        folder: String, limit: Int64, memoryLimit: Int64? = nil, trust: MediaTrust = .system,
         warning: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         precondition(limit > 0, "cache limit \(limit)")
         self.folder = CacheFolder(folder)
         self.limit = limit
+        self.trust = trust
         let installed = Int64(sysconf(Int32(_SC_PHYS_PAGES))) * Int64(sysconf(Int32(_SC_PAGESIZE)))
         memory = MemoryBudget(
             limit: memoryLimit ?? min(Self.memoryMax, max(0, installed / Self.memoryShare)))
@@ -167,68 +171,6 @@ extension OpenFile {
 }
 
 // MARK: For a leader
-
-extension MediaCache {
-    /// A whole address as a file of the cache: for a leader that is to play from the web.
-    ///
-    /// - Throws: as `fetch`; `.unsupported` for a live stream.
-    public func download(
-        url: String, cancellation: MediaCancellation = MediaCancellation(),
-        progress: (Int64) -> Void = { _ in }
-    ) throws(MediaError) -> CachedFile {
-        try store(MediaLocation(url), cancellation, progress)
-    }
-
-    /// A copy of a local file in the cache.
-    public func add(
-        contentsOf path: String, cancellation: MediaCancellation = MediaCancellation()
-    ) throws(MediaError) -> CachedFile {
-        try store(MediaLocation(path), cancellation) { _ in }
-    }
-
-    private func store(
-        _ location: MediaLocation, _ cancellation: MediaCancellation, _ progress: (Int64) -> Void
-    ) throws(MediaError) -> CachedFile {
-        let stream = try ByteStream(location, cancellation: cancellation)
-        try stream.checkEnds()
-        let size = stream.byteCount ?? 0
-        try checkLimit(size, location.subject)
-        let number = Self.downloads.add(1, ordering: .relaxed).newValue
-        let name = "download-\(getpid())-\(number).part"
-        // What a leader's queue needs stays, also when it is more than the limit.
-        guard let transfer = try part(name, size, nil, location.subject, mayExceed: true) else {
-            preconditionFailure("\(name) is in use")
-        }
-        do throws(MediaError) {
-            while case let bytes = unsafe try stream.next(), !bytes.isEmpty {
-                unsafe try append(
-                    UnsafeRawBufferPointer(bytes).bytes, to: transfer, size: size)
-                progress(transfer.byteCount)
-                // A file that grows while it is read ends where it ended at first.
-                if transfer.byteCount > size { break }
-            }
-            guard transfer.byteCount == size else {
-                throw MediaError(
-                    .network, operation: "read", subject: location.subject,
-                    reason: "gave \(transfer.byteCount) of \(size) bytes; try again")
-            }
-        } catch {
-            transfer.discard()
-            throw error
-        }
-        let fingerprint = MediaFingerprint(hash: transfer.hash(), byteCount: size)
-        if let file = contains(fingerprint) {
-            transfer.discard()
-            return file
-        }
-        do throws(DiskFailure) {
-            return try keep(transfer, fingerprint, location.fileExtension)
-        } catch {
-            transfer.discard()
-            throw error.error
-        }
-    }
-}
 
 extension MediaLocation {
     /// What follows the last dot of the name; empty when there is none.

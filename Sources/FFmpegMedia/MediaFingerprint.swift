@@ -61,11 +61,13 @@ public struct MediaFingerprint: Equatable, Sendable {
 }
 
 extension ByteStream {
-    /// Refuses what would never end.
+    /// Refuses what would never end. A server that does not say how long a file is (chunked
+    /// transfer, RFC 9112, 7.1) is asked whether it is a radio station (the ICY fields).
     func checkEnds() throws(MediaError) {
-        guard byteCount == nil else { return }
+        guard byteCount == nil, let station = radioStation else { return }
         throw MediaError(
             .unsupported, operation: "avio_size", subject: location.subject,
-            reason: "is a live stream without a length; only whole files can be shared with rooms")
+            reason: "is a radio station\(station.isEmpty ? "" : " (\(station))") and has no end; "
+                + "only recordings can be played in several rooms yet")
     }
 }

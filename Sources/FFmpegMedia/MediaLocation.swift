@@ -48,7 +48,9 @@ struct MediaLocation: Sendable, Equatable {
         subject = text.readableFileName
         let scheme = text.prefix(8).lowercased()
         if scheme.hasPrefix("http://") || scheme.hasPrefix("https://") {
-            address = text
+            // FFmpeg knows its protocols in lower case only (RFC 3986, 3.1: either is meant).
+            let mark = text.firstIndex(of: ":") ?? text.endIndex
+            address = text[..<mark].lowercased() + text[mark...]
             isRemote = true
             path = nil
             return
@@ -60,11 +62,39 @@ struct MediaLocation: Sendable, Equatable {
                 .unsupported, operation: "open", subject: text,
                 reason: "only files, http and https addresses can be opened")
         }
-        let local = scheme.hasPrefix("file://") ? String(text.dropFirst(7)) : text
+        let local = scheme.hasPrefix("file://") ? try Self.path(ofFileURL: text) : text
         isRemote = false
         path = local
         address = "file:" + local
     }
+
+    /// The path in `file:///a%20b.mp3` or `file://localhost/a.mp3` (RFC 8089).
+    private static func path(ofFileURL text: String) throws(MediaError) -> String {
+        let rest = text.dropFirst(7)
+        let host = rest.prefix { $0 != "/" }
+        guard host.isEmpty || host.lowercased() == "localhost" else {
+            throw MediaError(
+                .unsupported, operation: "open", subject: text,
+                reason: "is on another machine (\(host)); give its path here, or an http address")
+        }
+        var bytes: [UInt8] = []
+        var left = Array(rest.dropFirst(host.count).utf8)[...]
+        while let byte = left.popFirst() {
+            let digits = left.prefix(2)
+            if byte == UInt8(ascii: "%"), digits.count == 2,
+                let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+            {
+                left = left.dropFirst(2)
+                bytes.append(value)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Host and port of a remote one.
+    var webAddress: WebAddress? { isRemote ? WebAddress(address) : nil }
 
     /// Whether it is the same part of the same thing.
     static func == (one: MediaLocation, other: MediaLocation) -> Bool {

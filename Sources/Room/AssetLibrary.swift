@@ -1,6 +1,7 @@
 import FFmpegMedia
 import Glibc
 import GroupControl
+import LinuxHost
 import Logging
 import Playout
 import Synchronization
@@ -81,7 +82,12 @@ final class AssetLibrary: Sendable {
         let isRemote = PlaylistPlace.isRemote(item.location)
         var file = Member.AssetFile(path: item.location)
         if isRemote {
-            let held = try cache.download(url: item.location, cancellation: cancellation)
+            var progress = DownloadProgress(item.location.readableFileName, at: HostClock.now())
+            let held = try cache.download(url: item.location, cancellation: cancellation) {
+                if let line = progress.line($0, of: $1, at: HostClock.now()) {
+                    logger.notice("\(line)")
+                }
+            }
             file = Member.AssetFile(path: held.path, hold: held)
         }
         do throws(MediaError) {

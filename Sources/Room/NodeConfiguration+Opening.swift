@@ -8,7 +8,10 @@ import Playout
 /// Turns configuration into open things, with errors that a person can act on.
 extension NodeConfiguration {
     func openCache() -> MediaCache {
-        MediaCache(folder: cacheFolder, limit: cacheLimitBytes) { [logger] warning in
+        MediaCache(
+            folder: cacheFolder, limit: cacheLimitBytes,
+            trust: MediaTrust(insecureHosts: insecureHosts)
+        ) { [logger] warning in
             logger.warning("\(warning)")
         }
     }

@@ -38,6 +38,8 @@ public struct NodeConfiguration: Sendable {
     public var outputManner: OutputManner
     /// Whether an output that writes files may replace files that are there.
     public var overwritesFiles: Bool
+    /// Web servers whose certificate is not looked at.
+    public var insecureHosts: Set<String>
     /// What it logs is one line each, of characters that can be seen; see ``PlainLogHandler``.
     public var logger: Logger { didSet { logger = logger.plain } }
 
@@ -50,8 +52,8 @@ public struct NodeConfiguration: Sendable {
         usesBroadcasts: Bool = true,
         realTimePriority: Int = 50,
         bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds, sampleRate: Int = 48_000,
-        outputManner: OutputManner = OutputManner(),
-        overwritesFiles: Bool = false, logger: Logger = Logger(label: "tutti")
+        outputManner: OutputManner = OutputManner(), overwritesFiles: Bool = false,
+        insecureHosts: Set<String> = [], logger: Logger = Logger(label: "tutti")
     ) {
         self.name = name
         self.output = output
@@ -69,6 +71,7 @@ public struct NodeConfiguration: Sendable {
         self.sampleRate = sampleRate
         self.outputManner = outputManner
         self.overwritesFiles = overwritesFiles
+        self.insecureHosts = insecureHosts
         self.logger = logger.plain
     }
 }

@@ -21,6 +21,14 @@ final class FileServer: Sendable {
         var stopsAt: Int?
         /// Never ends: the body again and again.
         var isEndless = false
+        /// Further lines of the header, each with its end of line.
+        var extraHeader = ""
+        /// The body comes in chunks (RFC 9112, 7.1), without a length.
+        var isChunked = false
+        /// Every address leads there instead.
+        var redirect: String?
+        /// The first connection alone breaks off.
+        var breaksOnce = false
         /// Between two blocks.
         var pauseMicroseconds: UInt32 = 0
     }
@@ -71,6 +79,11 @@ final class FileServer: Sendable {
         let isList = request.prefix { !$0.isNewline }.contains("/pieces ")
         let body = isList ? Data(pieces) : self.body
         if !isList { log.withLock { $0.requests += 1 } }
+        if let target = behaviour.redirect {
+            let header = "HTTP/1.1 302 Found\r\nLocation: \(target)\r\nContent-Length: 0\r\n"
+            _ = send(Data((header + "Connection: close\r\n\r\n").utf8), connection)
+            return
+        }
         guard request.hasPrefix("GET /body") else {
             _ = send(Data("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".utf8), connection)
             return
@@ -87,7 +100,10 @@ final class FileServer: Sendable {
         }
         let isPartial = behaviour.hasRanges && request.contains("Range: bytes=")
         var header = "HTTP/1.1 \(isPartial ? "206 Partial Content" : "200 OK")\r\n"
-        header += "Connection: close\r\n"
+        // A server that cuts its body into chunks keeps the connection, as clients wish.
+        header += behaviour.isChunked ? "" : "Connection: close\r\n"
+        header += behaviour.extraHeader
+        if behaviour.isChunked { header += "Transfer-Encoding: chunked\r\n" }
         if behaviour.hasRanges { header += "Accept-Ranges: bytes\r\n" }
         if behaviour.hasLength { header += "Content-Length: \(end - start)\r\n" }
         if isPartial {
@@ -99,16 +115,24 @@ final class FileServer: Sendable {
             _ = recv(connection, &byte, 1, 0)
             return
         }
+        let whole = end
         repeat {
             var position = start
             let last = behaviour.stopsAt ?? body.count
-            let end = min(end, last, start + (behaviour.breaksAfter ?? body.count))
+            let breaks = !behaviour.breaksOnce || requestCount == 1
+            let most = breaks ? behaviour.breaksAfter ?? body.count : body.count
+            let end = min(whole, last, start + most)
             while position < end {
                 if behaviour.pauseMicroseconds > 0 { usleep(behaviour.pauseMicroseconds) }
                 let block = body.subdata(in: position..<min(end, position + 16_384))
-                guard send(block, connection) else { return }
+                let size = behaviour.isChunked ? String(block.count, radix: 16) + "\r\n" : ""
+                let tail = behaviour.isChunked ? "\r\n" : ""
+                guard send(Data(size.utf8) + block + Data(tail.utf8), connection) else { return }
                 if !isList { log.withLock { $0.bytes += block.count } }
                 position += block.count
+            }
+            if behaviour.isChunked, end == whole {
+                _ = send(Data("0\r\n\r\n".utf8), connection)
             }
         } while behaviour.isEndless
     }

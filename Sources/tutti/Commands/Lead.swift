@@ -40,6 +40,12 @@ struct Lead: AsyncParsableCommand {
         help: ArgumentHelp("Start when this many rooms are ready (default: 1).", valueName: "n"))
     var waitFor: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "A web server whose https certificate is not looked at; may be repeated.",
+            valueName: "host"))
+    var insecure: [String] = []
+
     @Flag(help: "Begin again after the last asset.")
     var loop = false
 
@@ -56,6 +62,7 @@ struct Lead: AsyncParsableCommand {
     func run() async throws {
         var flags = room.flags + common.flags
         flags[.waitFor] = waitFor
+        if !insecure.isEmpty { flags[.insecure] = insecure.joined(separator: ",") }
         let settings = try await Settings.load(flags: flags, file: common.config)
         let logger = makeLogger(level: settings.logLevel)
         let node = LeaderNode(

@@ -10,6 +10,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case leader
     case group
     case waitFor = "wait-for"
+    case insecure
     case avahi
     case broadcasts
     case cacheFolder = "cache.folder"
@@ -48,6 +49,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .leader: "HOST, HOST:PORT or [IPV6]:PORT"
         case .group: "the name of the leading room"
         case .waitFor: "a whole number of rooms from 0 to 1000"
+        case .insecure: "names of hosts, with commas between them"
         case .avahi, .broadcasts: "true or false"
         case .cacheFolder: "the path of a folder"
         case .cacheLimit: "a whole number of megabytes from 1 to 10000000"

@@ -14,6 +14,7 @@ struct Settings: Equatable, Sendable {
     var leader: HostPort?
     var group: String?
     var waitFor = 1
+    var insecureHosts: Set<String> = []
     var avahi = true
     var broadcasts = true
     var cacheFolder: String
@@ -59,6 +60,7 @@ struct Settings: Equatable, Sendable {
         try set(&leader, .leader) { try? HostPort(parsing: $0) }
         try set(&group, .group) { Self.roomName($0) }
         try set(&waitFor, .waitFor, number(0...1_000))
+        try set(&insecureHosts, .insecure, Self.hosts)
         try set(&avahi, .avahi, Self.truth)
         try set(&broadcasts, .broadcasts, Self.truth)
         try set(&self.cacheFolder, .cacheFolder) { $0.isEmpty ? nil : $0 }
@@ -95,6 +97,18 @@ struct Settings: Equatable, Sendable {
         ChannelRole.allCases.first { "\($0)" == text }
     }
 
+    /// `nas.local, 192.168.1.4`: no addresses with a scheme or a path.
+    private static func hosts(_ text: String) -> Set<String>? {
+        let names = text.split(separator: ",").map { $0.filter { !$0.isWhitespace } }
+        let isPlain = names.allSatisfy { name in
+            !name.isEmpty
+                && name.allSatisfy {
+                    $0.isASCII && ($0.isLetter || $0.isNumber || "-.:_".contains($0))
+                }
+        }
+        return names.isEmpty || !isPlain ? nil : Set(names)
+    }
+
     /// - Parameter overwritesFiles: what `--force` says; no setting, since it is about one start.
     func nodeConfiguration(logger: Logger, overwritesFiles: Bool) -> NodeConfiguration {
         NodeConfiguration(
@@ -105,6 +119,7 @@ struct Settings: Equatable, Sendable {
             usesAvahi: avahi, usesBroadcasts: broadcasts,
             realTimePriority: realTimePriority, bufferMilliseconds: bufferMilliseconds,
             sampleRate: sampleRate ?? Self.usualSampleRate,
-            outputManner: outputManner, overwritesFiles: overwritesFiles, logger: logger)
+            outputManner: outputManner, overwritesFiles: overwritesFiles,
+            insecureHosts: insecureHosts, logger: logger)
     }
 }

@@ -1,0 +1,249 @@
+import Foundation
+import Playout
+import Testing
+import Timing
+
+@testable import FFmpegMedia
+
+/// What web servers do, and what a leader makes of it.
+@Suite(.timeLimit(.minutes(2))) struct WebTests {
+    private let folder = Fixtures.path("web-\(UUID().uuidString)")
+
+    private func cache(_ trust: MediaTrust = .system) -> MediaCache {
+        MediaCache(folder: folder, limit: 10_000_000, trust: trust)
+    }
+
+    private func error(_ url: String, _ trust: MediaTrust = .system) -> MediaError? {
+        do throws(MediaError) {
+            _ = try cache(trust).download(url: url)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func song() throws -> Data {
+        try Data(contentsOf: URL(fileURLWithPath: Fixtures.path("16.flac")))
+    }
+
+    @Test func `a file without a length is loaded and counted like others`() throws {
+        let server = FileServer(
+            try song(), .init(hasRanges: false, hasLength: false, isChunked: true))
+        let file = try cache().download(url: server.url("/body.flac"))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == song())
+        #expect(try FFmpegSource(file.path).format.frameCount == Int64(Fixtures.frameCount))
+    }
+
+    @Test func `a radio station is called one, by its name`() throws {
+        let server = FileServer(
+            try song(),
+            .init(
+                hasRanges: false, hasLength: false, isEndless: true,
+                extraHeader: "icy-name: Night Radio\r\nicy-br: 128\r\n"))
+        let error = error(server.url())
+        #expect(error?.code == .unsupported)
+        #expect(error?.reason.contains("radio station (Night Radio)") == true, "\(error as Any)")
+    }
+
+    @Test func `a download that breaks off goes on where it was`() throws {
+        let body = try song()
+        let server = FileServer(body, .init(breaksAfter: body.count / 2, breaksOnce: true))
+        let file = try cache().download(url: server.url("/body.flac"))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == body)
+        // Nothing was sent twice but what was on the way when the connection broke.
+        #expect(server.bytesSent < body.count + body.count / 4)
+    }
+
+    @Test(arguments: [true, false])
+    func `a server that cannot go on in the middle begins again`(isChunked: Bool) throws {
+        let body = try song()
+        let server = FileServer(
+            body,
+            .init(
+                hasRanges: false, hasLength: !isChunked, breaksAfter: body.count / 2,
+                isChunked: isChunked, breaksOnce: true))
+        let file = try cache().download(url: server.url("/body.flac"))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == body)
+    }
+
+    @Test func `a server that always breaks off is given up, and nothing is left`() throws {
+        let server = FileServer(
+            try song(), .init(hasRanges: false, hasLength: true, breaksAfter: 0))
+        #expect(error(server.url())?.code == .network)
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder)
+        #expect(left.filter { $0.hasSuffix(".part") }.isEmpty)
+    }
+
+    @Test func `redirections are followed, but not in a circle and not to files`() throws {
+        let server = FileServer(try song())
+        let to = FileServer(Data(), .init(redirect: server.url()))
+        #expect(error(to.url("/there")) == nil)
+        let circle = FileServer(Data(), .init(redirect: "/again"))
+        let round = error(circle.url("/a"))
+        #expect(round?.reason.contains("redirected more than") == true, "\(round as Any)")
+        for target in ["file:///etc/passwd", "ftp://example.invalid/a"] {
+            let refused = error(FileServer(Data(), .init(redirect: target)).url("/a"))
+            #expect(
+                refused?.reason.contains("not followed") == true, "\(target): \(refused as Any)")
+        }
+    }
+
+    @Test func `a body that is sent compressed is refused by name`() throws {
+        let path = Fixtures.path("packed.wav")
+        try Data(contentsOf: URL(fileURLWithPath: Fixtures.path("s16.wav")))
+            .write(to: URL(fileURLWithPath: path))
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/gzip")
+        process.arguments = ["--force", path]
+        try process.run()
+        process.waitUntilExit()
+        let server = FileServer(
+            try Data(contentsOf: URL(fileURLWithPath: path + ".gz")),
+            .init(hasRanges: false, extraHeader: "Content-Encoding: gzip\r\n"))
+        let error = error(server.url())
+        #expect(error?.reason.contains("compressed (gzip)") == true, "\(error as Any)")
+    }
+
+    @Test func `a body that is called compressed and is not ends all the same`() throws {
+        let server = FileServer(
+            try song(), .init(hasRanges: false, extraHeader: "Content-Encoding: gzip\r\n"))
+        let stream = try ByteStream(
+            MediaLocation(server.url()), patience: .milliseconds(300),
+            cancellation: MediaCancellation())
+        #expect(throws: MediaError.self) {
+            while case let bytes = try stream.next(), !bytes.isEmpty {}
+        }
+    }
+
+    @Test func `a scheme may be written in capitals`() throws {
+        let server = FileServer(try song())
+        #expect(error("HTTP" + server.url().dropFirst(4)) == nil)
+        #expect(try MediaLocation("HtTpS://host/a.mp3").address == "https://host/a.mp3")
+    }
+
+    @Test func `a file URL names a file of this machine`() throws {
+        let name = Fixtures.path("a b+c%.flac")
+        try song().write(to: URL(fileURLWithPath: name))
+        for url in ["file://", "FILE://", "file://localhost", "file://LOCALHOST"] {
+            let path = Fixtures.path("a%20b+c%25.flac")
+            #expect(try FFmpegSource(url + path).format.frameCount == Int64(Fixtures.frameCount))
+        }
+        #expect(throws: MediaError.self) { try MediaLocation("file://nas/music/a.flac") }
+        // What is no escape is itself.
+        #expect(try MediaLocation("file:///a%2").path == "/a%2")
+        #expect(try MediaLocation("file:///a%zz").path == "/a%zz")
+    }
+
+    @Test(arguments: [
+        ("http://host/a?b#c", "host", 80, "/a?b"), ("https://host", "host", 443, "/"),
+        ("http://u:p@host:8080/x", "host", 8_080, "/x"), ("http://[::1]:81/", "::1", 81, "/"),
+        ("http://host?q", "host", 80, "/?q"),
+    ])
+    func `an address has its parts`(text: String, host: String, port: Int, path: String) throws {
+        let address = try #require(WebAddress(text))
+        #expect(address.host == host && address.port == port && address.path == path)
+    }
+
+    @Test(arguments: ["ftp://a/", "http://", "http://:80/", "http://a:0/", "http://a:x/", "a"])
+    func `what is no address of the web has none`(text: String) {
+        #expect(WebAddress(text) == nil)
+    }
+
+    // MARK: Certificates
+
+    @Test func `a server is believed only with a certificate for its name`() throws {
+        let mine = try SecureServer(name: "localhost", serving: Fixtures.path("16.flac"))
+        let other = try SecureServer(name: "elsewhere.example", serving: Fixtures.path("16.flac"))
+        // Signed by nobody this machine knows.
+        let unknown = error(mine.url)
+        #expect(unknown?.reason.contains("--insecure localhost") == true, "\(unknown as Any)")
+        // Signed by somebody we trust, for this name and for another.
+        #expect(error(mine.url, MediaTrust(certificates: mine.certificate)) == nil)
+        let wrong = error(other.url, MediaTrust(certificates: other.certificate))
+        #expect(wrong?.reason.contains("--insecure localhost") == true, "\(wrong as Any)")
+        // Named by the owner; another name does not count.
+        #expect(error(mine.url, MediaTrust(insecureHosts: ["LOCALHOST"])) == nil)
+        #expect(error(mine.url, MediaTrust(insecureHosts: ["nas.local"])) != nil)
+        // The player of an application looks, too.
+        #expect(throws: MediaError.self) { try FFmpegSource(mine.url) }
+    }
+}
+
+/// `openssl s_server` with a certificate that it signed itself; ends with the object.
+private final class SecureServer {
+    let certificate: String
+    let url: String
+    private let process: Process
+
+    init(name: String, serving path: String) throws {
+        let folder = Fixtures.path("tls-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: path, toPath: folder + "/song.flac")
+        certificate = folder + "/certificate.pem"
+        let request = try Self.start(
+            ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=\(name)"]
+                + ["-addext", "subjectAltName=DNS:\(name)", "-keyout", folder + "/key.pem"]
+                + ["-out", certificate], in: folder)
+        request.waitUntilExit()
+        let port = Self.freePort()
+        url = "https://localhost:\(port)/song.flac"
+        process = try Self.start(
+            ["s_server", "-WWW", "-accept", "\(port)", "-cert", certificate, "-key"]
+                + [folder + "/key.pem", "-quiet"], in: folder)
+        // It says nothing when it listens: until somebody can connect.
+        for _ in 0..<500 where !Self.isOpen(port) { usleep(10_000) }
+    }
+
+    deinit {
+        process.terminate()
+        process.waitUntilExit()
+    }
+
+    private static func start(_ arguments: [String], in folder: String) throws -> Process {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+        process.arguments = arguments
+        process.currentDirectoryURL = URL(fileURLWithPath: folder, isDirectory: true)
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        return process
+    }
+
+    private static func address(_ port: Int) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return address
+    }
+
+    private static let length = socklen_t(MemoryLayout<sockaddr_in>.size)
+
+    private static func freePort() -> Int {
+        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(socket) }
+        var address = address(0)
+        var length = length
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                _ = bind(socket, $0, length)
+                _ = getsockname(socket, $0, &length)
+            }
+        }
+        return Int(in_port_t(bigEndian: address.sin_port))
+    }
+
+    private static func isOpen(_ port: Int) -> Bool {
+        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(socket) }
+        var address = address(port)
+        return withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(socket, $0, length) == 0
+            }
+        }
+    }
+}
