@@ -65,7 +65,7 @@ final class LinkWatch: Sendable {
     /// A new connection to the same address was answered, and the link is still silent.
     static let limit = Nanoseconds.milliseconds(2_500)
     /// For an answer while there is doubt.
-    static let answerLimit = Nanoseconds.milliseconds(700)
+    static let answerLimit = Nanoseconds.milliseconds(400)
     /// Between two questions.
     static let pause = Nanoseconds.milliseconds(250)
 
@@ -115,7 +115,8 @@ final class LinkWatch: Sendable {
                 // It has not spoken meanwhile.
                 return conclude("the leader answers at \(answering) now")
             }
-            await LoopExecutor.shared.sleep(for: Self.pause)
+            // Another address may be announced while this one is asked.
+            await finder.change(after: change, within: Self.pause)
         }
     }
 
