@@ -125,8 +125,11 @@ final class FileServer: Sendable {
             while position < end {
                 if behaviour.pauseMicroseconds > 0 { usleep(behaviour.pauseMicroseconds) }
                 let block = body.subdata(in: position..<min(end, position + 16_384))
-                let size = behaviour.isChunked ? String(block.count, radix: 16) + "\r\n" : ""
-                let tail = behaviour.isChunked ? "\r\n" : ""
+                // A chunk that breaks off is shorter than it says.
+                let isTorn = position + block.count == end && end < whole
+                let announced = block.count + (isTorn ? 1 : 0)
+                let size = behaviour.isChunked ? String(announced, radix: 16) + "\r\n" : ""
+                let tail = behaviour.isChunked && !isTorn ? "\r\n" : ""
                 guard send(Data(size.utf8) + block + Data(tail.utf8), connection) else { return }
                 if !isList { log.withLock { $0.bytes += block.count } }
                 position += block.count

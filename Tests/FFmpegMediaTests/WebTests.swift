@@ -196,8 +196,8 @@ private final class SecureServer {
     }
 
     deinit {
-        process.terminate()
-        process.waitUntilExit()
+        // It inherits what this process does with SIGTERM, which may be nothing.
+        kill(process.processIdentifier, SIGKILL)
     }
 
     private static func start(_ arguments: [String], in folder: String) throws -> Process {
