@@ -255,6 +255,14 @@ private struct Listener {
 @Suite struct `A room that plays something else` {
     private let rig = `A room on its own`()
 
+    /// With the session that says which item is needed.
+    private func playing() -> RoomMachine {
+        var room = rig.playing()
+        _ = room.receive(
+            .received(rig.state(rig.change, phase: .playing)), at: rig.start)
+        return room
+    }
+
     /// Looks at the room's deadlines for a while; what it plays is so late.
     private func listen(
         _ room: inout RoomMachine, from start: LocalInstant, for span: Nanoseconds,
@@ -282,7 +290,7 @@ private struct Listener {
     }
 
     @Test func `it says so within a second, gives the voice up and asks for the line again`() {
-        var room = rig.playing()
+        var room = playing()
         let right = listen(&room, from: rig.start, for: .seconds(3), voice: 1, late: .zero)
         #expect(reports(right).last?.line == .onLine)
         let since = rig.start + .seconds(3)
@@ -309,7 +317,7 @@ private struct Listener {
     }
 
     @Test func `one that is wrong each time is silent in the end`() {
-        var room = rig.playing()
+        var room = playing()
         var now = rig.start
         var voice: UInt64 = 1
         var times = 0
