@@ -22,7 +22,8 @@ final class SoundServer {
 
         fileprivate var programs: [String] {
             self == .pulseAudio
-                ? ["pulseaudio"] : ["pipewire", "pipewire-pulse", "wireplumber", "dbus-run-session"]
+                ? ["pulseaudio"]
+                : ["pipewire", "pipewire-pulse", "wireplumber", "dbus-run-session"]
         }
 
         /// Whether the machine has it (deploy/packages.txt).

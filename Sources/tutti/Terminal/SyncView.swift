@@ -40,7 +40,8 @@ struct SyncView {
             return (sync.alarm ? "\u{1B}[31;1m" : "\u{1B}[1m") + line + "\u{1B}[0m"
         }
         let figures = [
-            ("line", sync.line.printable), ("error", error(room, sync)), ("promised", promise(room, sync)),
+            ("line", sync.line.printable), ("error", error(room, sync)),
+            ("promised", promise(room, sync)),
             ("made of", parts(sync)),
             ("expected", sync.expectedMicroseconds.map { "± \($0.text(1)) µs" } ?? "–"),
             ("rates", rates(room, sync)), ("clock", clock(room, sync)),
