@@ -266,7 +266,7 @@ public final class ALSADevice: AudioOutput {
         closeFormer()
         unsafe snd_pcm_drop(pcm)
         try ALSAFailure.check(unsafe snd_pcm_prepare(pcm), "snd_pcm_prepare", pcm: name)
-        return .restarted
+        return -code == ESTRPIPE ? .awoken : .restarted
     }
 
     private func beginAnew() {

@@ -129,7 +129,11 @@ final class OutputLoop {
             switch try device.wait(engine.planWait(after: HostClock.now())) {
             case .restarted:
                 hasPosition = false
-                if restarted() { return .reopen }
+                if ranDry() { return .reopen }
+                continue
+            case .awoken:
+                hasPosition = false
+                restarted()
                 continue
             case .renewed:
                 engine.renewed()
@@ -144,12 +148,16 @@ final class OutputLoop {
                 look(device, &hasPosition)
             }
             unsafe engine.render(into: frames, now: HostClock.now())
-            if try unsafe device.write(frames) == .restarted {
+            switch try unsafe device.write(frames) {
+            case .restarted:
                 hasPosition = false
-                if restarted() { return .reopen }
-            } else if hasPosition, let reading = device.reading() {
+                if ranDry() { return .reopen }
+            case .awoken:
+                hasPosition = false
+                restarted()
+            case .writable, .glance, .renewed:
                 // Some frames later: its rounding is another one, and it costs no wake-up.
-                engine.observe(reading)
+                if hasPosition, let reading = device.reading() { engine.observe(reading) }
             }
             if let ending = adapted(device) { return ending }
         }
@@ -186,11 +194,15 @@ final class OutputLoop {
         return step
     }
 
-    /// - Returns: whether the card is to be opened with a longer buffer.
-    private func restarted() -> Bool {
+    private func restarted() {
         engine.restarted()
         counts.restarts += 1
         shared.counts.store(counts)
+    }
+
+    /// - Returns: whether the card is to be opened with a longer buffer.
+    private func ranDry() -> Bool {
+        restarted()
         guard adaptation.ranDry(at: HostClock.now()) else { return false }
         sayLonger()
         return true

@@ -54,8 +54,11 @@ public enum OutputEvent: Equatable, Sendable {
     case writable
     /// Between two periods, at the instant that was asked for: time for another look at the card.
     case glance
-    /// The card ran dry (or was suspended) and has been restarted: its frame count is 0 again.
+    /// The card ran dry and has been restarted: its frame count is 0 again.
     case restarted
+    /// The same after a sleep of the card or its machine, which says nothing of how long its buffer
+    /// should be.
+    case awoken
     /// The same, but nothing of what should have sounded was lost: the card had not begun to play.
     case renewed
 }

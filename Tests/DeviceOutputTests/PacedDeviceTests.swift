@@ -111,7 +111,7 @@ import Timing
                 #expect(HostClock.now() >= glance)
                 #expect(device.reading() != nil)
             case .writable: _ = device.write(silence)
-            case .restarted, .renewed: break
+            case .restarted, .awoken, .renewed: break
             }
         }
         #expect(glances == 5)
