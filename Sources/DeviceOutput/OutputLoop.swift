@@ -85,7 +85,7 @@ final class OutputLoop {
     func run() {
         while !shared.stopping.load() {
             guard let device else {
-                shared.enter(.closed)
+                enter(.closed)
                 return
             }
             do throws(OutputError) {
@@ -96,7 +96,7 @@ final class OutputLoop {
                     self.device = reopen(after: .zero)
                 case .release:
                     close(device)
-                    shared.enter(.released)
+                    enter(.released)
                     waitUntilWanted()
                     self.device = reopen(after: .zero)
                 }
@@ -106,13 +106,24 @@ final class OutputLoop {
                     sayLonger()
                     self.device = reopen(after: .zero)
                 } else {
-                    shared.enter(.lost(error))
+                    enter(.lost(error))
                     self.device = reopen(after: Self.firstBackOff, isLost: true)
                 }
             }
         }
         if let device { close(device) }
-        shared.enter(.closed)
+        enter(.closed)
+    }
+
+    /// Tells those who play first: they may be asked by those who watch the thread.
+    private func enter(_ state: OutputThread.State) {
+        switch state {
+        case .running: engine.port.setHasCard(true)
+        case .lost: engine.port.setHasCard(false)
+        // One that was let go of is opened for the next item.
+        case .released, .closed: break
+        }
+        shared.enter(state)
     }
 
     private func close(_ device: any AudioOutput) {
@@ -253,7 +264,7 @@ final class OutputLoop {
                     backOff = .zero
                 }
                 isLost = true
-                shared.enter(.lost(error))
+                enter(.lost(error))
             }
         }
     }
@@ -275,7 +286,7 @@ final class OutputLoop {
             shared.onAdapt?("the card plays at \(device.format.sampleRate) Hz now")
         }
         engine.port.notePrepared(adaptation.seenTo)
-        shared.enter(.running)
+        enter(.running)
     }
 
     private func describe(_ device: any AudioOutput) {

@@ -76,11 +76,12 @@ public final class Asset: Sendable {
         self.progress = Mutex(.notLoaded)
     }
 
-    /// The value of `property`; opens the asset the first time, later calls answer at once.
+    /// The value of `property`; opens the asset the first time, later calls answer at once. Ends with its
+    /// task: then it throws ``PlaybackError/Code/cancelled``.
     public func load<Value>(
         _ property: AssetProperty<Value>
     ) async throws(PlaybackError) -> Value {
-        try property.read(await format())
+        try property.read(await format(keepingIn: nil))
     }
 
     /// Several values in one batch.
@@ -88,7 +89,7 @@ public final class Asset: Sendable {
         _ first: AssetProperty<First>, _ second: AssetProperty<Second>,
         _ rest: repeat AssetProperty<each Rest>
     ) async throws(PlaybackError) -> (First, Second, repeat each Rest) {
-        let format = await format()
+        let format = await format(keepingIn: nil)
         return (
             try first.read(format), try second.read(format), repeat try (each rest).read(format)
         )
@@ -99,43 +100,116 @@ public final class Asset: Sendable {
         progress.withLock { $0 }
     }
 
+    /// The same for an item, which keeps what was opened to play it from.
+    func loadFormat(for sources: SourcePool) async throws(PlaybackError) -> MediaFormat {
+        try await format(keepingIn: sources).get()
+    }
+
     /// Opens the asset once; an asset that failed is tried again.
-    private func format() async -> Result<MediaFormat, PlaybackError> {
+    private func format(
+        keepingIn sources: SourcePool?
+    ) async -> Result<MediaFormat, PlaybackError> {
         progress.withLock { if $0 != .loaded { $0 = .loading } }
-        let format = await prober.format()
+        let format = await prober.format(keepingIn: sources)
         progress.withLock {
             switch format {
             case .success: $0 = .loaded
-            case .failure(let error): $0 = .failed(error.description)
+            case .failure(let error):
+                // Another one who asked may know better, or still wait.
+                if $0 != .loaded, error.code != .cancelled { $0 = .failed(error.description) }
             }
         }
         return format
     }
 }
 
-/// Opens an asset to look at its format, off the cooperative pool.
-private actor Prober {
-    private nonisolated let queue = DecodingQueue()
-    nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
+/// Opens an asset to look at its format, off the cooperative pool, once for all who ask at a time.
+///
+/// Opening cannot be interrupted; waiting for it can.
+private final class Prober: Sendable {
+    typealias Answer = Result<MediaFormat, PlaybackError>
 
+    private struct State {
+        var known: MediaFormat?
+        var isOpening = false
+        var askers: [Int: CheckedContinuation<Answer, Never>] = [:]
+        var count = 0
+        /// Gone before they had begun to wait.
+        var cancelled: Set<Int> = []
+        /// Who wants what is opened, besides the format, while it has not been emptied since.
+        var sources: SourcePool?
+        var generation = 0
+    }
+
+    private let queue = DecodingQueue()
     private let location: String
     private let opener: MediaOpener
-    private var known: MediaFormat?
+    private let state = Mutex(State())
 
     init(location: String, opener: MediaOpener) {
         self.location = location
         self.opener = opener
     }
 
-    func format() -> Result<MediaFormat, PlaybackError> {
-        if let known { return .success(known) }
+    func format(keepingIn sources: SourcePool?) async -> Answer {
+        let asker = state.withLock { state in
+            state.count += 1
+            return state.count
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let answer: Answer? = state.withLock { state in
+                    if let known = state.known { return .success(known) }
+                    if state.cancelled.remove(asker) != nil { return .failure(gaveUp) }
+                    if state.sources == nil, let sources {
+                        state.sources = sources
+                        state.generation = sources.generation
+                    }
+                    state.askers[asker] = continuation
+                    if !state.isOpening {
+                        state.isOpening = true
+                        queue.run { [self] in open() }
+                    }
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            let waiting = state.withLock { state in
+                let waiting = state.askers.removeValue(forKey: asker)
+                if waiting == nil, state.known == nil { state.cancelled.insert(asker) }
+                return waiting
+            }
+            waiting?.resume(returning: .failure(gaveUp))
+        }
+    }
+
+    private var gaveUp: PlaybackError {
+        PlaybackError(.cancelled, "loading \(location) was given up")
+    }
+
+    private func open() {
+        let answer: Answer
+        var cursor: SourcePool.Cursor?
         do throws(MediaError) {
-            let format = try opener.open(location).format
-            known = format
-            return .success(format)
+            let opened = SourcePool.Cursor(try opener.open(location))
+            cursor = opened
+            answer = .success(opened.format)
         } catch {
-            return .failure(
+            answer = .failure(
                 PlaybackError(.mediaFailed, "\(location) cannot be opened", underlying: error))
         }
+        let (askers, sources, generation) = state.withLock { state in
+            defer {
+                state.askers = [:]
+                state.sources = nil
+            }
+            state.known = try? answer.get()
+            state.isOpening = false
+            state.cancelled = []
+            return (state.askers.values, state.sources, state.generation)
+        }
+        if let cursor { sources?.keep(cursor, generation: generation) }
+        for asker in askers { asker.resume(returning: answer) }
     }
 }

@@ -7,6 +7,8 @@ import Dispatch
 final class DecodingQueue: SerialExecutor {
     private let queue = DispatchQueue(label: "tutti.decoding", qos: .userInitiated)
 
+    func run(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
+
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }

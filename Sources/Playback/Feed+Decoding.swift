@@ -29,19 +29,11 @@ extension Feed {
 
     func run() async {
         do throws(PlaybackError) {
-            let voice = try await claimVoice()
-            let position = try open()
-            voice.ring.reset(firstFrame: position)
-            control.withLock { control in
-                control.voice = voice
-                control.orders.pass(to: voice)
-            }
-            try await feed(voice)
+            if let voice = try await begin() { try await feed(voice) }
         } catch {
             settle(.failed(error))
             if !isCancelled { events(self, .failed(error)) }
         }
-        source = nil
         close()
     }
 
@@ -78,18 +70,69 @@ extension Feed {
         throw PlaybackError(.outputBusy, "all voices of the output are in use")
     }
 
-    /// Opens the source and positions it where the line will be once frames can be heard.
-    private func open() throws(PlaybackError) -> Int64 {
+    /// Decodes the first frames, and takes a voice for them: one that waits for a slow medium holds
+    /// none, however many wait.
+    ///
+    /// - Returns: `nil` when cancelled meanwhile.
+    private func begin() async throws(PlaybackError) -> Voice? {
+        guard let cursor = try await borrow() else { return nil }
+        let position = decidePosition()
+        let scratch = UnsafeMutableBufferPointer<Float>.allocate(capacity: 2 * Self.chunkFrames)
+        defer { scratch.deallocate() }
+        let count: Int
         do throws(MediaError) {
-            let source = try item.asset.opener.open(item.asset.location)
-            let position = decidePosition()
-            try source.seek(toFrame: position)
-            self.source = source
-            return position
+            count = try cursor.read(at: position, into: scratch)
         } catch {
-            throw PlaybackError(
-                .mediaFailed, "\(item.asset.location) cannot be opened", underlying: error)
+            item.sources.discard()
+            throw failure(error)
         }
+        item.sources.give(cursor, generation: generation)
+        if Task.isCancelled { return nil }
+        let voice = try await claimVoice()
+        voice.ring.reset(firstFrame: position)
+        if count == 0 {
+            voice.ring.finish()
+        } else {
+            _ = voice.ring.write(UnsafeBufferPointer(rebasing: scratch[..<(2 * count)]))
+        }
+        control.withLock { control in
+            control.voice = voice
+            control.orders.pass(to: voice)
+        }
+        if count == 0 || position + Int64(count) > wantedFrame { announce(isEnough: count == 0) }
+        return voice
+    }
+
+    /// A source of the item; waits while others use all there may be.
+    ///
+    /// - Returns: `nil` when cancelled meanwhile.
+    private func borrow() async throws(PlaybackError) -> SourcePool.Cursor? {
+        while !isCancelled {
+            if let cursor = try borrowNow(for: control.withLock { $0.position } ?? firstFrame) {
+                return cursor
+            }
+            await nap(Self.shortestNap)
+        }
+        return nil
+    }
+
+    private func borrowNow(for frame: Int64) throws(PlaybackError) -> SourcePool.Cursor? {
+        switch item.sources.take(for: frame) {
+        case .cursor(let cursor): return cursor
+        case .none: return nil
+        case .mayOpen:
+            do throws(MediaError) {
+                return SourcePool.Cursor(try item.asset.opener.open(item.asset.location))
+            } catch {
+                item.sources.discard()
+                throw PlaybackError(
+                    .mediaFailed, "\(item.asset.location) cannot be opened", underlying: error)
+            }
+        }
+    }
+
+    private func failure(_ error: MediaError) -> PlaybackError {
+        PlaybackError(.mediaFailed, "\(item.asset.location) cannot be read", underlying: error)
     }
 
     /// From here on ``reaches(_:rate:)`` says what can be played: the line of this moment may be
@@ -108,11 +151,6 @@ extension Feed {
         }
     }
 
-    /// Where the line is `ahead` of now, in frames; `nil` without a line.
-    private func lineFrame(in ahead: Nanoseconds) -> Double? {
-        control.withLock { $0.orders.running }.map { frame(of: $0, in: ahead) }
-    }
-
     private nonisolated func frame(of start: Start, in ahead: Nanoseconds) -> Double {
         let at = output.reading(of: start.clock, at: output.now() + ahead)
         return start.line.frame(at: at, sampleRate: format.sampleRate)
@@ -120,7 +158,7 @@ extension Feed {
 
     /// Fills the ring whenever there is room, until the voice has come to rest for good.
     private func feed(_ voice: Voice) async throws(PlaybackError) {
-        var isFinished = false
+        var isFinished = voice.ring.isFinished
         var alertUntil = output.now()
         while !Task.isCancelled {
             if !isFinished, voice.ring.writableFrames >= Self.chunkFrames {
@@ -150,6 +188,7 @@ extension Feed {
             var span = pause(report, voice.ring, isFinished: isFinished)
             let begin = output.now()
             if begin < alertUntil { span = min(span, Self.commandNap) }
+            if isHungry { span = Self.shortestNap }
             await nap(span)
             let end = output.now()
             if end - begin > span + Self.standstill { alertUntil = end + Self.alertSpan }
@@ -198,12 +237,45 @@ extension Feed {
 
     /// Decodes until there is no room; whether the end of the item was reached.
     private func fill(_ ring: FrameRing) -> Result<Bool, PlaybackError> {
+        let cursor: SourcePool.Cursor
+        do throws(PlaybackError) {
+            // All in use: soon again.
+            let borrowed = try borrowNow(for: ring.endFrame)
+            isHungry = borrowed == nil
+            guard let borrowed else { return .success(false) }
+            cursor = borrowed
+        } catch {
+            return broken(error, ring)
+        }
+        let result = fill(ring, from: cursor)
+        if case .failure(let error) = result {
+            item.sources.discard()
+            return broken(error, ring)
+        }
+        item.sources.give(cursor, generation: generation)
+        return result
+    }
+
+    /// What is decoded is heard; then comes the error, at its place.
+    private func broken(
+        _ error: PlaybackError, _ ring: FrameRing
+    ) -> Result<Bool, PlaybackError> {
+        guard ring.endFrame > max(wantedFrame, ring.firstFrame) else { return .failure(error) }
+        control.withLock { $0.failure = error }
+        ring.finish()
+        announce(isEnough: true)
+        return .success(true)
+    }
+
+    private func fill(
+        _ ring: FrameRing, from cursor: SourcePool.Cursor
+    ) -> Result<Bool, PlaybackError> {
         let fillFrames = Int64(Double(format.sampleRate) * Self.fillSeconds)
         let scratch = UnsafeMutableBufferPointer<Float>.allocate(capacity: 2 * Self.chunkFrames)
         defer { scratch.deallocate() }
         do throws(PlaybackError) {
             while !Task.isCancelled, ring.writableFrames >= Self.chunkFrames {
-                if try !decode(into: ring, scratch) {
+                if try !decode(from: cursor, into: ring, scratch) {
                     announce(isEnough: true)
                     return .success(true)
                 }
@@ -218,12 +290,7 @@ extension Feed {
             if !Task.isCancelled { announce(isEnough: true) }
             return .success(false)
         } catch {
-            guard ring.endFrame > max(wantedFrame, ring.firstFrame) else { return .failure(error) }
-            // What is decoded is heard; then comes the error, at its place.
-            control.withLock { $0.failure = error }
-            ring.finish()
-            announce(isEnough: true)
-            return .success(true)
+            return .failure(error)
         }
     }
 
@@ -280,10 +347,11 @@ extension Feed {
 
     /// Decodes one chunk; false at the end of the item.
     private func decode(
-        into ring: FrameRing, _ scratch: UnsafeMutableBufferPointer<Float>
+        from cursor: SourcePool.Cursor, into ring: FrameRing,
+        _ scratch: UnsafeMutableBufferPointer<Float>
     ) throws(PlaybackError) -> Bool {
         do throws(MediaError) {
-            let count = try source?.read(into: scratch) ?? 0
+            let count = try cursor.read(at: ring.endFrame, into: scratch)
             if count == 0 {
                 ring.finish()
                 return false
@@ -293,8 +361,7 @@ extension Feed {
             assert(written == count)
             return true
         } catch {
-            throw PlaybackError(
-                .mediaFailed, "\(item.asset.location) cannot be read", underlying: error)
+            throw failure(error)
         }
     }
 

@@ -19,12 +19,19 @@ extension Feed {
         private(set) var stop: Stop?
         private var owesStart = false
         private var owesStop = false
+        private var owesGain = false
+        private var gain: Float = 1
 
         var isStopped: Bool { stop != nil }
         /// The start, unless a stop followed it.
         var running: Start? { isStopped ? nil : start }
         /// Whether everything has been passed on.
-        var isPassed: Bool { !owesStart && !owesStop }
+        var isPassed: Bool { !owesStart && !owesStop && !owesGain }
+
+        mutating func setGain(_ linear: Float) {
+            gain = linear
+            owesGain = true
+        }
 
         mutating func start(_ start: Start) {
             number += 1
@@ -50,6 +57,8 @@ extension Feed {
         /// Tells the voice what it has not been told; what its queue has no room for stays owed.
         mutating func pass(to voice: Voice?) {
             guard let voice else { return }
+            // First: a start takes it along.
+            if owesGain { owesGain = !voice.setGain(gain) }
             if owesStart, let start {
                 owesStart = !voice.start(
                     start.line, clock: start.clock?.cell, endFrame: start.endFrame,

@@ -67,6 +67,8 @@ actor Feed {
     }
 
     nonisolated let item: PlayerItem
+    /// Of the item's sources, when the feed was made.
+    nonisolated let generation: Int
     nonisolated let format: MediaFormat
     /// The first frame that will be decoded, unless the line has left it behind by then.
     nonisolated let firstFrame: Int64
@@ -79,14 +81,15 @@ actor Feed {
     private nonisolated let queue = DecodingQueue()
     nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
 
-    /// Owned by the decoding alone.
-    var source: (any MediaSource)?
+    /// All sources of the item were in use when there was room to fill.
+    var isHungry = false
 
     init(
-        item: PlayerItem, format: MediaFormat, frame: Double, rate: Double, output: PlayerOutput,
-        events: @escaping @Sendable (Feed, Event) -> Void
+        item: PlayerItem, format: MediaFormat, frame: Double, rate: Double, gain: Float,
+        output: PlayerOutput, events: @escaping @Sendable (Feed, Event) -> Void
     ) {
         self.item = item
+        self.generation = item.sources.generation
         self.format = format
         // Frames before the wanted one are the resampler's history: without them a start in the
         // middle of a sound would ring.
@@ -95,6 +98,7 @@ actor Feed {
         self.rate = rate
         self.output = output
         self.events = events
+        control.withLock { $0.orders.setGain(gain) }
     }
 
     /// More than half the length of the resampler's filter at the highest rate.
@@ -141,6 +145,16 @@ actor Feed {
 
     /// Which order was given last: what the feed reports on an older one has been overtaken.
     nonisolated var orderNumber: UInt64 { control.withLock { $0.orders.number } }
+
+    /// How loud it is, ramped.
+    nonisolated func setGain(_ linear: Float) {
+        let isPassed = control.withLock {
+            $0.orders.setGain(linear)
+            $0.orders.pass(to: $0.voice)
+            return $0.orders.isPassed
+        }
+        if !isPassed { wake() }
+    }
 
     /// The feed ends when its voice has been stopped; nobody will start it again.
     nonisolated func retire() {
@@ -266,4 +280,3 @@ extension Feed.Control {
         return waiters
     }
 }
-

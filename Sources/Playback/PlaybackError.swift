@@ -19,6 +19,8 @@ public struct PlaybackError: Error, CustomStringConvertible {
         case noOutput
         /// All voices of the output are in use.
         case outputBusy
+        /// The task that waited was cancelled.
+        case cancelled
         /// The asset cannot be opened, read or positioned; `underlying` says why.
         case mediaFailed
     }

@@ -145,7 +145,9 @@ extension Player {
         var frame = frame
         if frame == nil, let destination = takeDestination(&state) {
             frame = destination.frame
-            prepare(destination.feed ?? makeFeed(frame: destination.frame, rate: state.defaultRate, state), &state)
+            prepare(
+                destination.feed
+                    ?? makeFeed(frame: destination.frame, rate: state.defaultRate, state), &state)
             if let feed = state.prepared { follow(feed, from: destination.frame, &state) }
         }
         dropIntent(&state)
@@ -198,7 +200,8 @@ extension Player {
         }
         feed?.cancel()
         wait(
-            for: self.feed(for: frame, rate: state.rate, &state), frame: frame, waits: waits, &state)
+            for: self.feed(for: frame, rate: state.rate, &state), frame: frame, waits: waits, &state
+        )
     }
 
     private func wait(for feed: Feed, frame: Double?, waits: Bool, _ state: inout State) {
@@ -318,7 +321,8 @@ extension Player {
             preconditionFailure("a feed is made only for an item that is ready")
         }
         let feed = Feed(
-            item: item, format: format, frame: clamped(frame, state), rate: rate, output: output
+            item: item, format: format, frame: clamped(frame, state), rate: rate,
+            gain: state.gain, output: output
         ) { [weak self] feed, event in
             self?.hear { $0.receive(event, from: feed) }
         }

@@ -24,6 +24,8 @@ public final class Player: Sendable {
         /// The item is being opened.
         case evaluatingBufferingRate
         case noItemToPlay
+        /// The card is gone; playing goes on when it is back.
+        case outputUnavailable
     }
     public enum ActionAtItemEnd: Equatable, Sendable {
         case pause
@@ -67,14 +69,36 @@ public final class Player: Sendable {
         var observers: [Int: AsyncStream<PlayerNotice>.Continuation] = [:]
         var observerCount = 0
         var droppedNotices = 0
+        var cardObserver = 0
+        var toldCard = true
     }
 
-    /// Where the player sounds. Several players may share a port; volume is the port's.
+    /// Where the player sounds. Several players may share a port, eight of them at once.
     public let output: PlayerOutput
     let state = Mutex(State())
 
     /// A player without an item.
-    public init(output: PlayerOutput) { self.output = output }
+    public init(output: PlayerOutput) {
+        self.output = output
+        let number = output.port.observeCard { [weak self] _ in self?.hear { $0.cardDidChange() } }
+        state.withLock {
+            $0.cardObserver = number
+            $0.toldCard = output.port.hasCard
+        }
+    }
+
+    /// What counts is how it is now, not how it was when this was sent.
+    private func cardDidChange() {
+        state.withLock { state in
+            let hasCard = output.port.hasCard
+            guard state.toldCard != hasCard else { return }
+            state.toldCard = hasCard
+            announce(.outputDidChange(isAvailable: hasCard), &state)
+        }
+    }
+
+    /// Whether the output has a card to play to.
+    public var isOutputAvailable: Bool { output.port.hasCard }
 
     /// A player with an item, which it begins to load.
     ///
@@ -85,26 +109,34 @@ public final class Player: Sendable {
     }
 
     deinit {
-        state.withLock { state in
+        output.port.stopObservingCard(state.withLock { $0.cardObserver })
+        let item = state.withLock { state in
             state.itemTask?.cancel()
             for feed in state.feeds { feed.cancel() }
             for observer in state.observers.values { observer.finish() }
+            return state.item
         }
+        item?.abandon()
     }
 
     // MARK: What it is doing
 
     public var currentItem: PlayerItem? { state.withLock { $0.item } }
 
+    /// ``Status/failed`` exactly while ``error`` says why.
     public var status: Status {
-        switch currentItem?.status {
-        case nil, .unknown: .unknown
-        case .readyToPlay: .readyToPlay
-        case .failed: .failed
+        state.withLock { state in
+            if state.error != nil { return .failed }
+            return switch state.item?.status {
+            case nil, .unknown: .unknown
+            case .readyToPlay: .readyToPlay
+            case .failed: .failed
+            }
         }
     }
 
-    /// Why playback failed last: of the item, or of playing it.
+    /// Why playback failed last: of the item, or of playing it. What was decoded before was heard.
+    /// Playing or seeking again is another attempt.
     public var error: PlaybackError? { state.withLock { $0.error ?? $0.item?.error } }
 
     /// The rate that was asked for; 0 is paused. See ``timeControlStatus`` for what is heard.
@@ -113,12 +145,17 @@ public final class Player: Sendable {
     public var timeControlStatus: TimeControlStatus {
         state.withLock {
             if $0.rate == 0 { return .paused }
-            return $0.waitingReason == nil ? .playing : .waitingToPlayAtSpecifiedRate
+            return waitingReason($0) == nil ? .playing : .waitingToPlayAtSpecifiedRate
         }
     }
 
     /// `nil` unless waiting.
-    public var reasonForWaitingToPlay: WaitingReason? { state.withLock { $0.waitingReason } }
+    public var reasonForWaitingToPlay: WaitingReason? { state.withLock { waitingReason($0) } }
+
+    private func waitingReason(_ state: State) -> WaitingReason? {
+        if state.rate == 0 { return nil }
+        return output.port.hasCard ? state.waitingReason : .outputUnavailable
+    }
 
     /// Item time that is audible now; cheap, never blocks.
     public func currentTime() -> MediaTime {
@@ -150,7 +187,7 @@ public final class Player: Sendable {
         set { state.withLock { $0.actionAtItemEnd = newValue } }
     }
 
-    /// Linear, 0…1; ramped by the output, whose other players it applies to as well.
+    /// Linear, 0…1; ramped. Of this player alone: the output has a volume of its own.
     public var volume: Float {
         get { state.withLock { $0.volume } }
         set { changeGain { $0.volume = newValue >= 0 ? min(newValue, 1) : 0 } }
@@ -164,7 +201,7 @@ public final class Player: Sendable {
     private func changeGain(_ body: (inout State) -> Void) {
         state.withLock {
             body(&$0)
-            output.port.setGain($0.isMuted ? 0 : $0.volume)
+            for feed in $0.feeds { feed.setGain($0.gain) }
         }
     }
 
@@ -196,6 +233,8 @@ extension Player.State {
     var transition: Player.Transition? {
         if case .awaitsFrames(let transition) = intent { transition } else { nil }
     }
+
+    var gain: Float { isMuted ? 0 : volume }
 
     /// The item, once it is known what it is.
     var ready: (item: PlayerItem, format: MediaFormat)? {

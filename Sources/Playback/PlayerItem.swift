@@ -19,6 +19,8 @@ public final class PlayerItem: Sendable {
         weak var player: Player?
     }
     private let state = Mutex(State())
+    /// What it is decoded from.
+    let sources = SourcePool()
 
     /// Reads nothing; the player loads the item when it gets it.
     public init(asset: Asset, forwardPlaybackEndTime: MediaTime = .invalid) {
@@ -45,10 +47,13 @@ public final class PlayerItem: Sendable {
     }
 
     /// Loads the item and returns when it is ready to play; at once when it already is.
+    ///
+    /// - Throws: the asset's error; ``PlaybackError/Code/cancelled`` when the task that waits is
+    ///   cancelled, which ends the waiting and leaves the status as it is.
     public func ready() async throws(PlaybackError) {
         if status == .readyToPlay { return }
         do throws(PlaybackError) {
-            let format = try await asset.load(.format)
+            let format = try await asset.loadFormat(for: sources)
             state.withLock {
                 $0.format = format
                 $0.status = .readyToPlay
@@ -57,7 +62,7 @@ public final class PlayerItem: Sendable {
         } catch {
             // Another one who asked may have been luckier meanwhile.
             state.withLock {
-                guard $0.status != .readyToPlay else { return }
+                guard $0.status != .readyToPlay, error.code != .cancelled else { return }
                 $0.status = .failed
                 $0.error = error
             }
@@ -83,7 +88,19 @@ public final class PlayerItem: Sendable {
     }
 
     func unclaim(from player: Player) {
-        state.withLock { if $0.player === player { $0.player = nil } }
+        // What was played holds nothing open.
+        let open = state.withLock { state -> [SourcePool.Cursor] in
+            guard state.player === player else { return [] }
+            state.player = nil
+            return sources.empty()
+        }
+        withExtendedLifetime(open) {}
+    }
+
+    /// The same by a player that is going, and which nobody can refer to any more.
+    func abandon() {
+        let open = state.withLock { $0.player == nil ? sources.empty() : [] }
+        withExtendedLifetime(open) {}
     }
 
     /// The first frame that is not played; `nil` when only the source knows.

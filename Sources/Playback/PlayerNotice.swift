@@ -11,6 +11,9 @@ public enum PlayerNotice: Sendable {
     case failedToPlayToEnd(PlaybackError)
     /// The decoder did not keep up; playback waits, pauses or rejoins its line.
     case playbackStalled
+    /// The card is gone, or back. Meanwhile nothing is heard and the rate stays; item time runs on, and
+    /// so does the line that is shared with others.
+    case outputDidChange(isAvailable: Bool)
 
     public enum RateChangeReason: Sendable {
         case setRateCalled

@@ -177,6 +177,10 @@ public import Timing
         }
     }
 
+    private var gainRampFrames: Int {
+        @_noLocks @_noAllocation get { Int(Mixer.rampSeconds * Double(format.sampleRate)) }
+    }
+
     private var hasLongPeriods: Bool {
         @_noLocks @_noAllocation get {
             Double(format.periodFrames) > longPeriod * Double(format.sampleRate)
@@ -312,6 +316,8 @@ public import Timing
             switch command.kind {
             case .start(let start): unsafe voices[slot].start(start)
             case .stop(let instant): unsafe voices[slot].stop(at: instant)
+            case .gain(let serial, let linear):
+                unsafe voices[slot].setGain(linear, serial: serial, rampFrames: gainRampFrames)
             case .release(let serial, let fades):
                 if unsafe voices[slot].release(fades: fades) {
                     link.acknowledge(slot, serial)

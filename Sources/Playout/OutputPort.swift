@@ -7,19 +7,23 @@ public import Timing
 /// Everything crosses to the output thread through a bounded queue or a latest value; no call here
 /// waits for it. Calls may come from any thread.
 @safe public final class OutputPort: Sendable {
-    /// Voices that can sound, or wait for their instant, at once: one playing, its gapless successor,
-    /// the pair of a seek, and a chain of items that are over before another could be prepared. A
-    /// voice that was never used costs nothing but its place here.
+    /// Voices that can be held at once: eight players, each with the voice that follows, by a seek or
+    /// as the next item, and a chain of items that are over before another could be prepared. A voice
+    /// that was never used costs nothing but its place here.
     public static var voiceLimit: Int { 32 }
     /// 2.7 s at 48 kHz; an eighth of it is kept behind the playing position for a resume.
     public static var ringFrames: Int { 131_072 }
+    /// Commands on their way to the thread: a start, a stop, a volume and a release of every voice
+    /// within one period, and as much again.
+    public static var commandLimit: Int { 256 }
 
     /// What the card is open with; another one after a card was opened anew.
     public var format: OutputFormat { formats.load() }
     private let formats: LatestValue<OutputFormat>
 
-    let commands = CommandRing<VoiceCommand>(capacity: 64)
+    let commands = CommandRing<VoiceCommand>(capacity: OutputPort.commandLimit)
     let settings = LatestValue(OutputSettings())
+    private let card = CardPresence()
     let reports = LatestValue(OutputReport())
     let voiceReports: [LatestValue<VoiceSnapshot>]
     /// Per slot: the serial of the last use that the thread has let go of.
@@ -37,6 +41,7 @@ public import Timing
         /// Counts the uses of the slot.
         var serial: UInt64 = 0
         var hasStarted = false
+        var gain: Float = 1
         var sampleRate = 0
         /// The fastest that its lines will run.
         var rate = 1.0
@@ -66,6 +71,22 @@ public import Timing
 
     /// The latest snapshot from the output thread.
     public var report: OutputReport { reports.load() }
+
+    /// Whether there is a card: false from when it was lost until it is back. Voices keep their lines
+    /// meanwhile.
+    public var hasCard: Bool { card.isThere }
+
+    /// To be called by whoever owns the device, outside of rendering: tells those who observe.
+    public func setHasCard(_ hasCard: Bool) { card.set(hasCard) }
+
+    /// Calls `body` with each change of ``hasCard``, on the thread that noticed it: it must not wait.
+    ///
+    /// - Returns: what ``stopObservingCard(_:)`` wants.
+    public func observeCard(_ body: @escaping @Sendable (Bool) -> Void) -> Int {
+        card.observe(body)
+    }
+
+    public func stopObservingCard(_ number: Int) { card.forget(number) }
 
     /// Room volume, linear, 0 (muted) to 16; ramped.
     public func setGain(_ linear: Float) {
@@ -171,6 +192,7 @@ public import Timing
                 control.slots[index].phase = .used
                 control.slots[index].serial += 1
                 control.slots[index].hasStarted = false
+                control.slots[index].gain = 1
                 control.slots[index].sampleRate = sampleRate
                 control.slots[index].ring = ring
                 control.slots[index].rate = rate
@@ -202,10 +224,22 @@ public import Timing
                 ring: Unmanaged.passUnretained(ring), rows: UnsafePointer(bank.rows),
                 taps: bank.taps,
                 sampleRate: Double(control.slots[index].sampleRate), endFrame: endFrame ?? .max,
-                fadeIn: fadeIn, number: number)
+                fadeIn: fadeIn, number: number, gain: control.slots[index].gain)
             let sent = commands.push(VoiceCommand(slot: index, kind: .start(start)))
             if sent { control.slots[index].hasStarted = true }
             return sent
+        }
+    }
+
+    func setGain(slot index: Int, serial: UInt64, _ linear: Float) -> Bool {
+        let gain = linear >= 0 ? min(linear, 16) : 0
+        return control.withLock { control in
+            guard control.slots[index].isUsed(by: serial) else { return false }
+            control.slots[index].gain = gain
+            // Before the first start nobody hears it, and the start brings it along.
+            guard control.slots[index].hasStarted else { return true }
+            let kind = unsafe VoiceCommand.Kind.gain(serial: serial, gain)
+            return commands.push(VoiceCommand(slot: index, kind: kind))
         }
     }
 
@@ -318,6 +352,7 @@ struct VoiceSnapshot: BitwiseCopyable, Sendable {
     @safe enum Kind: BitwiseCopyable {
         case start(StartCommand)
         case stop(GroupInstant?)
+        case gain(serial: UInt64, Float)
         case release(serial: UInt64, fades: Bool)
     }
     var slot: Int
@@ -337,6 +372,8 @@ struct VoiceSnapshot: BitwiseCopyable, Sendable {
     var fadeIn: Bool
     /// As its owner counts, for the report.
     var number: UInt64
+    /// Where the voice begins, if this is its first.
+    var gain: Float
 
     /// Which clock, 0 for the card's own.
     var clockAddress: UInt {

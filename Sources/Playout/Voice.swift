@@ -50,6 +50,14 @@ public final class Voice: Sendable {
             fadeIn: fadeIn, number: number)
     }
 
+    /// The voice's own volume, linear, 0 to 16; ramped while it sounds. The port's applies as well.
+    ///
+    /// - Returns: false when the queue to the thread is full or the voice has been released.
+    @discardableResult
+    public func setGain(_ linear: Float) -> Bool {
+        port.setGain(slot: slot, serial: serial, linear)
+    }
+
     /// Falls silent with a 5 ms raised cosine that ends at `instant` (`nil`: begins now). What the
     /// ring holds behind the position stays for a resume.
     ///

@@ -69,7 +69,8 @@ extension VoiceKernel {
         let stopFall = stopFall(range, period, next: next, fadeFrames: fadeFrames)
         let fall = isDipping ? range.lowerBound : min(stopFall, dataFall)
 
-        let isPlain = level == fadeFrames && lowest == start && fall >= upper && ghost == nil
+        let isPlain =
+            level == fadeFrames && lowest == start && fall >= upper && ghost == nil && gain.isUnity
         var peak = level
         var stop = upper
         var k = isPlain ? upper : start
@@ -92,7 +93,7 @@ extension VoiceKernel {
                 }
             }
             peak = max(peak, level)
-            unsafe buffers.gains[k] = buffers.fade[level]
+            unsafe buffers.gains[k] = buffers.fade[level] * gain.next()
             k += 1
         }
         if peak > 0, start < stop { hasSounded = true }

@@ -52,6 +52,8 @@ import Timing
     var starvedFramesEver: Int64 = 0
     /// Silence before the first frame is waiting, after it a gap.
     var hasSounded = false
+    /// Of its own, under the fades and the mixer's.
+    var gain = VoiceGain()
     /// Position behind the last rendered frame, and when that is heard.
     var position = 0.0
     var positionAt = LocalInstant(nanoseconds: 0)
@@ -93,6 +95,8 @@ import Timing
             serial = command.serial
             starvedFrames = 0
             hasSounded = false
+            // What the slot served before had its own.
+            gain.set(command.gain, rampFrames: 0)
         }
         if continues {
             nextLine = command.line
@@ -107,6 +111,13 @@ import Timing
             level = 0
             position = command.line.itemFrame
         }
+    }
+
+    @_noLocks @_noAllocation
+    mutating func setGain(_ linear: Float, serial: UInt64, rampFrames: Int) {
+        // What follows in the slot brings its own.
+        guard serial == self.serial else { return }
+        gain.set(linear, rampFrames: isSounding ? rampFrames : 0)
     }
 
     @_noLocks @_noAllocation

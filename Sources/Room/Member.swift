@@ -376,7 +376,7 @@ actor Member {
                     logger.error("playing failed", metadata: ["error": "\(error)"])
                     receiveInput(.itemFailed(preparation.id, reason: "\(error)"))
                 case .playbackStalled: logger.warning("the decoder does not keep up")
-                case .itemStatusDidChange, .rateDidChange, .timeJumped: break
+                case .itemStatusDidChange, .rateDidChange, .timeJumped, .outputDidChange: break
                 }
             }
         } catch is CancellationError {

@@ -83,12 +83,17 @@ final class ScriptedDevice: AudioOutput {
         let (states, change) = States.makeStream(bufferingPolicy: .bufferingNewest(8))
         let opened = Mutex(0)
         let closed = Mutex(0)
+        // The card stays away until somebody has looked.
+        let isBack = Mutex(false)
         let thread = try OutputThread.open(
             realTimePriority: 0, onChange: { _ = change.yield($0) }
         ) { () throws(OutputError) in
             let number = opened.withLock { count in
                 count += 1
                 return count
+            }
+            while number > 1, !isBack.withLock(\.self) {
+                HostClock.sleep(until: HostClock.now() + .milliseconds(1))
             }
             return ScriptedDevice(failsAt: number == 1 ? 10 : .max) {
                 closed.withLock { $0 += 1 }
@@ -97,6 +102,9 @@ final class ScriptedDevice: AudioOutput {
         var seen: [OutputThread.State] = []
         for await state in states {
             seen.append(state)
+            // Players learn it from the port.
+            #expect(thread.port.hasCard == (state == .running))
+            isBack.withLock { $0 = true }
             if seen.count == 2 { break }
         }
         #expect(seen == [.lost(ScriptedDevice.unplugged), .running])

@@ -227,6 +227,7 @@ struct PlayerTests {
         await room.step(seconds: 0.5)
         let half = try #require(room.heard.last)
         #expect(TestSource.frame(ofValue: half.value * 2) > 8_000)
+        #expect(room.engine.port.report.starvedFrames == 0)
         player.volume = .nan
         #expect(player.volume == 0)
         // No sample differs from its neighbour by more than a hundredth: no click.
@@ -276,6 +277,7 @@ struct Notices {
             case .didPlayToEnd: texts.append("end")
             case .failedToPlayToEnd(let error): texts.append("failed \(error.code)")
             case .playbackStalled: texts.append("stalled")
+            case .outputDidChange(let isAvailable): texts.append("card \(isAvailable)")
             }
         }
         return texts

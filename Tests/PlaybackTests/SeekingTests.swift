@@ -178,10 +178,7 @@ struct SeekingTests {
         try player.playImmediately(atRate: 1)
         #expect(await code(1) == .alreadyPlaying)
         await room.step(seconds: 0.5)
-        library.state.withLock {
-            $0.refuses = MediaError(
-                .notFound, operation: "open", subject: "test.wav", reason: "gone")
-        }
+        library.state.withLock { $0.failsAt = 15_000 }
         #expect(await code(1, Self.seconds(2)) == .mediaFailed)
         // What plays is not disturbed by a preroll that failed.
         #expect(player.rate == 1 && player.error == nil)

@@ -64,6 +64,7 @@ struct AllocationTests {
             case 50: first.start(line(200), clock: clock)
             case 60: second.start(line(205), clock: clock)
             case 210: port.setGain(0.3)
+            case 215: first.setGain(0.5)
             case 220: port.setLatencyOffset(.milliseconds(1))
             case 230: port.setRole(.mono)
             case 240: first.start(line(230), clock: clock)

@@ -111,8 +111,9 @@ import Timing
         let rig = Rig()
         let voice = rig.voice()
         let line = Line(itemFrame: 0, instant: rig.groupNow)
-        let accepted = (0..<100).filter { _ in voice.start(line, clock: nil) }.count
-        #expect(accepted == 64)
+        let limit = OutputPort.commandLimit
+        let accepted = (0..<2 * limit).filter { _ in voice.start(line, clock: nil) }.count
+        #expect(accepted == limit)
         // The release is owed, and delivered when there is room.
         voice.release()
         rig.run(.milliseconds(30))
