@@ -41,33 +41,6 @@ extension IntegrationTests {
             }
         }
 
-        @Test
-        func `a leader that gives other bytes than it announced is not played, until it does`()
-            async throws
-        {
-            try await withGroup { group in
-                let asset = try group.folder.writeNoise(seconds: 30, seed: 63, as: "a.wav")
-                let right = try contents(asset)
-                try await group.lead([asset], output: .none)
-                let other = try group.folder.writeNoise(seconds: 30, seed: 64, as: "b.wav")
-                try contents(other).write(to: URL(fileURLWithPath: asset))
-                let book = LogBook()
-                let room = group.follow("attic") { $0.logger = book.logger }
-                try await until("the room says so") {
-                    book.entries("cannot fetch").contains {
-                        $0["error"]?.contains("announced") == true
-                    }
-                }
-                #expect(try finished(in: group) == [])
-                let status = try await group.client().status()
-                #expect(status.rooms.allSatisfy { $0.state != .playing })
-                _ = await room.stop()
-                try right.write(to: URL(fileURLWithPath: asset))
-                group.follow("attic")
-                try await group.untilPlaying(["attic"])
-            }
-        }
-
         @Test func `a cache folder that goes away while playing is made again`() async throws {
             try await withGroup { group in
                 let asset = try group.folder.writeNoise(seconds: 60, seed: 65, as: "a.wav")
