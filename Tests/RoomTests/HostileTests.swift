@@ -88,13 +88,16 @@ extension IntegrationTests {
                 group.follow("attic", of: address, output: .none)
                 // A connection is handed over before it is active.
                 try await until("asked again") {
-                    taken.withLock { $0.count == 2 && $0[1].isActive }
+                    taken.withLock { $0.dropFirst().contains(where: \.isActive) }
                 }
                 try await until("the first connection is closed") {
                     taken.withLock { !$0[0].isActive }
                 }
                 try await Task.sleep(for: .milliseconds(200))
-                #expect(taken.withLock { $0[1].isActive }, "its end is not taken for the second's")
+                // The room may ask on one connection and stay on another.
+                #expect(
+                    taken.withLock { $0.dropFirst().contains(where: \.isActive) },
+                    "the end of the first is not taken for that of another")
             }
             try await server.close()
         }
