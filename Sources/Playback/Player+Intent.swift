@@ -50,7 +50,8 @@ extension Player {
 
     /// Whether a feed fills for another place than item time is at.
     func isSeeking(_ state: State) -> Bool {
-        if case .awaitsFrames(let transition) = state.intent { transition.frame != nil } else { false }
+        guard case .awaitsFrames(let transition) = state.intent else { return false }
+        return transition.frame != nil
     }
 
     /// Where a seek under way is going, with what has been got ready for it: a pause, another rate or
