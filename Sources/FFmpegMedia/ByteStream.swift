@@ -18,6 +18,7 @@ final class ByteStream {
     let location: MediaLocation
     /// Bytes in the whole; `nil` when the server does not say, as with a live stream.
     let byteCount: Int64?
+    private let trust: MediaTrust
     private let cancellation: MediaCancellation
     /// Longest wait for the next bytes.
     private let patience: Nanoseconds
@@ -36,27 +37,15 @@ final class ByteStream {
     ) throws(MediaError) {
         precondition(libraryIsQuiet)
         try location.checkReadable()
-        var options: OpaquePointer?
-        defer { unsafe av_dict_free(&options) }
-        let protocols = location.isRemote ? "http,https,tcp,tls,crypto" : "file"
-        unsafe av_dict_set(&options, "protocol_whitelist", protocols, 0)
-        trust.set(&options, for: location)
-        if location.isRemote {
-            // On a connection that is to be kept, an end in the middle of a chunk is an error.
-            unsafe av_dict_set_int(&options, "multiple_requests", 1, 0)
-            unsafe av_dict_set_int(
-                &options, "rw_timeout", Int64(Demuxer.ioTimeoutMicroseconds), 0)
-            unsafe av_dict_set_int(&options, "offset", offset, 0)
-            if let end { unsafe av_dict_set_int(&options, "end_offset", end, 0) }
-            if yields {
-                unsafe av_dict_set_int(&options, "recv_buffer_size", Self.yieldingBuffer, 0)
-            }
+        let request = Request(offset: offset, end: end, yields: yields, trust: trust)
+        var (opened, code) = unsafe Self.open(location, request, cancellation)
+        let isRefused = unsafe opened == nil
+        if isRefused, !cancellation.isCancelled,
+            let end = Self.end(of: location, trust, cancellation)
+        {
+            unsafe (opened, code) = Self.open(end, request, cancellation)
         }
-        var interrupt = unsafe cancellation.interrupt
-        var io: UnsafeMutablePointer<AVIOContext>?
-        let code = unsafe avio_open2(
-            &io, location.address.cFileName, AVIO_FLAG_READ, &interrupt, &options)
-        guard code >= 0, let io = unsafe io else {
+        guard let io = unsafe opened else {
             if cancellation.isCancelled {
                 throw MediaError(
                     library: cff_error_exit, operation: "avio_open2", location: location)
@@ -66,8 +55,10 @@ final class ByteStream {
         }
         let size = unsafe avio_size(io)
         byteCount = size >= 0 ? size : nil
+        if byteCount == nil { unsafe Self.distinguishEnds(of: io) }
         unsafe self.io = io
         self.location = location
+        self.trust = trust
         self.cancellation = cancellation
         self.patience = patience
         unsafe block = .allocate(capacity: Self.blockSize)
@@ -79,9 +70,15 @@ final class ByteStream {
         unsafe block.deallocate()
     }
 
-    /// Whether the end of the connection is the end of the body (HTTP/1.0, RFC 1945, 7.2.2), which
-    /// libavformat takes for an interruption.
-    var endsWithConnection: Bool { byteCount == nil && exported("http_version") == "1.0" }
+    /// Whether the end of the connection, which libavformat takes for an interruption, is the end of
+    /// the body: where nothing else says where that is (RFC 9112, 6.3, 8). The server is asked once
+    /// more for what it says of the body.
+    private func endsWithConnection() -> Bool {
+        guard location.isRemote, byteCount == nil else { return false }
+        if exported("http_version") == "1.0" { return true }
+        return WebDiagnosis(location: location, trust: trust, cancellation: cancellation)
+            .endsWithConnection()
+    }
 
     /// What libavformat's HTTP says of an answer under that name.
     private func exported(_ name: String) -> String? {
@@ -111,7 +108,7 @@ final class ByteStream {
         cancellation.expect(within: nil)
         if cancellation.isCancelled { throw failure(cff_error_exit) }
         if isLate, count < 0 { throw failure(cff_error(ETIMEDOUT)) }
-        if count < 0, endsWithConnection {
+        if count == cff_error(EIO), !isLate, endsWithConnection() {
             return unsafe UnsafeBufferPointer(rebasing: block[..<0])
         }
         if count == cff_error_eof || count == 0 {
@@ -119,6 +116,64 @@ final class ByteStream {
         }
         guard count > 0 else { throw failure(count) }
         return unsafe UnsafeBufferPointer(rebasing: block[..<Int(count)])
+    }
+
+    // MARK: Opening
+
+    private struct Request {
+        let offset: Int64
+        let end: Int64?
+        let yields: Bool
+        let trust: MediaTrust
+    }
+
+    /// Where an address leads, when a host on the way may be excepted from the look at certificates;
+    /// `nil` where that is nowhere else, or nowhere.
+    private static func end(
+        of location: MediaLocation, _ trust: MediaTrust, _ cancellation: MediaCancellation
+    ) -> MediaLocation? {
+        guard !trust.insecureHosts.isEmpty, let start = location.webAddress,
+            case .answer(let end, _) = WebRoute.end(from: start, trust, cancellation), end != start
+        else { return nil }
+        return location.moved(to: end)
+    }
+
+    private static func open(
+        _ location: MediaLocation, _ request: Request, _ cancellation: MediaCancellation
+    ) -> (UnsafeMutablePointer<AVIOContext>?, Int32) {
+        var options: OpaquePointer?
+        defer { unsafe av_dict_free(&options) }
+        let protocols = location.isRemote ? "http,https,tcp,tls,crypto" : "file"
+        unsafe av_dict_set(&options, "protocol_whitelist", protocols, 0)
+        unsafe request.trust.set(&options, for: location)
+        if location.isRemote {
+            unsafe av_dict_set_int(
+                &options, "rw_timeout", Int64(Demuxer.ioTimeoutMicroseconds), 0)
+            unsafe av_dict_set_int(&options, "offset", request.offset, 0)
+            if let end = request.end { unsafe av_dict_set_int(&options, "end_offset", end, 0) }
+            if request.yields {
+                unsafe av_dict_set_int(&options, "recv_buffer_size", Self.yieldingBuffer, 0)
+            }
+        }
+        var interrupt = unsafe cancellation.interrupt
+        var io: UnsafeMutablePointer<AVIOContext>?
+        let code = unsafe avio_open2(
+            &io, location.address.cFileName, AVIO_FLAG_READ, &interrupt, &options)
+        return unsafe (code >= 0 ? io : nil, code)
+    }
+
+    /// Makes libavformat tell a body in chunks that was cut off from one that is whole.
+    ///
+    /// It calls either the end, unless it is to connect again where a connection ends: behind the
+    /// last chunk it then ends, anywhere else it connects. That it may not do, for want of an allowed
+    /// protocol, and so it reports an error (libavformat 58 to 60).
+    private static func distinguishEnds(of io: UnsafeMutablePointer<AVIOContext>) {
+        for (name, value) in [
+            ("reconnect_at_eof", "1"), ("reconnect_streamed", "1"), ("reconnect_delay_max", "0"),
+            ("protocol_whitelist", "none"),
+        ] {
+            unsafe av_opt_set(io, name, value, AV_OPT_SEARCH_CHILDREN)
+        }
     }
 
     private func failure(_ code: Int32) -> MediaError {

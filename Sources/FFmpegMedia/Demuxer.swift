@@ -343,7 +343,7 @@ extension Demuxer {
         // The demuxer's own cut at an edit list rounds the last packet to the movie's timescale,
         // often milliseconds; the table itself is exact.
         unsafe av_dict_set(&options, "advanced_editlist", "0", 0)
-        MediaTrust.system.set(&options, for: location)
+        unsafe MediaTrust.system.set(&options, for: location)
         if location.isRemote {
             unsafe av_dict_set_int(&options, "rw_timeout", Int64(ioTimeoutMicroseconds), 0)
         }

@@ -10,7 +10,7 @@ struct MediaLocation: Sendable, Equatable {
     /// As the user wrote it; for messages.
     let subject: String
     /// What FFmpeg opens.
-    let address: String
+    private(set) var address: String
     let isRemote: Bool
     /// The local path; `nil` for an address.
     let path: String?
@@ -77,8 +77,14 @@ struct MediaLocation: Sendable, Equatable {
                 .unsupported, operation: "open", subject: text,
                 reason: "is on another machine (\(host)); give its path here, or an http address")
         }
+        let bytes = unescaped(Array(rest.dropFirst(host.count).utf8))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The bytes that an address stands for (RFC 3986, 2.1).
+    static func unescaped(_ escaped: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
-        var left = Array(rest.dropFirst(host.count).utf8)[...]
+        var left = escaped[...]
         while let byte = left.popFirst() {
             let digits = left.prefix(2)
             if byte == UInt8(ascii: "%"), digits.count == 2,
@@ -90,7 +96,14 @@ struct MediaLocation: Sendable, Equatable {
                 bytes.append(byte)
             }
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
+    }
+
+    /// The same item at the address where it was found to be.
+    func moved(to address: WebAddress) -> MediaLocation {
+        var location = self
+        location.address = address.text
+        return location
     }
 
     /// Host and port of a remote one.

@@ -21,12 +21,20 @@ public struct MediaTrust: Equatable, Sendable {
         self.certificates = certificates
     }
 
-    func isInsecure(_ host: String) -> Bool { insecureHosts.contains(host.lowercased()) }
+    /// Whether a server of that name has to show a certificate that is in order.
+    func looks(at host: String) -> Bool { !insecureHosts.contains(host.lowercased()) }
 
     /// Tells libavformat what to look at when it connects to `location`.
     func set(_ options: inout OpaquePointer?, for location: MediaLocation) {
         guard location.isRemote else { return }
-        let looks = location.webAddress.map { !isInsecure($0.host) } ?? true
+        let looks = location.webAddress.map { self.looks(at: $0.host) } ?? true
+        unsafe set(&options, looks: looks)
+        // An exception is one host's: libavformat would take it along to where that one leads. Who
+        // wants to get there follows a ``WebRoute``.
+        if !looks { unsafe av_dict_set(&options, "max_redirects", "0", 0) }
+    }
+
+    func set(_ options: inout OpaquePointer?, looks: Bool) {
         unsafe av_dict_set(&options, "tls_verify", looks ? "1" : "0", 0)
         if let certificates { unsafe av_dict_set(&options, "ca_file", certificates, 0) }
     }

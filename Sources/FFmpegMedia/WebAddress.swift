@@ -6,6 +6,8 @@ struct WebAddress: Equatable, Sendable {
     var port: Int
     /// From the first slash on, with the query and without the fragment.
     var path: String
+    /// Name and password, as they are written.
+    var credentials: String?
 
     /// - Returns: `nil` for anything else than `http[s]://HOST[:PORT][/…]`.
     init?(_ text: String) {
@@ -20,8 +22,8 @@ struct WebAddress: Equatable, Sendable {
         var authority = rest[..<end]
         let tail = String(rest[end...])
         path = tail.hasPrefix("/") ? tail : "/" + tail
-        // A name and password before the host are the server's to read.
         if let at = authority.lastIndex(of: "@") {
+            credentials = String(authority[..<at])
             authority = authority[authority.index(after: at)...]
         }
         port = isSecure ? 443 : 80
@@ -51,14 +53,28 @@ struct WebAddress: Equatable, Sendable {
         if location.hasPrefix("//") {
             return WebAddress((isSecure ? "https:" : "http:") + location)
         }
+        let location = location.prefix { $0 != "#" }
+        let folder = path.prefix { $0 != "?" }
         var next = self
         if location.hasPrefix("/") {
-            next.path = location
+            next.path = String(location)
+        } else if location.isEmpty {
+            return self
+        } else if location.hasPrefix("?") {
+            next.path = String(folder + location)
         } else {
-            let folder = path.prefix { $0 != "?" }
             let slash = folder.lastIndex(of: "/").map { folder[...$0] } ?? "/"
-            next.path = slash + location
+            next.path = String(slash + location)
         }
         return next
+    }
+
+    /// As it stands in an address.
+    var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
+
+    /// The whole address.
+    var text: String {
+        let login = credentials.map { $0 + "@" } ?? ""
+        return "\(isSecure ? "https" : "http")://\(login)\(bracketedHost):\(port)\(path)"
     }
 }

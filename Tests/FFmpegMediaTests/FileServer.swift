@@ -25,6 +25,8 @@ final class FileServer: Sendable {
         var extraHeader = ""
         /// The body comes in chunks (RFC 9112, 7.1), without a length.
         var isChunked = false
+        /// What breaks off does so behind a whole chunk.
+        var breaksBetweenChunks = false
         /// Every address leads there instead.
         var redirect: String?
         /// The first connection alone breaks off.
@@ -126,7 +128,9 @@ final class FileServer: Sendable {
                 if behaviour.pauseMicroseconds > 0 { usleep(behaviour.pauseMicroseconds) }
                 let block = body.subdata(in: position..<min(end, position + 16_384))
                 // A chunk that breaks off is shorter than it says.
-                let isTorn = position + block.count == end && end < whole
+                let isTorn =
+                    position + block.count == end && end < whole
+                    && !behaviour.breaksBetweenChunks
                 let announced = block.count + (isTorn ? 1 : 0)
                 let size = behaviour.isChunked ? String(announced, radix: 16) + "\r\n" : ""
                 let tail = behaviour.isChunked && !isTorn ? "\r\n" : ""

@@ -54,14 +54,43 @@ import Timing
         #expect(server.bytesSent < body.count + body.count / 4)
     }
 
-    @Test(arguments: [true, false])
-    func `a server that cannot go on in the middle begins again`(isChunked: Bool) throws {
+    @Test func `a body of HTTP 1.1 may end with its connection`() throws {
+        let server = FileServer(try song(), .init(hasRanges: false, hasLength: false))
+        let file = try cache().download(url: server.url("/body.flac"))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == song())
+    }
+
+    /// Where the server closes the connection after each body, too.
+    @Test(arguments: [true, false], ["", "Connection: close\r\n"])
+    func `a body that ends before its last chunk is not whole`(
+        isBetween: Bool, closing: String
+    ) throws {
+        let body = try song()
+        let server = FileServer(
+            body,
+            .init(
+                hasRanges: false, hasLength: false, breaksAfter: 3 * 16_384, extraHeader: closing,
+                isChunked: true, breaksBetweenChunks: isBetween))
+        let stream = try ByteStream(
+            MediaLocation(server.url("/body.flac")), cancellation: MediaCancellation())
+        var received = 0
+        let failure = #expect(throws: MediaError.self) {
+            while case let bytes = try stream.next(), !bytes.isEmpty { received += bytes.count }
+        }
+        #expect(failure?.code == .network)
+        #expect(received > 2 * 16_384)
+    }
+
+    @Test(arguments: [(false, false), (true, false), (true, true)])
+    func `a server that cannot go on in the middle begins again`(
+        isChunked: Bool, isBetween: Bool
+    ) throws {
         let body = try song()
         let server = FileServer(
             body,
             .init(
                 hasRanges: false, hasLength: !isChunked, breaksAfter: body.count / 2,
-                isChunked: isChunked, breaksOnce: true))
+                isChunked: isChunked, breaksBetweenChunks: isBetween, breaksOnce: true))
         let file = try cache().download(url: server.url("/body.flac"))
         #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == body)
     }
@@ -144,6 +173,18 @@ import Timing
         #expect(address.host == host && address.port == port && address.path == path)
     }
 
+    @Test(arguments: [
+        ("/b?c#d", "http://u:p@host:81/b?c"), ("b", "http://u:p@host:81/x/b"),
+        ("?q", "http://u:p@host:81/x/y?q"), ("//[::1]/b", "http://[::1]:80/b"),
+        ("https://other", "https://other:443/"),
+    ])
+    func `a redirection is read beside the address that it stands for`(
+        target: String, leadsTo: String
+    ) throws {
+        let address = try #require(WebAddress("http://u:p@host:81/x/y?z"))
+        #expect(address.redirected(to: target)?.text == leadsTo)
+    }
+
     @Test(arguments: ["ftp://a/", "http://", "http://:80/", "http://a:0/", "http://a:x/", "a"])
     func `what is no address of the web has none`(text: String) {
         #expect(WebAddress(text) == nil)
@@ -167,6 +208,35 @@ import Timing
         // The player of an application looks, too.
         #expect(throws: MediaError.self) { try FFmpegSource(mine.url) }
     }
+
+    /// `localhost` and `127.0.0.1` are two hosts with one certificate each.
+    @Test func `an exception is one host's, and not of where it leads`() throws {
+        let target = try SecureServer(name: "localhost", serving: Fixtures.path("16.flac"))
+        let first = try SecureServer(name: "nas", redirectingTo: target.url)
+        let start = first.url.replacing("localhost", with: "127.0.0.1")
+        let named = MediaTrust(insecureHosts: ["127.0.0.1"])
+        let refused = error(start, named)
+        #expect(refused?.reason.contains("--insecure localhost") == true, "\(refused as Any)")
+        // With a certificate that is in order, and where it is named, too.
+        let trusted = MediaTrust(
+            insecureHosts: ["127.0.0.1"], certificates: target.certificate)
+        #expect(error(start, trusted) == nil)
+        #expect(error(start, MediaTrust(insecureHosts: ["127.0.0.1", "localhost"])) == nil)
+        // Neither does a host that nobody named lead there.
+        #expect(error(start, MediaTrust(insecureHosts: ["localhost"])) != nil)
+    }
+
+    @Test func `a server that is in order may lead to one that was named`() throws {
+        let target = try SecureServer(name: "nas", serving: Fixtures.path("16.flac"))
+        let first = try SecureServer(
+            name: "localhost",
+            redirectingTo: target.url.replacing("localhost", with: "127.0.0.1"))
+        let web = FileServer(Data(), .init(redirect: first.url))
+        let trust = MediaTrust(insecureHosts: ["127.0.0.1"], certificates: first.certificate)
+        #expect(error(first.url, trust) == nil)
+        #expect(error(web.url("/there"), trust) == nil)
+        #expect(error(first.url, MediaTrust(certificates: first.certificate)) != nil)
+    }
 }
 
 /// `openssl s_server` with a certificate that it signed itself; ends with the object.
@@ -175,11 +245,20 @@ private final class SecureServer {
     let url: String
     private let process: Process
 
-    init(name: String, serving path: String) throws {
+    convenience init(name: String, serving path: String) throws {
+        try self.init(name, "-WWW", Data(contentsOf: URL(fileURLWithPath: path)))
+    }
+
+    convenience init(name: String, redirectingTo target: String) throws {
+        let answer = "HTTP/1.1 302 Found\r\nLocation: \(target)\r\nContent-Length: 0\r\n\r\n"
+        try self.init(name, "-HTTP", Data(answer.utf8))
+    }
+
+    private init(_ name: String, _ manner: String, _ file: Data) throws {
         let folder = Fixtures.path("tls-\(UUID().uuidString)")
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
-        try FileManager.default.copyItem(atPath: path, toPath: folder + "/song.flac")
+        try file.write(to: URL(fileURLWithPath: folder + "/song.flac"))
         certificate = folder + "/certificate.pem"
         let request = try Self.start(
             ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=\(name)"]
@@ -189,7 +268,7 @@ private final class SecureServer {
         let port = Self.freePort()
         url = "https://localhost:\(port)/song.flac"
         process = try Self.start(
-            ["s_server", "-WWW", "-accept", "\(port)", "-cert", certificate, "-key"]
+            ["s_server", manner, "-accept", "\(port)", "-cert", certificate, "-key"]
                 + [folder + "/key.pem", "-quiet"], in: folder)
         // It says nothing when it listens: until somebody can connect.
         for _ in 0..<500 where !Self.isOpen(port) { usleep(10_000) }
