@@ -56,6 +56,9 @@ public final class ALSADevice: AudioOutput {
     private static let longestWait = Nanoseconds.milliseconds(100)
     /// Restarts without a buffer's length of sound in between; then the card is given up.
     private static let fruitlessRestartsMax = 3
+    /// Between two looks at a card that sleeps, and how many there are before it is given up.
+    private static let nap = Nanoseconds.milliseconds(100)
+    private static let napsMax = 20
     /// A card that is faster than this against local time is not a card; see `hold`.
     private static let fastestRate = 1.002
 
@@ -220,10 +223,23 @@ public final class ALSADevice: AudioOutput {
     private func look() -> Int {
         guard let (delay, room, instant) = unsafe stamps.read(pcm, into: status) else {
             latest = nil
-            return unsafe snd_pcm_avail(pcm)
+            return unsafe standstill ?? snd_pcm_avail(pcm)
         }
         latest = reading(delay, room, instant)
         return room
+    }
+
+    /// What the card's state says against playing, as the error that a driver gives for it.
+    ///
+    /// Plug-ins answer `snd_pcm_avail` with a number while they sleep: without this a card that fell
+    /// asleep as it began would be taken for one that takes its time.
+    private var standstill: Int? {
+        switch unsafe snd_pcm_state(pcm) {
+        case SND_PCM_STATE_XRUN: -Int(EPIPE)
+        case SND_PCM_STATE_SUSPENDED: -Int(ESTRPIPE)
+        case SND_PCM_STATE_DISCONNECTED: -Int(ENODEV)
+        default: nil
+        }
     }
 
     /// Sleeps until the engine believes that there is room.
@@ -251,15 +267,20 @@ public final class ALSADevice: AudioOutput {
     private func restart(_ operation: String, _ code: Int32) throws(OutputError) -> OutputEvent {
         switch -code {
         case EPIPE, ETIMEDOUT: break
-        case ESTRPIPE: resume()
+        case ESTRPIPE:
+            // Some say that they are awake, and are not.
+            if fruitlessRestarts > 0 { HostClock.sleep(until: HostClock.now() + Self.nap) }
+            resume()
         default: throw ALSAFailure.error(operation, code, pcm: name)
         }
         fruitlessRestarts += 1
-        if fruitlessRestarts > Self.fruitlessRestartsMax {
+        if fruitlessRestarts > (-code == ESTRPIPE ? Self.napsMax : Self.fruitlessRestartsMax) {
             var failure = ALSAFailure.error(operation, code, pcm: name)
-            failure.reason +=
-                "; restarting it \(Self.fruitlessRestartsMax) times did not help: "
-                + "check the card, or allow a longer buffer"
+            if -code != ESTRPIPE {
+                failure.reason +=
+                    "; restarting it \(Self.fruitlessRestartsMax) times did not help: "
+                    + "check the card, or allow a longer buffer"
+            }
             throw failure
         }
         beginAnew()

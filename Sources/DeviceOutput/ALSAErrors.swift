@@ -48,8 +48,11 @@ enum ALSAFailure {
 
     static func error(_ operation: String, _ code: Int32, pcm: String) -> OutputError {
         let library =
-            -code == driverRefuses
-            ? "the driver refuses to play" : unsafe String(cString: snd_strerror(code))
+            switch -code {
+            case driverRefuses: "the driver refuses to play"
+            case ESTRPIPE: "the card, its bus or its machine is asleep"
+            default: unsafe String(cString: snd_strerror(code))
+            }
         return OutputError(
             operation: operation, code: code, device: "alsa:\(pcm)",
             reason: advice(code, opening: operation == "snd_pcm_open").map { "\(library); \($0)" }

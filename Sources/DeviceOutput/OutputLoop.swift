@@ -51,6 +51,8 @@ final class OutputLoop {
     /// Of the device that was open last.
     private var offered: [Int]
     private var counts = OutputThread.Counts()
+    /// And has not been seen to play since.
+    private var hasSlept = false
 
     /// Between two attempts to open a lost card: first and longest.
     static let firstBackOff = Nanoseconds.milliseconds(500)
@@ -144,7 +146,7 @@ final class OutputLoop {
                 continue
             case .awoken:
                 hasPosition = false
-                restarted()
+                awoken()
                 continue
             case .renewed:
                 engine.renewed()
@@ -165,7 +167,7 @@ final class OutputLoop {
                 if ranDry() { return .reopen }
             case .awoken:
                 hasPosition = false
-                restarted()
+                awoken()
             case .writable, .glance, .renewed:
                 // Some frames later: its rounding is another one, and it costs no wake-up.
                 if hasPosition, let reading = device.reading() { engine.observe(reading) }
@@ -187,6 +189,10 @@ final class OutputLoop {
         if let reading = device.reading() {
             engine.observe(reading)
             hasPosition = true
+            if hasSlept {
+                hasSlept = false
+                shared.onAdapt?("the card was asleep, and plays on")
+            }
         } else if hasPosition {
             counts.lostReadings += 1
             shared.counts.store(counts)
@@ -203,6 +209,12 @@ final class OutputLoop {
             engine.port.notePrepared(adaptation.seenTo)
         }
         return step
+    }
+
+    /// It did not run dry for want of a longer buffer, and may say several times that it is awake.
+    private func awoken() {
+        engine.renewed()
+        hasSlept = true
     }
 
     private func restarted() {

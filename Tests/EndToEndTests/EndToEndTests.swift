@@ -260,15 +260,8 @@ import Timing
             "a room never sounded")
         #expect(hearing.gaps[0].isEmpty, "\(hearing.gaps[0])")
         let back = state == .gone ? hearing.audible[2].lowerBound : hearing.gaps[1].last?.upperBound
-        // Since a card's ring and what is heard are told apart, the recording of a card that slept
-        // shows no silence; whether it is bridged or not recorded is to be found out.
-        try withKnownIssue(isIntermittent: true) {
-            checkReturn(
-                of: recordings.count - 1, at: try #require(back, "it was silent for a moment"),
-                hearing)
-        } when: {
-            state == .asleep
-        }
+        checkReturn(
+            of: recordings.count - 1, at: try #require(back, "it was silent for a moment"), hearing)
     }
 
     /// Rooms play on from what they hold, by the line as it ran; neither the break nor the packets
