@@ -10,7 +10,8 @@ extension FFmpegSource {
         let container = demuxer.containerName
         var stretches: [Splice.Stretch] = []
         var channelCount = own.channelCount
-        var missing: Int64 = 0
+        // Frames, and the rate that they are counted at.
+        var missing: (count: Int64, rate: Int) = (0, own.sampleRate)
         if map.recordings.isEmpty {
             guard location.part == nil, !location.ignoresEdits, own.frameCount != nil,
                 map.stretches.count > 1 || own.sampleRate > Self.highestSampleRate
@@ -22,7 +23,7 @@ extension FFmpegSource {
                     location: location, container: container, frames: $0,
                     sampleRate: own.sampleRate)
             }
-            missing = map.missing
+            missing.count = map.missing
         }
         var failure: MediaError?
         for range in map.recordings {
@@ -36,22 +37,22 @@ extension FFmpegSource {
                     Splice.Stretch(
                         location: location, container: container, frames: 0..<count,
                         sampleRate: source.format.sampleRate))
-                missing = source.map.missing
+                missing = (source.map.missing, source.format.sampleRate)
             } catch {
                 // One of them that is nothing does not hold up the others.
                 guard error.isAboutContent else { throw error }
                 failure = failure ?? error
             }
         }
-        guard let first = stretches.first else {
+        // The highest: a jingle at 8 kHz in front must not cut off what follows at 4 kHz.
+        guard var rate = stretches.map(\.sampleRate).max() else {
             throw failure ?? demuxer.failure(cff_error_invalid_data, "av_read_frame")
         }
-        var rate = first.sampleRate
         while rate > Self.highestSampleRate { rate /= 2 }
         let splice = Splice(stretches, sampleRate: rate, cancellation: cancellation)
         let format = MediaFormat(
             sampleRate: rate, channelCount: channelCount, frameCount: splice.frameCount)
-        return (splice, format, missing * Int64(rate) / Int64(first.sampleRate))
+        return (splice, format, missing.count * Int64(rate) / Int64(missing.rate))
     }
 
     /// What has more frames a second (DSD as FFmpeg decodes it) is halved until it has not: cards

@@ -214,6 +214,8 @@ extension LeaderMachine {
             prepareStart(index: index, frame: frame, starts: false, at: now)
             standBy(index: index, frame: frame, from: now)
         case .waiting, .preparing:
+            // Nothing sounds yet: this is the item that people are told of.
+            update(index: index, change: nil, phase: session.phase)
             prepareStart(
                 index: index, frame: frame, starts: true, required: required ?? pending?.required,
                 at: now)

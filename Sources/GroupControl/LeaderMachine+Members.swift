@@ -21,11 +21,11 @@ extension LeaderMachine {
         switch message {
         case .hello: break
         case .ready(let id, let latency):
-            noteAnswer(from: place)
+            noteAnswer(id, from: place)
             members[place].latency = Member.believable(latency)
             receiveReady(id, from: place)
         case .notReady(let id, let reason):
-            noteAnswer(from: place)
+            noteAnswer(id, from: place)
             receiveNotReady(id, reason: reason, from: place, at: now)
         case .report(let report):
             members[place].take(report, at: now)

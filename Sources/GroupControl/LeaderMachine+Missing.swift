@@ -69,7 +69,9 @@ extension LeaderMachine {
     /// Names in one sentence.
     private static let mostNames = 5
 
-    mutating func noteAnswer(from place: Int) {
+    /// A room that says it cannot do what it was not asked for has answered nothing.
+    mutating func noteAnswer(_ id: UInt64, from place: Int) {
+        guard members[place].noteAnswered(id) else { return }
         members[place].askedAt = nil
         missing.remove(members[place].hello.room)
     }

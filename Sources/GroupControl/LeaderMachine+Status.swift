@@ -24,9 +24,15 @@ extension LeaderMachine {
     public static let longestDetail = 1_024
 
     /// What the group does, in a few words: for the leader's terminal, when it changes.
-    public var headline: String {
-        let place =
-            session.queue.count > 1 ? " (\(session.index + 1) of \(session.queue.count))" : ""
+    public var headline: String { headline(place: "") }
+
+    /// The same, with the item's place among all that are known or still being read.
+    public var headlineWithPlace: String {
+        let count = session.queue.count + coming
+        return headline(place: count > 1 ? " (\(session.index + 1) of \(count))" : "")
+    }
+
+    private func headline(place: String) -> String {
         let title = session.current.map { "\"\($0.title)\"\(place)" } ?? "nothing"
         let wait = detail.isEmpty ? "" : ": \(detail)"
         return switch session.phase {

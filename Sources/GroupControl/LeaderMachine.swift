@@ -209,6 +209,11 @@ extension LeaderMachine {
 
     mutating func send(_ message: LeaderToRoom, to link: LinkID) {
         outbox.append(.send(message, to: link))
+        if case .prepare(let preparation) = message,
+            let place = members.firstIndex(where: { $0.link == link })
+        {
+            members[place].noteAsked(preparation.id)
+        }
     }
 
     /// Commits; what has to be met soon goes as a datagram too.

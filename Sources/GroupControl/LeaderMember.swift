@@ -47,6 +47,9 @@ struct Member: Sendable {
 
     /// Since when it was asked for preparations and answered none; `nil`: it has answered.
     var askedAt: GroupInstant?
+    /// Preparations that it was sent and has said nothing to, the newest last; withdrawn ones too,
+    /// which a slow room answers late.
+    private(set) var unanswered: [UInt64] = []
     /// When what failed is offered again.
     var retryAt: GroupInstant?
     /// Why the last preparation failed; empty when none did.
@@ -86,6 +89,21 @@ struct Member: Sendable {
 
     static func believable(_ claim: Nanoseconds) -> Nanoseconds {
         min(max(claim, .zero), longestClaim)
+    }
+
+    /// Older ones than so many nobody will answer any more.
+    static let mostUnanswered = 64
+
+    mutating func noteAsked(_ id: UInt64) {
+        if unanswered.count >= Self.mostUnanswered { unanswered.removeFirst() }
+        unanswered.append(id)
+    }
+
+    /// - Returns: whether it is the answer to something that it was asked.
+    mutating func noteAnswered(_ id: UInt64) -> Bool {
+        guard let place = unanswered.firstIndex(of: id) else { return false }
+        unanswered.remove(at: place)
+        return true
     }
 
     mutating func take(_ report: RoomReport, at now: GroupInstant) {

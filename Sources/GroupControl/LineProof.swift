@@ -29,6 +29,9 @@ struct LineProof: Equatable, Sendable {
     /// must sound: the output thread takes its commands once a period, a card that broke off finds
     /// its phase in 0.1 s.
     static let settling = Nanoseconds.milliseconds(300)
+    /// Items may be shorter than ``settling``: a room in which none of them is heard for so long is
+    /// silent, whichever it should be.
+    static let longestSilence = Nanoseconds.milliseconds(550)
     /// Behind the end of a line, until which its voice may still say that it sounds: its fade and
     /// the period in which it ends.
     static let ending = Nanoseconds.milliseconds(100)
@@ -76,6 +79,8 @@ struct LineProof: Equatable, Sendable {
     private var latest = LineFinding.nothing
     private var looksLeft = 0
     private var suspicion: (finding: Found, since: LocalInstant)?
+    /// Since when something had to sound at every look, and nothing that was committed did.
+    private var silentSince: LocalInstant?
 
     struct Found: Equatable, Sendable {
         var finding: LineFinding
@@ -83,14 +88,16 @@ struct LineProof: Equatable, Sendable {
 
         /// Whether it is the same fault of the same voice; how far it is off may change meanwhile.
         func isSame(as other: Self) -> Bool {
-            finding.gravity == other.finding.gravity && voice == other.voice
+            // Short items follow one another while nothing is heard.
+            finding.gravity == other.finding.gravity
+                && (voice == other.voice || finding == .silent)
         }
     }
 
     static func == (a: Self, b: Self) -> Bool {
         a.spans == b.spans && a.alarm == b.alarm && a.deviation == b.deviation
             && a.latest == b.latest && a.suspicion?.finding == b.suspicion?.finding
-            && a.suspicion?.since == b.suspicion?.since
+            && a.suspicion?.since == b.suspicion?.since && a.silentSince == b.silentSince
     }
 
     /// What the room reports.
@@ -151,7 +158,7 @@ struct LineProof: Equatable, Sendable {
         looksLeft = spans.isEmpty ? max(0, looksLeft - 1) : 0
         guard let voices = look.voices else {
             // Said elsewhere: that the card is gone, that the clock does not answer.
-            (deviation, latest, suspicion) = (nil, .nothing, nil)
+            (deviation, latest, suspicion, silentSince) = (nil, .nothing, nil, nil)
             return .unchanged
         }
         let found = examine(voices, until: look.until, at: now)
@@ -189,6 +196,10 @@ struct LineProof: Equatable, Sendable {
                 worst = Found(finding: finding, voice: voice)
             }
         }
+        let isSilent =
+            expected != nil
+            && !voices.contains { heard in spans.contains { $0.voice == heard.voice } }
+        silentSince = isSilent ? silentSince ?? now : nil
         for heard in voices {
             guard let span = spans.first(where: { $0.voice == heard.voice }) else {
                 note(.stray, heard.voice)
@@ -203,7 +214,8 @@ struct LineProof: Equatable, Sendable {
                 until - expected.change.instant >= Self.settling
                 && expected.end - until >= Self.settling
                 && now - expected.committedAt >= Self.settling
-            if isDue { note(.silent, expected.voice) }
+            let isLong = silentSince.map { now - $0 >= Self.longestSilence } ?? false
+            if isDue || isLong { note(.silent, expected.voice) }
         }
         return worst
     }

@@ -65,6 +65,8 @@ struct AssetList {
     /// Below the argument whose turn it is.
     private var folders: Set<FileIdentity.File> = []
     private var looks = 0
+    /// Those on disk that were opened.
+    private(set) var playlists: [String] = []
 
     init(_ arguments: [String]) {
         stack = arguments.reversed().map { .place(Place(locations: [$0], isArgument: true)) }
@@ -222,6 +224,7 @@ struct AssetList {
         let base =
             isRemote
             ? location : location.lastIndex(of: "/").map { String(location[...$0]) } ?? ""
+        if !isRemote { playlists.append(location) }
         guard let list = Playlist(bytes, format, base: base) else {
             return passOver(location, "is called a playlist and is none")
         }

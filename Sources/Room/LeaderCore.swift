@@ -26,8 +26,6 @@ actor LeaderCore {
     /// Called when the session is at another place of its queue.
     private let moved: @Sendable (Int) -> Void
     private var index = 0
-    /// What plays, as it was said last.
-    private var said: ContentHash?
     /// Items that no room could play.
     private var skipped: Set<ContentHash> = []
 
@@ -134,30 +132,21 @@ actor LeaderCore {
                 }
             }
         }
-        sayHeadline()
         alarm.set(machine.nextDeadline.map(clock.local))
-        sayWhatPlays()
+        let place = machine.session.index
+        let isElsewhere = place != index
+        index = place
+        if isElsewhere { moved(place) }
+        sayHeadline(isElsewhere)
     }
 
-    private func sayWhatPlays() {
-        let session = machine.session
-        if session.index != index {
-            index = session.index
-            moved(index)
-        }
-        guard session.phase == .playing, let current = session.current, current.hash != said
-        else { return }
-        said = current.hash
-        let count = session.queue.count + machine.coming
-        logger.notice("plays \(session.index + 1) of \(count): \(current.title)")
-    }
-
-    /// What plays, and what is waited for: whoever sees the leader's terminal wants to know.
-    private func sayHeadline() {
+    /// What plays, and what is waited for: whoever sees the leader's terminal wants to know. That
+    /// one more item was read is no news.
+    private func sayHeadline(_ isElsewhere: Bool) {
         let latest = machine.headline
-        guard latest != headline, !hasLeft else { return }
+        guard latest != headline || isElsewhere, !hasLeft else { return }
         headline = latest
-        logger.notice("the group \(latest)")
+        logger.notice("the group \(machine.headlineWithPlace)")
     }
 
     private func log(_ news: RoomNews, of room: RoomID) {

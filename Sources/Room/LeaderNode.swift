@@ -166,7 +166,7 @@ public final class LeaderNode: Sendable {
             while let step = list.next(cancellation) {
                 if case .item(let item) = step { sources.append(item.location) }
             }
-            return sources
+            return sources + list.playlists
         }
     }
 

@@ -207,11 +207,15 @@ private final class SharedFile: SharedBytes {
     /// - Returns: `nil` when there is no such regular file, it may not be read, or it is not the
     ///   one that was shared any more.
     init?(path: String, identity: FileIdentity?) {
+        let opened = open(path.cFileName, O_RDONLY | O_CLOEXEC)
+        guard opened >= 0 else { return nil }
+        guard let now = FileIdentity(of: opened), identity == nil || identity == now else {
+            // What was not made has no deinit.
+            close(opened)
+            return nil
+        }
         self.identity = identity
-        descriptor = open(path.cFileName, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0, let now = FileIdentity(of: descriptor),
-            identity == nil || identity == now
-        else { return nil }
+        descriptor = opened
         size = Int(now.byteCount)
     }
 

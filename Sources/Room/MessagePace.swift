@@ -12,13 +12,13 @@ struct MessagePace: Sendable {
     /// Messages a second in the long run.
     var perSecond: Double
 
-    /// What a leader reads of a room or a client. A room says two or three messages for a start and
-    /// one a second otherwise, a person gives a few commands.
-    static let toLeader = MessagePace(burst: 64, perSecond: 25)
+    /// What a leader reads of a room or a client. A room answers once for each item, and says one
+    /// message a second otherwise; a person gives a few commands. Items may be as short as 5 ms.
+    static let toLeader = MessagePace(burst: 64, perSecond: 250)
     /// What others read of a leader: it has a house of rooms, and sliders are dragged.
     static let fromLeader = MessagePace(burst: 2_000, perSecond: 500)
     /// Messages a second of all links together that are held back.
-    static let together = 250.0
+    static let together = 500.0
     /// However many flood, each is heard this often a second.
     static let leastPerSecond = 2.0
 

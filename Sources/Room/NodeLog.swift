@@ -22,9 +22,10 @@ public struct NodeLog: LogHandler {
     public var metadataProvider: Logger.MetadataProvider?
     private let writer: Writer
 
-    /// - Parameter write: takes a line without its end; may be called by several threads, one at a
-    ///   time.
-    public init(write: @escaping @Sendable (String) -> Void) { writer = Writer(write) }
+    /// - Parameter write: takes a line without its end, or says that nobody reads at the moment: the
+    ///   line is kept then and offered again. It must not wait, as whoever logs would wait for it.
+    ///   May be called by several threads, one at a time.
+    public init(write: @escaping @Sendable (String) -> Bool) { writer = Writer(write) }
 
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
@@ -60,20 +61,46 @@ public struct NodeLog: LogHandler {
             var lines = RepeatedLine()
             /// Somebody will write what was counted.
             var isAlarmSet = false
+            /// What nobody has read yet, in order, and how many more there were.
+            var unread: [String] = []
+            var lost = 0
         }
         private let state = Mutex(State())
-        private let output: @Sendable (String) -> Void
+        private let output: @Sendable (String) -> Bool
 
-        init(_ output: @escaping @Sendable (String) -> Void) { self.output = output }
+        /// Lines kept for a terminal that stands still; the newest are lost, as they would be read
+        /// last.
+        static let mostUnread = 500
+        /// Between two looks whether somebody reads again.
+        private static let unreadInterval = Nanoseconds.milliseconds(500)
 
-        func write(_ line: String) {
-            state.withLock { _ in output("\(Self.now()) \(line)") }
+        init(_ output: @escaping @Sendable (String) -> Bool) { self.output = output }
+
+        func write(_ line: String) { state.withLock { put(line, &$0) } }
+
+        private func put(_ line: String, _ state: inout State) {
+            putUnread(&state)
+            let line = "\(Self.now()) \(line)"
+            if state.unread.isEmpty, output(line) { return }
+            if state.unread.count < Self.mostUnread {
+                state.unread.append(line)
+            } else {
+                state.lost += 1
+            }
+            setAlarm(&state)
+        }
+
+        private func putUnread(_ state: inout State) {
+            while let first = state.unread.first, output(first) { state.unread.removeFirst() }
+            guard state.unread.isEmpty, state.lost > 0 else { return }
+            let text = "warning: \(state.lost) lines of this log were lost: nobody read them"
+            if output("\(Self.now()) \(text)") { state.lost = 0 }
         }
 
         func write(_ line: String, kind: String) {
             state.withLock { state in
                 if state.lines.admits(kind: kind, text: line, line: line, at: HostClock.now()) {
-                    output("\(Self.now()) \(line)")
+                    put(line, &state)
                 } else {
                     setAlarm(&state)
                 }
@@ -81,7 +108,11 @@ public struct NodeLog: LogHandler {
         }
 
         private func setAlarm(_ state: inout State) {
-            guard !state.isAlarmSet, let deadline = state.lines.nextDeadline else { return }
+            let isRead = state.unread.isEmpty && state.lost == 0
+            let again = isRead ? nil : HostClock.now() + Self.unreadInterval
+            guard !state.isAlarmSet,
+                let deadline = [state.lines.nextDeadline, again].compactMap(\.self).min()
+            else { return }
             state.isAlarmSet = true
             let wait = max(.zero, deadline - HostClock.now())
             LoopExecutor.shared.loop.scheduleTask(in: .nanoseconds(wait.count)) { self.ring() }
@@ -90,8 +121,9 @@ public struct NodeLog: LogHandler {
         private func ring() {
             state.withLock { state in
                 state.isAlarmSet = false
+                putUnread(&state)
                 for counted in state.lines.due(at: HostClock.now()) {
-                    output("\(Self.now()) \(counted.line) [\(counted.count) times more]")
+                    put("\(counted.line) [\(counted.count) times more]", &state)
                 }
                 setAlarm(&state)
             }

@@ -69,6 +69,19 @@ import Timing
         #expect(stage.leader.missing.isEmpty)
     }
 
+    @Test func `what was not asked for is no answer`() {
+        var stage = group()
+        let other = stage.preparations(1).last?.id ?? 0
+        for id in [0, other, 9_999] {
+            stage.receive(.notReady(preparation: id, reason: "no card"), from: 2)
+            stage.receive(.ready(preparation: id, latency: .zero), from: 2)
+        }
+        #expect(stage.leader.missing == [room("bath")])
+        // Nor is the same answer a second time.
+        stage.ready(2)
+        #expect(stage.leader.missing.isEmpty)
+    }
+
     @Test func `coming again under the same name is no answer`() {
         var stage = group()
         stage.close(2)
@@ -100,5 +113,15 @@ import Timing
         #expect(stage.leader.headline == "prepares \"item 1\": waits for bath")
         stage.ready(2)
         #expect(stage.leader.headline == "plays \"item 1\"")
+    }
+
+    @Test func `an item that is chosen before anybody is ready is the one that is told of`() {
+        var stage = Stage(configuration(queue: (1...9).map { asset($0) }))
+        for index in 1..<9 {
+            stage.command(.next)
+            #expect(stage.leader.session.index == index)
+        }
+        stage.command(.previous)
+        #expect(stage.leader.session.index == 7)
     }
 }

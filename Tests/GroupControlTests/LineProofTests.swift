@@ -132,6 +132,51 @@ private struct Listener {
         #expect(line.id == 1)
     }
 
+    /// None of them lasts as long as a line is given to begin.
+    @Test func `silence through a queue of short items is an alarm, and one look between two none`()
+        throws
+    {
+        var listener = Listener()
+        let item = asset(1, seconds: 0.02)
+        var ids: [UInt64] = []
+        func add(_ listener: inout Listener) {
+            let id = UInt64(ids.count + 2)
+            let commit = Commit(
+                id: id, index: 0, hash: item.hash,
+                change: RateChange(
+                    itemFrame: 0, instant: listener.begin + .milliseconds(20) * Int64(ids.count),
+                    rate: 1),
+                following: !ids.isEmpty)
+            listener.proof.begin(commit, voice: id, of: item, at: listener.now)
+            ids.append(id)
+        }
+        var verdicts: [LineProof.Verdict] = []
+        let begin = listener.now
+        for step in 0..<10 {
+            listener.now = begin + LineProof.interval * Int64(step)
+            while listener.begin + .milliseconds(20) * Int64(ids.count)
+                < listener.until + .milliseconds(200)
+            { add(&listener) }
+            let due = listener.proof.spans.last { $0.change.instant <= listener.until }
+            let heard = due.map {
+                HeardVoice(
+                    voice: $0.voice, hash: item.hash, isSupplied: true,
+                    itemFrame: $0.change.itemFrame(
+                        at: listener.until, sampleRate: item.sampleRate),
+                    at: listener.until, knownError: .zero)
+            }
+            // Between two of them once, then never again.
+            let isHeard = step < 4 && step != 2
+            let verdict = listener.look(isHeard ? heard.map { [$0] } ?? [] : [])
+            if verdict != .unchanged { verdicts.append(verdict) }
+            if step == 4 { #expect(verdicts.isEmpty) }
+        }
+        guard case .raised(.silent, _?, _)? = verdicts.first else {
+            Issue.record("\(verdicts)")
+            return
+        }
+    }
+
     @Test func `who joins late is given time to sound`() {
         var listener = Listener()
         listener.now += .seconds(20)

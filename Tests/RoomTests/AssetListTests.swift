@@ -92,6 +92,17 @@ import Testing
         }
     }
 
+    @Test func `playlists that were opened are told`() throws {
+        try withFolder { folder in
+            try make(folder, ["a.flac"])
+            _ = try folder.write(Data("a.flac\n".utf8), as: "inner.m3u")
+            let outer = try folder.write(Data("inner.m3u\na.flac\n".utf8), as: "outer.m3u")
+            var list = AssetList([outer])
+            while list.next(MediaCancellation()) != nil {}
+            #expect(list.playlists == [outer, folder.path("inner.m3u")])
+        }
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func `playlists that contain each other end in a line each`() throws {
         try withFolder { folder in

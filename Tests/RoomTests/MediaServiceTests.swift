@@ -94,6 +94,30 @@ extension IntegrationTests {
         }
 
         @Test(.timeLimit(.minutes(1)))
+        func `a shared file that was written anew is refused, and holds nothing open`()
+            async throws
+        {
+            let folder = try TemporaryFolder()
+            defer { folder.remove() }
+            let path = try folder.write(Self.contents, as: "asset.bin")
+            let service = MediaService(logger: Logger(label: "media"))
+            service.share(hash: Self.hash, path: path, identity: FileIdentity(path: path))
+            try FileManager.default.removeItem(atPath: path)
+            _ = try folder.write(Self.contents, as: "asset.bin")
+            let (port, running) = try await service.open()
+            let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+            try await RawConnection.open(to: port) { connection in
+                for _ in 0..<100 {
+                    let answer = try await connection.request("GET", "/asset/\(Self.hash)")
+                    #expect(answer.status == 410)
+                }
+            }
+            let after = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+            #expect(after - before < 50)
+            _ = await running.stop()
+        }
+
+        @Test(.timeLimit(.minutes(1)))
         func `a shared file that is gone is gone, not an error of the service`() async throws {
             try await withService { port, folder in
                 try FileManager.default.removeItem(atPath: folder.path("asset.bin"))

@@ -36,6 +36,21 @@ final class Counter: Sendable {
         #expect(pace.allowed(at: .uptimeNanoseconds(3_000_000_000), crowd: 1_000_000) == 2)
         #expect(pace.allowed(at: .uptimeNanoseconds(900_000_000_000), crowd: 1) == 100)
     }
+
+    /// Each is prepared and answered for.
+    @Test func `a room that plays items of five milliseconds is never held back`() {
+        var pace = MessagePace.toLeader
+        for item in 0..<10_000 {
+            let now = NIODeadline.uptimeNanoseconds(UInt64(item) * 5_000_000)
+            // And one report a second.
+            let count = item % 200 == 0 ? 2 : 1
+            guard pace.allowed(at: now, crowd: 0) >= count else {
+                Issue.record("held back at item \(item)")
+                return
+            }
+            pace.spend(count)
+        }
+    }
 }
 
 extension IntegrationTests.Hostile {

@@ -56,7 +56,13 @@ import Timing
     @Test func `a log says what happened, why, and the figures last`() {
         let written = Mutex<[String]>([])
         let logger = Logger(
-            label: "", factory: { _ in NodeLog { line in written.withLock { $0.append(line) } } })
+            label: "",
+            factory: { _ in
+                NodeLog { line in
+                    written.withLock { $0.append(line) }
+                    return true
+                }
+            })
         logger.warning("a room cannot play", metadata: ["room": "bath", "reason": "no codec"])
         for _ in 0..<9 { logger.error("cannot fetch", metadata: ["title": "a", "error": "torn"]) }
         logger.debug("not shown")
@@ -64,5 +70,31 @@ import Timing
         #expect(lines.count == 3)
         #expect(lines[0].hasSuffix(" warning: a room cannot play: no codec (room=bath)"))
         #expect(lines[1].hasSuffix(" error: cannot fetch: torn (title=a)"))
+    }
+
+    /// A terminal that was stopped, a pager that nobody scrolls.
+    @Test func `a log that nobody reads holds up nobody, and is written once somebody does`() {
+        let written = Mutex<[String]>([])
+        let isRead = Mutex(true)
+        let logger = Logger(
+            label: "",
+            factory: { _ in
+                NodeLog { line in
+                    guard isRead.withLock({ $0 }) else { return false }
+                    written.withLock { $0.append(line) }
+                    return true
+                }
+            })
+        logger.notice("first")
+        isRead.withLock { $0 = false }
+        for number in 0..<600 { logger.notice("line \(number)") }
+        #expect(written.withLock { $0.count } == 1)
+        isRead.withLock { $0 = true }
+        logger.notice("last")
+        let lines = written.withLock { $0 }
+        #expect(lines[1].hasSuffix("line 0"))
+        #expect(lines[500].hasSuffix("line 499"))
+        #expect(lines[501].contains("100 lines of this log were lost"))
+        #expect(lines[502].hasSuffix("last"))
     }
 }

@@ -44,7 +44,7 @@ enum PositionArgument: Equatable {
 
     private static func isDecimal(_ text: Substring) -> Bool {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        return (1...2).contains(parts.count) && !parts[0].isEmpty
+        return (1...2).contains(parts.count) && parts.contains { !$0.isEmpty }
             && parts.allSatisfy { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
     }
 

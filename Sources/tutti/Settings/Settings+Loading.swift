@@ -66,7 +66,7 @@ extension Settings {
 func makeLogger(level: Logger.Level) -> Logger {
     var logger = Logger(
         label: "tutti",
-        factory: { _ in NodeLog { _ = Terminal.error.write($0 + "\n") } })
+        factory: { _ in NodeLog { Terminal.error.writeIfRead($0 + "\n") } })
     logger.logLevel = level
     return logger.plain
 }

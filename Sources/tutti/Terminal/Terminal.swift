@@ -61,6 +61,18 @@ struct Terminal: Sendable {
         }
         return true
     }
+
+    /// Writes, unless that would have to wait: a terminal that was stopped (Ctrl-S), or a pager that
+    /// is not scrolled, must not stop what reports to it.
+    ///
+    /// - Returns: false when it would have to wait. What cannot be written at all counts as written.
+    func writeIfRead(_ text: String) -> Bool {
+        var descriptor = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        // A pipe that can be written to has room for PIPE_BUF bytes: a line.
+        guard poll(&descriptor, 1, 0) > 0 else { return false }
+        write(text)
+        return true
+    }
 }
 
 /// `tutti status | head -1` must end quietly, not by a signal.
