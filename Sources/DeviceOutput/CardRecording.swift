@@ -175,7 +175,7 @@ public struct CardRecording: Sendable {
                 operation: operation, code: code, device: path,
                 reason: unsafe String(cString: strerror(code)))
         }
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open(path.cFileName, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("open") }
         defer { close(descriptor) }
         var bytes: [UInt8] = []

@@ -164,7 +164,7 @@ final class RecordFile: Sendable {
         self.path = path
         self.onFailure = onFailure
         var info = stat()
-        let exists = unsafe stat(path, &info) == 0
+        let exists = unsafe stat(path.cFileName, &info) == 0
         let isFile = info.st_mode & S_IFMT == S_IFREG
         // O_EXCL: what comes into being between the look and the opening is not written over.
         let how = exists ? (isFile ? O_TRUNC : 0) : (overwrites ? O_TRUNC : O_EXCL)
@@ -172,7 +172,8 @@ final class RecordFile: Sendable {
             descriptor = -1
             errno = EEXIST
         } else {
-            descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | how | O_CLOEXEC, 0o644)
+            descriptor = unsafe Glibc.open(
+                path.cFileName, O_RDWR | O_CREAT | how | O_CLOEXEC, 0o644)
         }
         if descriptor < 0 {
             let code = errno

@@ -30,9 +30,9 @@ struct CacheFolder: Sendable {
         var reached = path.hasPrefix("/") ? "/" : ""
         for part in path.split(separator: "/") {
             reached += (reached.isEmpty || reached == "/" ? "" : "/") + part
-            if unsafe mkdir(reached, 0o700) != 0, errno != EEXIST { break }
+            if unsafe mkdir(reached.cFileName, 0o700) != 0, errno != EEXIST { break }
         }
-        guard unsafe access(path, R_OK | W_OK | X_OK) == 0 else {
+        guard unsafe access(path.cFileName, R_OK | W_OK | X_OK) == 0 else {
             throw DiskFailure("mkdir", path)
         }
     }
@@ -49,9 +49,9 @@ struct CacheFolder: Sendable {
         names().compactMap { name in
             var (status, seen) = (stat(), stat())
             guard name.hasSuffix(".part") || Self.isFinished(name),
-                unsafe stat(file(name), &status) == 0, status.st_mode & S_IFMT == S_IFREG
+                unsafe stat(file(name).cFileName, &status) == 0, status.st_mode & S_IFMT == S_IFREG
             else { return nil }
-            let isSeen = unsafe stat(seenFile(name), &seen) == 0
+            let isSeen = unsafe stat(seenFile(name).cFileName, &seen) == 0
             return Entry(
                 name: name, byteCount: Int64(status.st_size),
                 used: isSeen ? seen.st_mtim : status.st_mtim)
@@ -59,7 +59,7 @@ struct CacheFolder: Sendable {
     }
 
     private func names() -> [String] {
-        guard let directory = unsafe opendir(path) else { return [] }
+        guard let directory = unsafe opendir(path.cFileName) else { return [] }
         defer { unsafe closedir(directory) }
         var found: [String] = []
         while let item = unsafe readdir(directory) {
@@ -100,7 +100,7 @@ struct CacheFolder: Sendable {
         let all = names()
         let stems = Set(all.filter(Self.isFinished).map { String(Self.stem($0)) })
         for name in all where name.hasSuffix(".seen") && !stems.contains(String(Self.stem(name))) {
-            unsafe unlink(file(name))
+            unsafe unlink(file(name).cFileName)
         }
     }
 
@@ -113,7 +113,7 @@ struct CacheFolder: Sendable {
 
     @discardableResult
     private func removeUnlessUsed(_ name: String) -> Bool {
-        let descriptor = unsafe open(file(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = unsafe open(file(name).cFileName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
@@ -123,15 +123,15 @@ struct CacheFolder: Sendable {
     /// Removes a finished file with what was noted of it, or a part.
     @discardableResult
     func remove(_ name: String) -> Bool {
-        if !name.hasSuffix(".part") { unsafe unlink(seenFile(name)) }
-        return unsafe unlink(file(name)) == 0
+        if !name.hasSuffix(".part") { unsafe unlink(seenFile(name).cFileName) }
+        return unsafe unlink(file(name).cFileName) == 0
     }
 
     // MARK: What was found right
 
     /// Whether the bytes of a file of that name were found right when it looked like this.
     func wasSeen(_ name: String, _ stamp: FileStamp) -> Bool {
-        let descriptor = unsafe open(seenFile(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = unsafe open(seenFile(name).cFileName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: 256)

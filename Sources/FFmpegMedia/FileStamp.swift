@@ -1,6 +1,7 @@
 // The C module that reaches `timespec` first owns its members, so both are imported.
 import CFFmpeg
 import Glibc
+import Playout
 
 /// What the system says of a file, as long as nobody has written to it or put another in its place.
 struct FileStamp: Equatable, Sendable {
@@ -24,7 +25,7 @@ struct FileStamp: Equatable, Sendable {
 
     init?(at path: String) {
         var status = stat()
-        guard unsafe lstat(path, &status) == 0 else { return nil }
+        guard unsafe lstat(path.cFileName, &status) == 0 else { return nil }
         self.init(status)
     }
 

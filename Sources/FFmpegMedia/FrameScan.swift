@@ -71,6 +71,12 @@ struct FrameScan {
     private mutating func nextChain(from start: Int64) -> Int64? {
         var offset = start
         while offset < size {
+            // Nothing more can be read, or nobody wants to know any more.
+            guard let first = bytes(offset, 1).first else { return nil }
+            guard mayBegin(first) else {
+                offset += 1
+                continue
+            }
             let tag = tagLength(at: offset)
             if tag > 0 {
                 offset += tag
@@ -78,7 +84,6 @@ struct FrameScan {
             }
             if isChain(at: offset) { return offset }
             offset += 1
-            while offset < size, !mayBegin(byte(offset)) { offset += 1 }
         }
         return nil
     }
@@ -127,8 +132,6 @@ extension FrameScan {
         let low = min(Int(offset - windowStart), window.count)
         return window[low..<min(low + count, window.count)]
     }
-
-    private mutating func byte(_ offset: Int64) -> UInt8 { bytes(offset, 1).first ?? 0 }
 
     private mutating func header(at offset: Int64) -> Header? {
         coding.header(Array(bytes(offset, 8)))

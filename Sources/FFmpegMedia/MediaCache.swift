@@ -90,7 +90,7 @@ public final class MediaCache: Sendable {
         _ name: String, _ fingerprint: MediaFingerprint, _ cancellation: MediaCancellation
     ) -> CachedFile? {
         let path = folder.file(name)
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = unsafe open(path.cFileName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         let file = OpenFile(descriptor)
         var status = stat()

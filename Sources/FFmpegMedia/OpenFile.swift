@@ -1,5 +1,6 @@
 import CFFmpeg
 import Glibc
+import Playout
 
 /// An open descriptor, closed with the last reference.
 final class OpenFile: Sendable {
@@ -13,7 +14,7 @@ final class OpenFile: Sendable {
     /// The same file with a position and locks of its own, whatever its name is by now; `nil` where
     /// it cannot be opened again.
     func reopened() -> OpenFile? {
-        let again = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        let again = unsafe open(path.cFileName, O_RDONLY | O_CLOEXEC)
         return again >= 0 ? OpenFile(again) : nil
     }
 

@@ -25,14 +25,14 @@ final class PartFile {
     /// - Parameter pieces: what is there is kept as far as it is right; without them all of it is,
     ///   to be judged at the end.
     init?(locking path: String, pieces: PieceHashes? = nil) throws(DiskFailure) {
-        let opened = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let opened = unsafe open(path.cFileName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard opened >= 0 else { throw DiskFailure("open", path) }
         file = OpenFile(opened)
         guard flock(opened, LOCK_EX | LOCK_NB) == 0 else { return nil }
         // Between opening and locking, its former owner may have renamed or removed it.
         var mine = stat()
         var named = stat()
-        guard unsafe fstat(opened, &mine) == 0, unsafe stat(path, &named) == 0,
+        guard unsafe fstat(opened, &mine) == 0, unsafe stat(path.cFileName, &named) == 0,
             mine.st_ino == named.st_ino
         else { return nil }
         self.path = path
@@ -110,7 +110,7 @@ final class PartFile {
 
     /// Nobody shall find it.
     func discard() {
-        if let path { unsafe unlink(path) }
+        if let path { unsafe unlink(path.cFileName) }
         path = nil
     }
 
@@ -157,7 +157,7 @@ final class PartFile {
             throw DiskFailure("read", path)
         }
         guard fdatasync(file.descriptor) == 0 else { throw DiskFailure("fdatasync", path) }
-        guard unsafe rename(path, name) == 0 else { return nameless }
+        guard unsafe rename(path.cFileName, name.cFileName) == 0 else { return nameless }
         self.path = nil
         flock(file.descriptor, LOCK_SH)
         return CachedFile(

@@ -60,9 +60,6 @@ final class RateConverter {
         return sum
     }
 
-    /// Output frames that `count` input frames last for.
-    func outputs(of count: Int64) -> Int64 { (count * to + from / 2) / from }
-
     /// Forgets what was read.
     ///
     /// - Returns: the input frame that must be read next for output frame `frame` to be.

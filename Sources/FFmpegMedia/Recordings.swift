@@ -55,6 +55,8 @@ enum Recordings {
                 || offset + Int64(needed) > window.start + Int64(window.bytes.count)
             {
                 window = (offset, bytes(offset, block))
+                // Nothing more can be read, or nobody wants to know any more.
+                if window.bytes.count < 27 { break }
             }
             let page = window.bytes.dropFirst(Int(offset - window.start)).prefix(needed)
             let base = page.startIndex

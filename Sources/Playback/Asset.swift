@@ -134,8 +134,6 @@ private final class Prober: Sendable {
         var isOpening = false
         var askers: [Int: CheckedContinuation<Answer, Never>] = [:]
         var count = 0
-        /// Gone before they had begun to wait.
-        var cancelled: Set<Int> = []
         /// Who wants what is opened, besides the format, while it has not been emptied since.
         var sources: SourcePool?
         var generation = 0
@@ -160,7 +158,8 @@ private final class Prober: Sendable {
             await withCheckedContinuation { continuation in
                 let answer: Answer? = state.withLock { state in
                     if let known = state.known { return .success(known) }
-                    if state.cancelled.remove(asker) != nil { return .failure(gaveUp) }
+                    // Its task may have ended before it had begun to wait.
+                    if Task.isCancelled { return .failure(gaveUp) }
                     if state.sources == nil, let sources {
                         state.sources = sources
                         state.generation = sources.generation
@@ -175,11 +174,7 @@ private final class Prober: Sendable {
                 if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
-            let waiting = state.withLock { state in
-                let waiting = state.askers.removeValue(forKey: asker)
-                if waiting == nil, state.known == nil { state.cancelled.insert(asker) }
-                return waiting
-            }
+            let waiting = state.withLock { $0.askers.removeValue(forKey: asker) }
             waiting?.resume(returning: .failure(gaveUp))
         }
     }
@@ -206,7 +201,6 @@ private final class Prober: Sendable {
             }
             state.known = try? answer.get()
             state.isOpening = false
-            state.cancelled = []
             return (state.askers.values, state.sources, state.generation)
         }
         if let cursor { sources?.keep(cursor, generation: generation) }

@@ -10,8 +10,8 @@ extension Player {
     ///
     /// - Throws: ``PlaybackError/Code/itemInUse``.
     public func replaceCurrentItem(with item: PlayerItem?) throws(PlaybackError) {
-        try state.withLock { state throws(PlaybackError) in
-            guard state.item !== item else { return }
+        let closing = try state.withLock { state throws(PlaybackError) in
+            guard state.item !== item else { return [SourcePool.Cursor]() }
             // Under the lock under which it becomes the current item: in between, another thread
             // could give it away again.
             guard item?.claim(for: self) ?? true else {
@@ -19,7 +19,7 @@ extension Player {
                     .itemInUse,
                     "an item of \(item?.asset.location ?? "") belongs to another player")
             }
-            state.item?.unclaim(from: self)
+            let closing = state.item?.unclaim(from: self) ?? []
             for feed in state.feeds {
                 feed.cancel()
                 if !state.outgoing.contains(where: { $0 === feed }) { state.outgoing.append(feed) }
@@ -40,7 +40,9 @@ extension Player {
             }
             if item == nil { announce(.itemStatusDidChange(nil), &state) }
             load(&state)
+            return closing
         }
+        withExtendedLifetime(closing) {}
     }
 
     /// Loads the item, or loads it again, beside whatever else is going on.

@@ -99,6 +99,8 @@ extension Player {
             guard let seek = state.seek, seek.serial == serial else { return }
             state.seek = nil
             guard case .going(let feed, _) = seek.stage else { return }
+            // It may be in force already, by another order, and have nothing to play for long.
+            feed.endWaiting()
             if state.transition?.feed === feed { dropIntent(&state) }
             if state.prepared === feed { dropPrepared(&state) }
         }

@@ -80,27 +80,35 @@ public final class PlayerItem: Sendable {
 
     /// Makes `player` the item's player; false when it has another one.
     func claim(for player: Player) -> Bool {
-        state.withLock {
-            if let owner = $0.player, owner !== player { return false }
-            $0.player = player
-            return true
+        // The last reference to another player may be this one: it must not end under the lock,
+        // which that player takes as it goes.
+        let owner = state.withLock { state in
+            let owner = state.player
+            if owner == nil { state.player = player }
+            return owner
         }
+        return owner == nil || owner === player
     }
 
-    func unclaim(from player: Player) {
-        // What was played holds nothing open.
-        let open = state.withLock { state -> [SourcePool.Cursor] in
-            guard state.player === player else { return [] }
+    /// - Returns: what was open for it: what was played holds nothing open. Closing may take its
+    ///   time, so it ends outside of the player's lock.
+    func unclaim(from player: Player) -> [SourcePool.Cursor] {
+        let (owner, open) = state.withLock { state -> (Player?, [SourcePool.Cursor]) in
+            let owner = state.player
+            guard owner === player else { return (owner, []) }
             state.player = nil
-            return sources.empty()
+            return (owner, sources.empty())
         }
-        withExtendedLifetime(open) {}
+        return withExtendedLifetime(owner) { open }
     }
 
     /// The same by a player that is going, and which nobody can refer to any more.
     func abandon() {
-        let open = state.withLock { $0.player == nil ? sources.empty() : [] }
-        withExtendedLifetime(open) {}
+        let (owner, open) = state.withLock { state -> (Player?, [SourcePool.Cursor]) in
+            let owner = state.player
+            return (owner, owner == nil ? sources.empty() : [])
+        }
+        withExtendedLifetime((owner, open)) {}
     }
 
     /// The first frame that is not played; `nil` when only the source knows.

@@ -17,6 +17,8 @@ final class Announcement: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
     private let said = Mutex<Set<String>>([])
+    /// Others choose what is said of them: so many lines, and no more.
+    static let mostLines = 32
     /// What this room is announced as, and what Avahi made of that.
     private let labels = Mutex<Set<String>>([])
 
@@ -90,7 +92,9 @@ final class Announcement: Sendable {
 
     /// Each line once.
     private func say(_ level: Logger.Level, _ text: String) {
-        guard said.withLock({ $0.insert(text).inserted }) else { return }
+        guard said.withLock({ $0.count < Self.mostLines && $0.insert(text).inserted }) else {
+            return
+        }
         logger.log(level: level, "\(text)")
     }
 }

@@ -11,7 +11,8 @@ import Timing
 ///   for clients of this machine alone.
 /// - A room reports each second. One that has said nothing for ``silence`` goes, and no other: who
 ///   plays is not disturbed.
-/// - A reader of assets goes when nothing is on its way to it, or has not moved for ``silence``.
+/// - A reader of assets goes when nothing is on its way to it, or has not moved for ``silence``. One
+///   machine of the network has some of their places, not all.
 ///
 /// A value without clock and sockets; ``Doorkeeper`` has those.
 struct ConnectionPlaces: Sendable {
@@ -35,6 +36,8 @@ struct ConnectionPlaces: Sendable {
         var rooms = 288
         /// More than a group has rooms: a LAN guest cannot use up our files.
         var media = MediaService.connectionsMax
+        /// Of them for one machine: some rooms, each with what plays, what follows and a seek.
+        var mediaOfOneHost: Int { max(Self.fewest, media / 8) }
 
         var total: Int { strangers + clients + localClients + rooms + media }
 
@@ -60,6 +63,8 @@ struct ConnectionPlaces: Sendable {
     private struct Place {
         var kind = Kind.stranger
         var isLocal: Bool
+        /// Its address; `nil`: not known.
+        var host: String?
         /// Something is being done for it just now.
         var isBusy = false
         var usefulAt: LocalInstant
@@ -74,14 +79,16 @@ struct ConnectionPlaces: Sendable {
     func count(of kind: Kind) -> Int { places.values.count { $0.kind == kind } }
 
     /// Somebody has connected and said nothing yet: there is always a place.
-    mutating func enter(isLocal: Bool, at now: LocalInstant) -> (id: ID, insteadOf: ID?) {
+    mutating func enter(
+        isLocal: Bool, host: String? = nil, at now: LocalInstant
+    ) -> (id: ID, insteadOf: ID?) {
         var sentAway: ID?
         if count(of: .stranger) >= limits.strangers {
             sentAway = oldest { $0.kind == .stranger }
             if let sentAway { places[sentAway] = nil }
         }
         nextID += 1
-        places[nextID] = Place(isLocal: isLocal, usefulAt: now)
+        places[nextID] = Place(isLocal: isLocal, host: host, usefulAt: now)
         return (nextID, sentAway)
     }
 
@@ -95,8 +102,15 @@ struct ConnectionPlaces: Sendable {
             return .admitted(insteadOf: nil)
         }
         var sentAway: ID?
-        if count(of: kind) >= limit(kind, isLocal: place.isLocal) {
-            sentAway = whoGoes(of: kind, at: now)
+        if kind == .media, let host = place.host, !place.isLocal,
+            places.values.count(where: { $0.kind == kind && $0.host == host })
+                >= limits.mediaOfOneHost
+        {
+            sentAway = whoGoes(at: now) { $0.kind == kind && $0.host == host }
+            guard let sentAway else { return .refused }
+            places[sentAway] = nil
+        } else if count(of: kind) >= limit(kind, isLocal: place.isLocal) {
+            sentAway = whoGoes(at: now) { $0.kind == kind }
             guard let sentAway else { return .refused }
             places[sentAway] = nil
         }
@@ -124,13 +138,9 @@ struct ConnectionPlaces: Sendable {
         }
     }
 
-    private func whoGoes(of kind: Kind, at now: LocalInstant) -> ID? {
-        let stale = oldest { $0.kind == kind && now - $0.usefulAt >= Self.silence }
-        if let stale { return stale }
-        return switch kind {
-        case .room: nil
-        case .stranger, .client, .media: oldest { $0.kind == kind && !$0.isBusy }
-        }
+    private func whoGoes(at now: LocalInstant, among isMeant: (Place) -> Bool) -> ID? {
+        oldest { isMeant($0) && now - $0.usefulAt >= Self.silence }
+            ?? oldest { isMeant($0) && $0.kind != .room && !$0.isBusy }
     }
 
     private func oldest(_ isMeant: (Place) -> Bool) -> ID? {

@@ -23,7 +23,8 @@ final class Doorkeeper: Sendable {
     func enter(_ channel: any Channel) -> Visitor {
         let (id, gone) = state.withLock { state in
             let (id, sentAway) = state.places.enter(
-                isLocal: channel.remoteAddress?.isLoopback ?? false, at: HostClock.now())
+                isLocal: channel.remoteAddress?.isLoopback ?? false,
+                host: channel.remoteAddress?.ipAddress, at: HostClock.now())
             state.channels[id] = channel
             return (id, sentAway.flatMap { state.channels.removeValue(forKey: $0) })
         }

@@ -1,3 +1,4 @@
+import GroupControl
 import Playout
 
 /// What a playlist names, in its order: M3U, PLS and XSPF.
@@ -64,12 +65,16 @@ struct Playlist: Equatable {
             .filter { !$0.isEmpty }
     }
 
+    /// One more than are played, which says that there are too many.
+    private static let mostEntries = SessionState.longestQueue + 1
+
     // MARK: M3U
 
     private mutating func readM3U(_ bytes: [UInt8], _ place: PlaylistPlace) {
         var title: String?
         for line in Self.lines(bytes) {
             guard line.first == UInt8(ascii: "#") else {
+                if entries.count >= Self.mostEntries { return }
                 entries.append(Entry(places: place.places(of: line), title: title))
                 title = nil
                 continue
@@ -108,6 +113,7 @@ struct Playlist: Equatable {
             let value = line[line.index(after: sign)...].trimmed
             guard !value.isEmpty else { continue }
             if key.hasPrefix("file"), let number = Int(key.dropFirst(4)) {
+                if numbered.count >= Self.mostEntries { break }
                 numbered[number] = Entry(places: place.places(of: value), title: nil)
             } else if key.hasPrefix("title"), let number = Int(key.dropFirst(5)) {
                 titles[number] = String(unlabelled: value)

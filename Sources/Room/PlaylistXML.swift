@@ -5,7 +5,10 @@ enum XMLText {
     static func element(_ name: String, in rest: inout Substring) -> Substring? {
         while let open = rest.firstIndex(of: "<") {
             rest = rest[rest.index(after: open)...]
-            guard let close = rest.firstIndex(of: ">") else { break }
+            // One that another begins in is broken. Looking on for its end would take a time that
+            // grows with the square of what a server sends.
+            guard let close = rest.firstIndex(where: { $0 == ">" || $0 == "<" }) else { break }
+            guard rest[close] == ">" else { continue }
             let tag = rest[..<close]
             guard local(tag) == name else { continue }
             rest = rest[rest.index(after: close)...]
@@ -14,7 +17,7 @@ enum XMLText {
             while let end = rest.firstRange(of: "</") {
                 let content = inside[..<end.lowerBound]
                 rest = rest[end.upperBound...]
-                if local(rest.prefix { $0 != ">" }) == name { return content }
+                if local(rest.prefix { $0 != ">" && $0 != "<" }) == name { return content }
             }
             return nil
         }

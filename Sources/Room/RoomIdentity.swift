@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import GroupControl
 import Logging
+import Playout
 import Synchronization
 
 /// Who a room is, whatever it is called: a number by which its leader knows a room that comes back
@@ -122,7 +123,7 @@ final class FileLock: Sendable {
     /// - Returns: `nil` when somebody else holds it, or when there can be no such file.
     init?(_ path: String, in folder: StateFolder) {
         guard (try? folder.makeFolder()) != nil else { return nil }
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        descriptor = open(path.cFileName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard descriptor >= 0 else { return nil }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             Glibc.close(descriptor)

@@ -1,4 +1,5 @@
 import Glibc
+import Playout
 
 /// A folder of small text files that outlive the process.
 ///
@@ -23,7 +24,7 @@ struct StateFolder: Sendable {
     /// - Returns: `nil` when there is no such file.
     func read(_ name: String) throws(Failure) -> String? {
         let file = "\(path)/\(name)"
-        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+        let descriptor = open(file.cFileName, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
             throw Failure("be opened", file)
@@ -49,8 +50,9 @@ struct StateFolder: Sendable {
         try makeFolder()
         let file = "\(path)/\(name)"
         let fresh = "\(file).\(getpid())\(Self.freshSuffix)"
-        unlink(fresh)
-        let descriptor = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        unlink(fresh.cFileName)
+        let descriptor = open(
+            fresh.cFileName, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard descriptor >= 0 else { throw Failure("be written", file) }
         let bytes = Array(text.utf8)
         var count = 0
@@ -66,12 +68,12 @@ struct StateFolder: Sendable {
         let code = errno
         close(descriptor)
         guard isWritten else {
-            unlink(fresh)
+            unlink(fresh.cFileName)
             throw Failure("be written", file, code)
         }
-        guard rename(fresh, file) == 0 else {
+        guard rename(fresh.cFileName, file.cFileName) == 0 else {
             let code = errno
-            unlink(fresh)
+            unlink(fresh.cFileName)
             throw Failure("be replaced", file, code)
         }
     }
@@ -81,7 +83,7 @@ struct StateFolder: Sendable {
     /// Removes what processes that were killed in the middle of ``write(_:_:)`` left of this file.
     /// The number in its name says whose it is: what one that lives is writing stays.
     func removeLeftovers(of name: String) {
-        guard let stream = opendir(path) else { return }
+        guard let stream = opendir(path.cFileName) else { return }
         defer { closedir(stream) }
         while let entry = readdir(stream) {
             let file = withUnsafePointer(to: &entry.pointee.d_name) {
@@ -92,7 +94,7 @@ struct StateFolder: Sendable {
                     file.dropFirst(name.utf8.count + 1).dropLast(Self.freshSuffix.utf8.count)),
                 writer == getpid() || (kill(writer, 0) != 0 && errno == ESRCH)
             else { continue }
-            unlink("\(path)/\(file)")
+            unlink("\(path)/\(file)".cFileName)
         }
     }
 
@@ -103,7 +105,7 @@ struct StateFolder: Sendable {
         var end = path.startIndex
         while end < path.endIndex {
             end = path[path.index(after: end)...].firstIndex(of: "/") ?? path.endIndex
-            if mkdir(String(path[..<end]), 0o755) != 0, errno != EEXIST {
+            if mkdir(String(path[..<end]).cFileName, 0o755) != 0, errno != EEXIST {
                 throw Failure("be made", String(path[..<end]))
             }
         }

@@ -208,4 +208,19 @@ import Testing
         let links = Recordings.oggLinks(size: Int64(whole.count), bytes(whole))
         #expect(links.map(\.lowerBound) == [0, Int64(link.count + 1_000)])
     }
+
+    /// A medium that stops answering, or a wish that was given up: what follows is not looked for
+    /// byte by byte.
+    @Test(.timeLimit(.minutes(1)))
+    func `a search for recordings ends where nothing can be read`() {
+        var asked = 0
+        func none(_ offset: Int64, _ count: Int) -> [UInt8] {
+            asked += 1
+            return offset == 0 ? [UInt8](repeating: 0xFF, count: count) : []
+        }
+        let size = Int64(1) << 40
+        #expect(FrameScan.recordings(.mpeg, size: size, bytes: none).isEmpty)
+        #expect(Recordings.oggLinks(size: size, none).isEmpty)
+        #expect(asked < 100)
+    }
 }

@@ -27,6 +27,24 @@ import Timing
         #expect(places.become(.client, ids[0], at: instant(5)) == .refused, "it was sent away")
     }
 
+    @Test func `one machine of the network cannot have all places of the readers`() {
+        var places = ConnectionPlaces(ConnectionPlaces.Limits(media: 64))
+        func come(_ host: String, isLocal: Bool = false) -> ConnectionPlaces.Verdict {
+            let id = places.enter(isLocal: isLocal, host: host, at: instant(0)).id
+            let verdict = places.become(.media, id, at: instant(0))
+            places.note(id, isBusy: true, at: instant(0))
+            return verdict
+        }
+        let greedy = (0..<100).map { _ in come("192.0.2.1") }
+        #expect(greedy.count { $0 != .refused } == places.limits.mediaOfOneHost)
+        #expect(come("192.0.2.2") == .admitted(insteadOf: nil))
+        // Rooms of this machine are as many as there is place for.
+        let own = (0..<places.limits.mediaOfOneHost + 1).map { _ in
+            come("127.0.0.1", isLocal: true)
+        }
+        #expect(own.allSatisfy { $0 == .admitted(insteadOf: nil) })
+    }
+
     @Test func `rooms that speak are never sent away, however many come`() {
         var places = ConnectionPlaces(small)
         let rooms = (0..<3).map { _ in settle(&places, .room, at: 0).id }

@@ -1,3 +1,4 @@
+import GroupControl
 import Playout
 import Testing
 
@@ -85,6 +86,23 @@ import Testing
         #expect(
             list?.entries.map { $0.places[0] } == ["/a b.flac", "/m/cé d.mp3", "http://h/?a&b"])
         #expect(list?.entries.first?.title == "A & B")
+    }
+
+    /// What would take hours, if time grew with the square.
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: ["<", "</", "<track", "<track>", "<!--", "&#", "<a>"])
+    func `a broken XSPF of a hostile server is read once`(piece: String) {
+        let text = "<track>" + String(repeating: piece, count: 300_000) + ">"
+        let list = Playlist(Array(text.utf8), .xspf, base: "/m")
+        #expect(list?.entries.isEmpty ?? true)
+    }
+
+    @Test func `of a list without end the first are kept`() {
+        let line = Array("a\n".utf8)
+        let bytes = [[UInt8]](repeating: line, count: 100_000).flatMap { $0 }
+        let list = Playlist(bytes, .m3u, base: "/m")
+        #expect(list?.entries.count == SessionState.longestQueue + 1)
     }
 
     @Test func `a list of a server names addresses beside it`() {

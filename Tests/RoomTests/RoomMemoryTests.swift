@@ -1,10 +1,13 @@
 import ClockSync
 import Foundation
+import Glibc
 import GroupControl
 import Logging
+import Playout
 import Testing
 import Timing
 
+@testable import FFmpegMedia
 @testable import Room
 
 @Suite struct `What a room remembers` {
@@ -285,5 +288,23 @@ import Timing
         folder.removeLeftovers(of: "node")
         let left = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
         #expect(left == ["node", "node.1.new", "node.x.new", "other.2000000000.new"])
+    }
+
+    /// Names of files are bytes: Latin-1 ones are as good as others.
+    @Test func `a folder whose name is no UTF-8 keeps what is written`() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let bytes = Array(folder.path("caf").utf8) + [0xE9]
+        let state = StateFolder(path: String(fileName: bytes))
+        try state.makeFolder()
+        try state.write("room.yaml", "a: 1\n")
+        #expect(try state.read("room.yaml") == "a: 1\n")
+        let cache = CacheFolder(String(fileName: bytes + Array("/cache".utf8)))
+        try cache.make()
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path(""))
+        #expect(names.count == 1, "and no other folder: \(names)")
+        var status = stat()
+        #expect(
+            stat((bytes + Array("/cache".utf8)).map { CChar(bitPattern: $0) } + [0], &status) == 0)
     }
 }

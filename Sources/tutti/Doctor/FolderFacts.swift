@@ -1,4 +1,5 @@
 import Glibc
+import Playout
 
 /// A folder that will be written to.
 struct FolderFacts: Equatable, Sendable {
@@ -17,12 +18,14 @@ extension FolderFacts {
     init(examining path: String) {
         self.path = path
         var place = path
-        while access(place, F_OK) != 0, place != "/", place != "." { place = Self.above(place) }
+        while access(place.cFileName, F_OK) != 0, place != "/", place != "." {
+            place = Self.above(place)
+        }
         existing = place
         isWritable = Self.takesFile(place)
         var space = statvfs()
         freeBytes =
-            statvfs(place, &space) == 0
+            statvfs(place.cFileName, &space) == 0
             ? Int64(clamping: UInt64(space.f_bavail) * UInt64(space.f_frsize)) : 0
     }
 
@@ -34,7 +37,7 @@ extension FolderFacts {
 
     /// Really writes: permissions, read-only mounts and quotas have one thing in common.
     private static func takesFile(_ folder: String) -> Bool {
-        var template = Array("\(folder)/.tutti-doctor-XXXXXX".utf8CString)
+        var template = "\(folder)/.tutti-doctor-XXXXXX".cFileName
         let descriptor = mkstemp(&template)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
@@ -55,7 +58,7 @@ enum FilePlace: Equatable, Sendable {
 
     /// Opens what is there and changes nothing.
     init(examining path: String) {
-        let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = open(path.cFileName, O_RDWR | O_CLOEXEC | O_NONBLOCK)
         guard descriptor < 0 else {
             close(descriptor)
             self = .writable
