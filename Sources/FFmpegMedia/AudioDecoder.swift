@@ -15,9 +15,13 @@ final class AudioDecoder {
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private let frame: UnsafeMutablePointer<AVFrame>
     private let converter = StereoConverter()
-    /// Frames a second of what was decoded last; 0 before the first frame.
+    /// Frames a second of what was decoded first; 0 before the first frame.
     private(set) var sampleRate = 0
     private(set) var channelCount = 0
+    /// Whether frames may have another rate than the first; else they are refused.
+    var followsRates = false
+    /// Frames a second of what was decoded last, whatever ``sampleRate`` was at first.
+    private(set) var lastSampleRate = 0
     /// Frames at the beginning that are no part of the recording, as far as decoder and container
     /// said with what came out since ``restart(for:)``.
     ///
@@ -57,8 +61,17 @@ final class AudioDecoder {
         unsafe avcodec_free_context(&context)
     }
 
+    /// What decoding would show, from an earlier time.
+    func assume(sampleRate: Int, channelCount: Int) {
+        (self.sampleRate, self.channelCount) = (sampleRate, channelCount)
+    }
+
     /// Forgets everything decoded so far.
-    func restart(for stream: UnsafeMutablePointer<AVStream>) throws(MediaError) {
+    ///
+    /// - Parameter settings: what the decoder is told instead of what the stream says.
+    func restart(
+        for stream: UnsafeMutablePointer<AVStream>, settings: [UInt8]? = nil
+    ) throws(MediaError) {
         unsafe avcodec_free_context(&context)
         guard let fresh = unsafe avcodec_alloc_context3(codec) else {
             fatalError("no memory for a codec context")
@@ -67,6 +80,7 @@ final class AudioDecoder {
         announcedDelay = 0
         let parameters = unsafe stream.pointee.codecpar!
         var code = unsafe avcodec_parameters_to_context(fresh, parameters)
+        if let settings { unsafe Self.set(settings, in: fresh) }
         if code >= 0 {
             unsafe fresh.pointee.pkt_timebase = stream.pointee.time_base
             unsafe fresh.pointee.thread_count = 1
@@ -86,6 +100,19 @@ final class AudioDecoder {
         }
     }
 
+    private static func set(
+        _ settings: [UInt8], in context: UnsafeMutablePointer<AVCodecContext>
+    ) {
+        unsafe av_freep(&context.pointee.extradata)
+        let padding = Int(AV_INPUT_BUFFER_PADDING_SIZE)
+        guard let copy = unsafe av_mallocz(settings.count + padding) else {
+            fatalError("no memory for a decoder's settings")
+        }
+        unsafe copy.copyMemory(from: settings, byteCount: settings.count)
+        unsafe context.pointee.extradata = copy.assumingMemoryBound(to: UInt8.self)
+        unsafe context.pointee.extradata_size = Int32(settings.count)
+    }
+
     /// Decodes one packet, or what is left after the last (`nil`); replaces ``output``.
     ///
     /// Damaged packets yield fewer frames or none: the caller knows how many there should be.
@@ -103,10 +130,12 @@ final class AudioDecoder {
                 announcedDelay += unsafe littleEndianWord(side.pointee.data)
             }
             let rate = unsafe Int(frame.pointee.sample_rate)
+            // Some decoders label the first frame of another rate with the one before.
+            unsafe lastSampleRate = Int(context!.pointee.sample_rate)
             if sampleRate == 0 {
                 sampleRate = rate
                 channelCount = unsafe Int(frame.pointee.ch_layout.nb_channels)
-            } else if rate != sampleRate {
+            } else if rate != sampleRate, !followsRates {
                 throw MediaError(
                     .unsupported, operation: "avcodec_receive_frame", subject: location.subject,
                     reason: "changes from \(sampleRate) to \(rate) frames a second on its way;"

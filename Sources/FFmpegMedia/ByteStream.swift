@@ -80,6 +80,16 @@ final class ByteStream {
             .endsWithConnection()
     }
 
+    /// Whether the server gives parts of it.
+    var hasParts: Bool { unsafe io.pointee.seekable & AVIO_SEEKABLE_NORMAL != 0 }
+
+    /// Whether it begins as a list of other addresses (HLS).
+    var isPlaylist: Bool {
+        let type = (exported("mime_type") ?? "").lowercased()
+        let name = (location.webAddress?.path ?? "").prefix { $0 != "?" }.lowercased()
+        return type.contains("mpegurl") || name.hasSuffix(".m3u8") || name.hasSuffix(".m3u")
+    }
+
     /// What libavformat's HTTP says of an answer under that name.
     private func exported(_ name: String) -> String? {
         var text: UnsafeMutablePointer<UInt8>?
@@ -101,21 +111,37 @@ final class ByteStream {
 
     /// The next bytes, valid until the next call; empty at the end.
     func next() throws(MediaError) -> UnsafeBufferPointer<UInt8> {
+        let count = unsafe try read(into: block)
+        return unsafe UnsafeBufferPointer(rebasing: block[..<count])
+    }
+
+    /// Passes over bytes; fewer at the end.
+    func skip(_ count: Int64) throws(MediaError) {
+        var left = Int(count)
+        while left > 0 {
+            let part = unsafe UnsafeMutableBufferPointer(
+                rebasing: block[..<min(left, block.count)])
+            let got = unsafe try read(into: part)
+            if got == 0 { return }
+            left -= got
+        }
+    }
+
+    /// - Returns: bytes read, as soon as there are any; 0 at the end.
+    func read(into buffer: UnsafeMutableBufferPointer<UInt8>) throws(MediaError) -> Int {
         // A body that is labelled as compressed and is not keeps libavformat busy for ever.
         cancellation.expect(within: patience)
-        let count = unsafe avio_read_partial(io, block.baseAddress, Int32(block.count))
+        let count = unsafe avio_read_partial(io, buffer.baseAddress, Int32(buffer.count))
         let isLate = cancellation.isLate
         cancellation.expect(within: nil)
         if cancellation.isCancelled { throw failure(cff_error_exit) }
         if isLate, count < 0 { throw failure(cff_error(ETIMEDOUT)) }
         if count == cff_error(EIO), !isLate, endsWithConnection() {
-            return unsafe UnsafeBufferPointer(rebasing: block[..<0])
+            return 0
         }
-        if count == cff_error_eof || count == 0 {
-            return unsafe UnsafeBufferPointer(rebasing: block[..<0])
-        }
+        if count == cff_error_eof || count == 0 { return 0 }
         guard count > 0 else { throw failure(count) }
-        return unsafe UnsafeBufferPointer(rebasing: block[..<Int(count)])
+        return Int(count)
     }
 
     // MARK: Opening

@@ -35,10 +35,12 @@ final class Demuxer {
     private(set) var context: UnsafeMutablePointer<AVFormatContext>
     private(set) var stream: UnsafeMutablePointer<AVStream>
     private let packet: UnsafeMutablePointer<AVPacket>
-    /// Of a file that is still being fetched.
-    private var reader: ArrivingReader?
+    /// Of a file that is still being fetched, or is on a server.
+    private var reader: LibraryReader?
     /// Of a local file when it was opened.
     private let openedByteCount: Int64?
+    /// Packets of the stream that were read.
+    private(set) var packetCount = 0
     /// The packet was read ahead and is to be yielded by the next `next()`.
     private var isHeld = false
 
@@ -53,9 +55,7 @@ final class Demuxer {
         self.cancellation = cancellation
         guard let packet = unsafe av_packet_alloc() else { fatalError("no memory for a packet") }
         do throws(MediaError) {
-            let reader = location.arriving.map {
-                ArrivingReader($0, location.part, cancellation: cancellation)
-            }
+            let reader = try Self.reader(of: location, cancellation)
             // The context reads by it until it is closed.
             defer { withExtendedLifetime(reader) {} }
             let context = unsafe try Self.open(location, container, reader, cancellation)
@@ -110,6 +110,7 @@ final class Demuxer {
             if unsafe packet.pointee.stream_index == stream.pointee.index {
                 // Priming packets are numbered and dropped by frame number, not by flag.
                 unsafe packet.pointee.flags &= ~AV_PKT_FLAG_DISCARD
+                packetCount += 1
                 return unsafe packet
             }
         }
@@ -120,6 +121,14 @@ final class Demuxer {
         guard let io = unsafe context.pointee.pb else { return }
         let code = unsafe io.pointee.error
         if code < 0, code != cff_error_eof { throw failure(code, "read") }
+    }
+
+    /// Whether something was not read that may be there.
+    var sawFailure: Bool {
+        guard let io = unsafe context.pointee.pb else { return true }
+        let code = unsafe io.pointee.error
+        return cancellation.isCancelled || reader?.failure != nil
+            || code < 0 && code != cff_error_eof
     }
 
     /// Bytes of a local file now; `nil` where that says nothing.
@@ -174,9 +183,7 @@ final class Demuxer {
     func reopen() throws(MediaError) {
         isHeld = false
         unsafe av_packet_unref(packet)
-        let anew = location.arriving.map {
-            ArrivingReader($0, location.part, cancellation: cancellation)
-        }
+        let anew = try Self.reader(of: location, cancellation)
         defer { withExtendedLifetime(anew) {} }
         let fresh = unsafe try Self.open(location, containerName, anew, cancellation)
         let audio: UnsafeMutablePointer<AVStream>
@@ -205,6 +212,18 @@ extension Demuxer {
         guard let io = unsafe context.pointee.pb else { return nil }
         let size = unsafe avio_size(io)
         return size > 0 ? size : nil
+    }
+
+    /// Whether the server says that it is a radio station, whatever length it claims.
+    var isStation: Bool {
+        guard let io = unsafe context.pointee.pb else { return false }
+        var text: UnsafeMutablePointer<UInt8>?
+        guard
+            unsafe av_opt_get(io, "icy_metadata_headers", AV_OPT_SEARCH_CHILDREN, &text) >= 0,
+            let value = unsafe text
+        else { return false }
+        defer { unsafe av_free(value) }
+        return unsafe value[0] != 0
     }
 
     /// Whether the bytes can be read again from anywhere.
@@ -322,8 +341,19 @@ extension Demuxer {
         return unsafe MP4Edits.isIncomplete(opened, size: avio_size(opened))
     }
 
+    /// - Returns: `nil` for what libavformat reads by itself.
+    private static func reader(
+        of location: MediaLocation, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> LibraryReader? {
+        if let file = location.arriving {
+            return ArrivingReader(file, location.part, cancellation: cancellation)
+        }
+        guard location.isRemote else { return nil }
+        return try WebReader.open(location, cancellation: cancellation)
+    }
+
     private static func open(
-        _ location: MediaLocation, _ container: String?, _ reader: ArrivingReader?,
+        _ location: MediaLocation, _ container: String?, _ reader: LibraryReader?,
         _ cancellation: MediaCancellation
     ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
         var context = unsafe avformat_alloc_context()

@@ -4,7 +4,8 @@ import Playout
 extension FFmpegSource {
     /// What plays a file that is more than one recording; `nil` for others.
     static func splice(
-        _ demuxer: Demuxer, _ map: PacketMap, _ own: MediaFormat, _ cancellation: MediaCancellation
+        _ demuxer: Demuxer, _ map: PacketMap, _ own: MediaFormat, _ memory: SurveyMemory,
+        _ cancellation: MediaCancellation
     ) throws(MediaError) -> (splice: Splice, format: MediaFormat, missing: Int64)? {
         var location = demuxer.location
         let container = demuxer.containerName
@@ -12,7 +13,11 @@ extension FFmpegSource {
         var channelCount = own.channelCount
         // Frames, and the rate that they are counted at.
         var missing: (count: Int64, rate: Int) = (0, own.sampleRate)
-        if map.recordings.isEmpty {
+        if !map.changes.isEmpty, map.recordings.isEmpty {
+            guard !location.followsRates else { return nil }
+            stretches = rates(of: map, own.sampleRate, demuxer)
+            missing.count = map.missing
+        } else if map.recordings.isEmpty {
             guard location.part == nil, !location.ignoresEdits, own.frameCount != nil,
                 map.stretches.count > 1 || own.sampleRate > Self.highestSampleRate
             else { return nil }
@@ -30,7 +35,8 @@ extension FFmpegSource {
             location.part = range
             do throws(MediaError) {
                 let source = try FFmpegSource(
-                    at: location, container: container, cancellation: cancellation)
+                    at: location, container: container, memory: memory,
+                    cancellation: cancellation)
                 guard let count = source.format.frameCount, count > 0 else { continue }
                 if stretches.isEmpty { channelCount = source.format.channelCount }
                 stretches.append(
@@ -49,10 +55,28 @@ extension FFmpegSource {
             throw failure ?? demuxer.failure(cff_error_invalid_data, "av_read_frame")
         }
         while rate > Self.highestSampleRate { rate /= 2 }
-        let splice = Splice(stretches, sampleRate: rate, cancellation: cancellation)
+        let splice = Splice(
+            stretches, sampleRate: rate, memory: memory, cancellation: cancellation)
         let format = MediaFormat(
             sampleRate: rate, channelCount: channelCount, frameCount: splice.frameCount)
         return (splice, format, missing.count * Int64(rate) / Int64(missing.rate))
+    }
+
+    /// The frames of each rate, by their raw numbers.
+    private static func rates(
+        of map: PacketMap, _ first: Int, _ demuxer: Demuxer
+    ) -> [Splice.Stretch] {
+        var location = demuxer.location
+        location.followsRates = true
+        let bounds = [map.start] + map.changes.map { max(map.start, min(map.end, $0.frame)) }
+        let rates = [first] + map.changes.map(\.sampleRate)
+        return zip(zip(bounds, bounds.dropFirst() + [map.end]), rates).compactMap {
+            let (range, rate) = $0
+            guard range.0 < range.1 else { return nil }
+            return Splice.Stretch(
+                location: location, container: demuxer.containerName, frames: range.0..<range.1,
+                sampleRate: rate)
+        }
     }
 
     /// What has more frames a second (DSD as FFmpeg decodes it) is halved until it has not: cards

@@ -9,7 +9,8 @@ public import Playout
 /// because 2 s of preroll were enough in all that was measured; the format does not promise it.
 ///
 /// Opening reads the packets of a whole file where the container does not number them (MP3, ADTS,
-/// Ogg, Matroska): a few milliseconds a minute from a disk, one transfer from a server.
+/// Ogg, Matroska): a few milliseconds a minute from a disk, one transfer from a server, whose file is
+/// kept here then (``Spool``). Files that were opened before are not read again (``SurveyMemory``).
 ///
 /// Use from one thread at a time; only ``cancellation`` may be used from others.
 @safe
@@ -23,6 +24,9 @@ public final class FFmpegSource: MediaSource {
     private let decoder: AudioDecoder
     let map: PacketMap
     private let length: PacketLength
+    private let framesPerPacket: Int
+    /// What was last decoded by.
+    private var change: SampleRateChange?
     /// Where the item is more than one recording, or has another rate than its file; it is read then,
     /// and the above only opened the file.
     private var splice: Splice?
@@ -76,7 +80,8 @@ public final class FFmpegSource: MediaSource {
 
     /// - Parameter location: of a whole file, or the part of one that ``Splice`` plays as a recording.
     init(
-        at location: MediaLocation, container: String?, cancellation: MediaCancellation
+        at location: MediaLocation, container: String?, memory: SurveyMemory = .shared,
+        cancellation: MediaCancellation
     ) throws(MediaError) {
         try location.checkReadable()
         let container =
@@ -84,16 +89,18 @@ public final class FFmpegSource: MediaSource {
             ?? location.arriving?.beginning(ContainerSignature.length, cancellation)
             .flatMap(ContainerSignature.container)
         do throws(MediaError) {
-            (demuxer, decoder, map, length) = try Self.open(location, container, cancellation)
+            (demuxer, decoder, map, length, framesPerPacket) = try Self.open(
+                location, container, memory, cancellation)
         } catch {
             guard container != nil, error.isAboutContent else { throw error }
-            (demuxer, decoder, map, length) = try Self.open(location, nil, cancellation)
+            (demuxer, decoder, map, length, framesPerPacket) = try Self.open(
+                location, nil, memory, cancellation)
         }
         self.cancellation = cancellation
         let own = MediaFormat(
             sampleRate: decoder.sampleRate, channelCount: decoder.channelCount,
             frameCount: map.end == .max ? nil : map.end - map.start)
-        let spliced = try Self.splice(demuxer, map, own, cancellation)
+        let spliced = try Self.splice(demuxer, map, own, memory, cancellation)
         splice = spliced?.splice
         format = spliced?.format ?? own
         info = MediaInfo(
@@ -102,15 +109,45 @@ public final class FFmpegSource: MediaSource {
     }
 
     private static func open(
-        _ location: MediaLocation, _ container: String?, _ cancellation: MediaCancellation
-    ) throws(MediaError) -> (Demuxer, AudioDecoder, PacketMap, PacketLength) {
-        let demuxer = try Demuxer(location, container: container, cancellation: cancellation)
+        _ location: MediaLocation, _ container: String?, _ memory: SurveyMemory,
+        _ cancellation: MediaCancellation
+    ) throws(MediaError) -> (Demuxer, AudioDecoder, PacketMap, PacketLength, Int) {
+        var demuxer = try Demuxer(location, container: container, cancellation: cancellation)
         if demuxer.isProtected { throw .protected(location) }
+        if let here = try Spool.take(demuxer, cancellation) {
+            demuxer = try Demuxer(
+                here, container: demuxer.containerName, cancellation: cancellation)
+        }
         let decoder = unsafe try AudioDecoder(for: demuxer.stream, location: location)
-        let survey = PacketSurvey(demuxer: demuxer, decoder: decoder)
+        let (map, framesPerPacket) = try survey(demuxer, decoder, memory)
+        decoder.followsRates = location.followsRates
+        let length = unsafe PacketLength(
+            for: demuxer.stream.pointee.codecpar, probed: framesPerPacket)
+        return (demuxer, decoder, map, length, framesPerPacket)
+    }
+
+    /// What is known of the packets, from ``SurveyMemory`` where it is known there.
+    private static func survey(
+        _ demuxer: Demuxer, _ decoder: AudioDecoder, _ memory: SurveyMemory
+    ) throws(MediaError) -> (PacketMap, framesPerPacket: Int) {
+        let key = SurveyMemory.Key(demuxer.location, container: demuxer.containerName)
+        if let key, let known = memory.survey(key) {
+            decoder.assume(sampleRate: known.sampleRate, channelCount: known.channelCount)
+            return (known.map, known.framesPerPacket)
+        }
         let recordings = demuxer.looking { Recordings.find(in: demuxer) }
-        let (map, length) = try survey.run(recordings: recordings)
-        return (demuxer, decoder, map, length)
+        let survey = PacketSurvey(demuxer: demuxer, decoder: decoder)
+        let (map, framesPerPacket) = try survey.run(recordings: recordings)
+        // The same file as before the look, and all of it was seen.
+        if !demuxer.sawFailure, let key,
+            key == SurveyMemory.Key(demuxer.location, container: demuxer.containerName)
+        {
+            memory.keep(
+                SurveyMemory.Survey(
+                    map: map, framesPerPacket: framesPerPacket, sampleRate: decoder.sampleRate,
+                    channelCount: decoder.channelCount), for: key)
+        }
+        return (map, framesPerPacket)
     }
 
     /// Costs about a millisecond, some 10 ms for Opus; a chained Ogg file is read from the start.
@@ -174,6 +211,7 @@ extension FFmpegSource {
         guard next < map.end, !isDrained || map.end != .max else { return false }
         if cancellation.isCancelled { throw demuxer.failure(cff_error_exit, "read") }
         guard !isDrained, let packet = unsafe try demuxer.next() else { return try drain() }
+        if !map.changes.isEmpty, anchor == nil { try follow(at: next) }
         let expected = unsafe length.frames(of: packet)
         let known = expected == nil ? unsafe knownEnd(of: packet) : nil
         if let anchor {
@@ -218,11 +256,21 @@ extension FFmpegSource {
         return anchors[anchorIndex].end
     }
 
+    /// Where the sound gets another rate, decoding begins anew, by what is said of it there.
+    private func follow(at frame: Int64) throws(MediaError) {
+        let now = map.change(at: frame)
+        guard now != change, length.rule != .decoded else { return }
+        change = now
+        unsafe try decoder.restart(for: demuxer.stream, settings: now?.settings)
+        history.removeAll()
+        length.setFixed(now?.framesPerPacket ?? framesPerPacket)
+    }
+
     private func restartIfDue(
         at frame: Int64, before packet: UnsafeMutablePointer<AVPacket>
     ) throws(MediaError) {
         if frame > 0, frame % map.restartInterval == 0 {
-            unsafe try decoder.restart(for: demuxer.stream)
+            unsafe try decoder.restart(for: demuxer.stream, settings: change?.settings)
             for index in 0..<history.count {
                 unsafe try decoder.decode(history.packet(index))
             }
@@ -279,9 +327,12 @@ extension FFmpegSource {
 // MARK: Positioning
 
 extension FFmpegSource {
-    private func forget() throws(MediaError) {
-        unsafe try decoder.restart(for: demuxer.stream)
+    /// - Parameter frame: raw frame of the next packet.
+    private func forget(at frame: Int64) throws(MediaError) {
+        change = map.changes.isEmpty ? nil : map.change(at: frame)
+        unsafe try decoder.restart(for: demuxer.stream, settings: change?.settings)
         length.restart()
+        length.setFixed(change?.framesPerPacket ?? framesPerPacket)
         silence = 0
         pending = 0..<0
         anchor = nil
@@ -295,7 +346,7 @@ extension FFmpegSource {
     /// Begins at the first packet, as after opening.
     private func begin() throws(MediaError) {
         try rewind()
-        try forget()
+        try forget(at: 0)
         next = 0
         wanted = map.start
     }
@@ -324,7 +375,7 @@ extension FFmpegSource {
         if place == nil { place = try land(before: latest, origin: origin) }
         if let begin = place {
             demuxer.hold()
-            try forget()
+            try forget(at: begin)
             (next, wanted) = (begin, target)
         } else {
             try begin()
@@ -347,14 +398,14 @@ extension FFmpegSource {
         return nil
     }
 
-    /// The same in a FLAC file that is still being fetched, in few parts (``PlaceSearch``).
+    /// The same in a FLAC file that is still being fetched, or on a server, in few parts (``PlaceSearch``).
     ///
     /// FFmpeg goes on until it has the very packet, and may read the end first. Each look is a part of
     /// more than 100 kB, since its parser wants ten frames before it believes one. Rooms that joined
     /// an item of three minutes over emulated wifi asked for seven parts that way, and for two or
     /// three this way; meanwhile they measure the clock on the same path.
     private func approach(_ latest: Int64, origin: Int64) throws(MediaError) -> Int64? {
-        guard demuxer.containerName == "flac", demuxer.location.arriving != nil,
+        guard demuxer.containerName == "flac", demuxer.location.mayBreak,
             let size = demuxer.byteCount, map.end != .max,
             var search = PlaceSearch(
                 of: latest, firstByte: max(0, map.first.position), end: (map.end, size),
@@ -385,7 +436,7 @@ extension FFmpegSource {
             }
             demuxer.hold()
         }
-        try forget()
+        try forget(at: anchor.end)
         self.anchor = anchor
         (next, wanted) = (anchor.end, target)
         decodeStart = map.decodeStart(for: target)

@@ -4,7 +4,7 @@ import Glibc
 import Playout
 
 /// What the system says of a file, as long as nobody has written to it or put another in its place.
-struct FileStamp: Equatable, Sendable {
+struct FileStamp: Hashable, Sendable {
     private var inode: UInt64
     private var byteCount: Int64
     private var modified: [Int]

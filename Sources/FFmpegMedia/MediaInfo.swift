@@ -72,7 +72,8 @@ extension MediaInfo {
 extension MediaLocation {
     /// The last part of path or address, without extension and, of an address, without query.
     var name: String {
-        let whole = path == nil ? subject.prefix { $0 != "?" && $0 != "#" } : subject[...]
+        let isAddress = path == nil || spool != nil
+        let whole = isAddress ? subject.prefix { $0 != "?" && $0 != "#" } : subject[...]
         let last = whole.split(separator: "/").last ?? whole
         guard let dot = last.lastIndex(of: "."), dot > last.startIndex else { return String(last) }
         // "Mr. Smith" has no extension.

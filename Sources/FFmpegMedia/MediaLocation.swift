@@ -11,9 +11,11 @@ struct MediaLocation: Sendable, Equatable {
     let subject: String
     /// What FFmpeg opens.
     private(set) var address: String
-    let isRemote: Bool
+    private(set) var isRemote: Bool
     /// The local path; `nil` for an address.
-    let path: String?
+    private(set) var path: String?
+    /// What was an address, and is here.
+    private(set) var spool: OpenFile?
     /// Being fetched; then this is read, and the address only names it.
     private(set) var arriving: ArrivingFile?
     /// Frames that others count in the same bytes.
@@ -21,6 +23,9 @@ struct MediaLocation: Sendable, Equatable {
 
     /// To play an MP4's media from its first packet to its last, whatever its edit list says.
     var ignoresEdits = false
+
+    /// To play all frames as they come, whatever their rate.
+    var followsRates = false
 
     /// Bytes that are to be opened as if they were the whole.
     var part: Range<Int64>?
@@ -106,13 +111,23 @@ struct MediaLocation: Sendable, Equatable {
         return location
     }
 
+    /// The same item in a file that has all of its bytes.
+    func held(in file: OpenFile) -> MediaLocation {
+        var location = self
+        location.spool = file
+        location.path = file.path
+        location.address = "file:" + file.path
+        location.isRemote = false
+        return location
+    }
+
     /// Host and port of a remote one.
     var webAddress: WebAddress? { isRemote ? WebAddress(address) : nil }
 
     /// Whether it is the same part of the same thing.
     static func == (one: MediaLocation, other: MediaLocation) -> Bool {
         one.address == other.address && one.part == other.part
-            && one.ignoresEdits == other.ignoresEdits
+            && one.ignoresEdits == other.ignoresEdits && one.followsRates == other.followsRates
     }
 
     /// Refuses what would block or mislead before anything is opened: folders, pipes, devices.

@@ -18,7 +18,7 @@ final class PacketLength {
         case decoded
     }
 
-    let rule: Rule
+    private(set) var rule: Rule
     private var vorbis: OpaquePointer?
     private var isFirst = true
     private let isMPEG: Bool
@@ -59,6 +59,11 @@ final class PacketLength {
     func restart() {
         isFirst = true
         if unsafe vorbis != nil { unsafe av_vorbis_parse_reset(vorbis) }
+    }
+
+    /// Packets have that many frames from here on, where all are alike.
+    func setFixed(_ frames: Int) {
+        if case .fixed = rule, frames > 0 { rule = .fixed(frames) }
     }
 
     /// Frames of `packet`, which must follow the previous one; `nil` when only the decoder knows.

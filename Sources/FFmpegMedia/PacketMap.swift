@@ -43,6 +43,8 @@ struct PacketMap {
     /// Bytes of each recording, where the file holds several or bytes that are none; all else is
     /// theirs then.
     var recordings: [Range<Int64>] = []
+    /// Where the sound gets another rate; raw frames last as long as they do there.
+    var changes: [SampleRateChange] = []
     /// Frames that the header promises behind the last packet: the file was cut off.
     var missing: Int64 = 0
     /// Frames to decode before the first one wanted; more than any item has where all that came
@@ -57,6 +59,11 @@ struct PacketMap {
 
     var isByTimestamps: Bool {
         if case .timestamps = numbering { true } else { false }
+    }
+
+    /// The last change at or before a raw frame.
+    func change(at frame: Int64) -> SampleRateChange? {
+        changes.last { $0.frame <= frame }
     }
 
     /// Raw frame from which packets must be decoded, for the output to be right from `target` on.
@@ -92,6 +99,27 @@ func trims(of packet: UnsafeMutablePointer<AVPacket>) -> (start: Int64, end: Int
         size >= 8
     else { return (0, 0) }
     return unsafe (littleEndianWord(data), littleEndianWord(data + 4))
+}
+
+/// What the decoder is to be told from this packet on, where its container says so.
+func freshSettings(of packet: UnsafeMutablePointer<AVPacket>) -> [UInt8]? {
+    var size = 0
+    guard let data = unsafe av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &size)
+    else { return nil }
+    return unsafe [UInt8](UnsafeBufferPointer(start: data, count: size))
+}
+
+/// What a stream says to the decoder.
+func streamSettings(of stream: UnsafeMutablePointer<AVStream>) -> [UInt8]? {
+    let parameters = unsafe stream.pointee.codecpar!
+    guard let data = unsafe parameters.pointee.extradata else { return nil }
+    var settings = unsafe [UInt8](
+        UnsafeBufferPointer(start: data, count: Int(parameters.pointee.extradata_size)))
+    // FLAC's longest block, which another recording may exceed (RFC 9639, 8.2).
+    if unsafe parameters.pointee.codec_id == AV_CODEC_ID_FLAC, settings.count >= 4 {
+        (settings[2], settings[3]) = (0xFF, 0xFF)
+    }
+    return settings
 }
 
 /// Four bytes as FFmpeg's side data holds numbers.

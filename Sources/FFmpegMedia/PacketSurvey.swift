@@ -10,14 +10,15 @@ struct PacketSurvey {
     private static let probeLimit = 200
 
     /// - Parameter recordings: what ``Recordings`` found; then only rate and channels are found out.
-    func run(recordings: [Range<Int64>]?) throws(MediaError) -> (PacketMap, PacketLength) {
+    func run(
+        recordings: [Range<Int64>]?
+    ) throws(MediaError) -> (PacketMap, framesPerPacket: Int) {
         if let recordings {
-            let parameters = unsafe demuxer.stream.pointee.codecpar!
             let nowhere = PacketMap.Anchor(position: 0, timestamp: 0, size: 0, end: 0)
             let map = PacketMap(
                 numbering: .live, first: nowhere, start: 0, end: 0, recordings: recordings,
                 preroll: 0)
-            return unsafe (map, PacketLength(for: parameters, probed: 0))
+            return (map, 0)
         }
         let probe = try probe()
         let parameters = unsafe demuxer.stream.pointee.codecpar!
@@ -30,7 +31,7 @@ struct PacketSurvey {
         map.restartInterval = unsafe restartInterval(
             of: parameters.pointee.codec_id, length.rule)
         guard demuxer.isSeekable, demuxer.containerName != "hls" else {
-            return (map, length)
+            return (map, probe.framesPerPacket)
         }
         let isExact = hasExactTimestamps(length.rule, probe)
         if isExact, let known = demuxer.location.knownFrameCount, edits?.edits.count ?? 0 < 2,
@@ -38,7 +39,7 @@ struct PacketSurvey {
         {
             map.numbering = .timestamps(origin: probe.first.timestamp)
             map.end = start + known
-            return (map, length)
+            return (map, probe.framesPerPacket)
         }
         if isExact, let end = try lastFrame(origin: probe.first.timestamp, start: start, length) {
             map.numbering = .timestamps(origin: probe.first.timestamp)
@@ -49,10 +50,10 @@ struct PacketSurvey {
             unsafe try decoder.restart(for: demuxer.stream)
             length.restart()
             var changes: [Int64] = []
-            (map.numbering, map.end) = try walk(length, &changes)
+            (map.numbering, map.end, map.changes) = try walk(length, &changes)
             if !changes.isEmpty, demuxer.location.part == nil {
                 map.recordings = demuxer.looking { Recordings.split(at: changes, in: demuxer) }
-                return (map, length)
+                return (map, probe.framesPerPacket)
             }
         }
         let promised = demuxer.looking {
@@ -64,11 +65,11 @@ struct PacketSurvey {
                 let files = demuxer.looking({ Recordings.flacFiles(in: demuxer) })
             {
                 map.recordings = files
-                return (map, length)
+                return (map, probe.framesPerPacket)
             }
         }
         cut(&map, edits, framesPerPacket: Int64(probe.framesPerPacket))
-        return (map, length)
+        return (map, probe.framesPerPacket)
     }
 }
 
@@ -125,7 +126,7 @@ extension PacketSurvey {
     /// Ogg), the decoder with its first frames, iTunes in a comment, or the container gives the
     /// first packet a time before 0 by as much.
     private func beginning(_ probe: Probe, _ edits: MP4Edits?) -> Int64 {
-        if demuxer.location.ignoresEdits { return 0 }
+        if demuxer.location.ignoresEdits || demuxer.location.followsRates { return 0 }
         let rate = Int64(decoder.sampleRate)
         let table = unsafe av_rescale_q(
             max(0, demuxer.stream.pointee.duration), demuxer.stream.pointee.time_base,
@@ -226,9 +227,10 @@ extension PacketSurvey {
     /// Whether the blocks of a FLAC file are numbered as one recording's, as far as a few looks show.
     ///
     /// Two copies of a recording, one behind the other, end with the very number that the header
-    /// promises; in the middle they begin anew. Only in local files, where a look costs little.
+    /// promises; in the middle they begin anew. Not in files that are being fetched,
+    /// of which a leader has said how long they are.
     private func risesSteadily() throws(MediaError) -> Bool {
-        guard demuxer.containerName == "flac", demuxer.location.path != nil,
+        guard demuxer.containerName == "flac", demuxer.location.arriving == nil,
             let size = demuxer.byteCount
         else { return true }
         var last: Int64 = -1
@@ -261,12 +263,48 @@ extension PacketSurvey {
         }
     }
 
+    /// What a packet's header says of its rate, where it says anything.
+    private func rateKind(of packet: UnsafeMutablePointer<AVPacket>) -> UInt32? {
+        guard unsafe packet.pointee.size >= 8 else { return nil }
+        let head = (0..<8).map { unsafe packet.pointee.data[$0] }
+        switch unsafe demuxer.stream.pointee.codecpar.pointee.codec_id {
+        case AV_CODEC_ID_MP1, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3: return FrameScan.mpeg(head)?.kind
+        case AV_CODEC_ID_AC3, AV_CODEC_ID_EAC3: return FrameScan.ac3(head)?.kind
+        // Four bits of a frame's header, 0 where it is as the whole file's (RFC 9639, 9.1.2).
+        case AV_CODEC_ID_FLAC: return head[0] == 0xFF ? UInt32(head[2] & 15) : nil
+        default: return nil
+        }
+    }
+
+    /// Frames of the next packet. One that may begin another rate is decoded.
+    private func count(
+        _ packet: UnsafeMutablePointer<AVPacket>, _ length: PacketLength, from frame: Int64,
+        _ watch: inout RateWatch
+    ) throws(MediaError) -> Int {
+        if length.rule == .decoded {
+            unsafe try decoder.decode(packet)
+            watch.heard(sampleRate: decoder.lastSampleRate, at: frame)
+            return decoder.outputCount
+        }
+        if unsafe watch.begins(
+            kind: rateKind(of: packet), fresh: freshSettings(of: packet), at: frame)
+        {
+            unsafe try decoder.restart(for: demuxer.stream, settings: watch.decoderSettings)
+        }
+        if watch.isLooking {
+            unsafe try decoder.decode(packet)
+            watch.decoded(decoder.outputCount, sampleRate: decoder.lastSampleRate)
+            if !watch.isLooking { length.setFixed(decoder.outputCount) }
+        }
+        return unsafe length.frames(of: packet) ?? 0
+    }
+
     /// Counts all packets.
     ///
-    /// - Parameter changes: positions of packets at which the rate changes.
+    /// - Parameter changes: positions of packets at which the rate changes, in files of bare frames.
     private func walk(
         _ length: PacketLength, _ changes: inout [Int64]
-    ) throws(MediaError) -> (PacketMap.Numbering, Int64) {
+    ) throws(MediaError) -> (PacketMap.Numbering, Int64, [SampleRateChange]) {
         var anchors: [PacketMap.Anchor] = []
         var total: Int64 = 0
         var padding: Int64 = 0
@@ -275,14 +313,16 @@ extension PacketSurvey {
         var isChained = false
         let coding = coding
         var kind: UInt32?
+        var watch = RateWatch(
+            sampleRate: decoder.sampleRate, settings: unsafe streamSettings(of: demuxer.stream))
+        decoder.followsRates = coding == nil
         let spacing = Int64(decoder.sampleRate / PacketMap.anchorsPerSecond)
         while let packet = unsafe try demuxer.next() {
-            var frames = unsafe length.frames(of: packet)
-            if length.rule == .decoded {
-                unsafe try decoder.decode(packet)
-                frames = decoder.outputCount
+            if coding == nil {
+                total += Int64(unsafe try count(packet, length, from: total, &watch))
+            } else {
+                total += Int64(unsafe length.frames(of: packet) ?? 0)
             }
-            total += Int64(frames ?? 0)
             // Padding counts only where nothing without padding follows.
             let cut = unsafe trims(of: packet).end
             padding = cut > 0 ? padding + cut : 0
@@ -313,7 +353,7 @@ extension PacketSurvey {
         // Recordings one after the other in one Ogg file: where such a file seeks to, and what it
         // yields there, depends on the way. Always reading it from the start is slow and right.
         if isChained && !byBytes { anchors = [] }
-        return (.anchors(anchors, byBytes: byBytes), total - padding)
+        return (.anchors(anchors, byBytes: byBytes), total - padding, watch.changes)
     }
 
     /// What an MP4 says of the item besides its packets: the sample table, whose last entry may be
@@ -323,7 +363,7 @@ extension PacketSurvey {
     /// Apple's players go by it; the comment is a tag, which other programs copy to files that it
     /// does not fit.
     private func cut(_ map: inout PacketMap, _ edits: MP4Edits?, framesPerPacket: Int64) {
-        guard demuxer.containerName == "mov" else { return }
+        guard demuxer.containerName == "mov", !demuxer.location.followsRates else { return }
         let rate = Int64(decoder.sampleRate)
         let base = unsafe demuxer.stream.pointee.time_base
         let table = unsafe demuxer.stream.pointee.duration

@@ -6,8 +6,8 @@ enum Recordings {
     private static let most = 1_024
     private static let block = 65_536
 
-    /// - Returns: `nil` where the whole file is one, as FFmpeg reads it; also for what a server has,
-    ///   which would be fetched twice: there only changes of the rate are seen, as packets come.
+    /// - Returns: `nil` where the whole file is one, as FFmpeg reads it; also for what stays on a server
+    ///   (``Spool``), which would be fetched twice: there only changes of the rate are seen.
     static func find(in demuxer: Demuxer) -> [Range<Int64>]? {
         guard demuxer.isSeekable, let size = demuxer.byteCount, demuxer.location.part == nil,
             !demuxer.location.isRemote

@@ -24,6 +24,7 @@ final class Splice {
     private let stretches: [Stretch]
     /// Frame of the item after each stretch's last.
     private let ends: [Int64]
+    private let memory: SurveyMemory
     private let cancellation: MediaCancellation
 
     private var source: FFmpegSource?
@@ -34,8 +35,12 @@ final class Splice {
     private var converter: RateConverter?
 
     /// - Parameter stretches: in the order of play; at least one.
-    init(_ stretches: [Stretch], sampleRate: Int, cancellation: MediaCancellation) {
+    init(
+        _ stretches: [Stretch], sampleRate: Int, memory: SurveyMemory,
+        cancellation: MediaCancellation
+    ) {
         self.stretches = stretches
+        self.memory = memory
         self.sampleRate = sampleRate
         self.cancellation = cancellation
         var ends: [Int64] = []
@@ -90,7 +95,8 @@ extension Splice {
         if !isOpen {
             source = nil
             source = try FFmpegSource(
-                at: stretch.location, container: stretch.container, cancellation: cancellation)
+                at: stretch.location, container: stretch.container, memory: memory,
+                cancellation: cancellation)
             sourcePosition = 0
         }
         let frame = position - begin

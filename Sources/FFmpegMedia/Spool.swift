@@ -1,0 +1,95 @@
+import CFFmpeg
+import Glibc
+import Playout
+
+/// A server's file as a nameless file of this machine.
+///
+/// Where packets have to be counted, opening reads the whole file in any case. It is kept then: what
+/// is known of a file on disk (several recordings in one, bytes that are no sound) is found in it in
+/// the same way, and a seek asks the server for nothing.
+enum Spool {
+    /// Bytes; what is longer is read from the server again and again. Ten hours of MP3.
+    static let largest: Int64 = 1 << 30
+    /// Connections made in a row without receiving a byte before it is given up.
+    private static let attemptLimit = 3
+
+    /// Containers whose packets say where they are, or that are no file.
+    private static let numbered: Set<String> = [
+        "wav", "w64", "aiff", "caf", "au", "flac", "mov", "hls",
+    ]
+
+    /// - Returns: where it is now; `nil` for what is better read where it is, or where no disk takes it.
+    static func take(
+        _ demuxer: Demuxer, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> MediaLocation? {
+        let location = demuxer.location
+        guard location.isRemote, location.part == nil, !demuxer.isStation,
+            !numbered.contains(demuxer.containerName),
+            let size = demuxer.byteCount, size <= largest, let file = namelessFile()
+        else { return nil }
+        guard try fill(file, from: location, size, cancellation) else { return nil }
+        return location.held(in: file)
+    }
+
+    /// - Returns: whether the disk had room for it.
+    private static func fill(
+        _ file: OpenFile, from location: MediaLocation, _ size: Int64,
+        _ cancellation: MediaCancellation
+    ) throws(MediaError) -> Bool {
+        var held: Int64 = 0
+        var attempts = 0
+        while held < size {
+            let before = held
+            do throws(MediaError) {
+                let stream = try ByteStream(location, from: held, cancellation: cancellation)
+                guard stream.byteCount == size else {
+                    throw MediaError(
+                        .damaged, operation: "http", subject: location.subject,
+                        reason: "was changed on the server while it was fetched; try again")
+                }
+                while held < size, case let bytes = unsafe try stream.next(), !bytes.isEmpty {
+                    let count = min(bytes.count, Int(size - held))
+                    guard unsafe write(bytes.baseAddress!, count, to: file, at: held) else {
+                        return false
+                    }
+                    held += Int64(count)
+                }
+                guard held < size else { return true }
+                throw MediaError(
+                    library: cff_error(EIO), operation: "av_read_frame", location: location)
+            } catch {
+                guard error.code == .network, !cancellation.isCancelled else { throw error }
+                attempts = held > before ? 1 : attempts + 1
+                guard attempts < attemptLimit, held > 0 else { throw error }
+            }
+        }
+        return true
+    }
+
+    private static func write(
+        _ bytes: UnsafePointer<UInt8>, _ count: Int, to file: OpenFile, at offset: Int64
+    ) -> Bool {
+        var done = 0
+        while done < count {
+            let written = unsafe pwrite(
+                file.descriptor, bytes + done, count - done, off_t(offset) + done)
+            guard written > 0 else { return false }
+            done += written
+        }
+        return true
+    }
+
+    /// In the first folder for temporary files that takes one.
+    private static func namelessFile() -> OpenFile? {
+        let named = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) }
+        for folder in [named, "/var/tmp", "/tmp"].compactMap(\.self) {
+            var name = Array((folder + "/tutti-XXXXXX").utf8CString)
+            let descriptor = unsafe mkstemp(&name)
+            guard descriptor >= 0 else { continue }
+            unsafe unlink(name)
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            return OpenFile(descriptor)
+        }
+        return nil
+    }
+}
