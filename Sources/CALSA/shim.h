@@ -7,4 +7,12 @@ static void tutti_alsa_ignore(
     const char *file, int line, const char *function, int err, const char *fmt, ...) {
     (void)file; (void)line; (void)function; (void)err; (void)fmt;
 }
+// The configuration is a global variable, which Swift calls unsafe; the reference keeps it meanwhile.
+static inline int tutti_alsa_defines(const char *key) {
+    snd_config_t *top = NULL, *found = NULL;
+    if (snd_config_update_ref(&top) < 0) return 0;
+    int code = snd_config_search(top, key, &found);
+    snd_config_unref(top);
+    return code >= 0;
+}
 static inline void tutti_alsa_silence(void) { snd_lib_error_set_handler(tutti_alsa_ignore); }

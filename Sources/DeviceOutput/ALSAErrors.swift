@@ -34,6 +34,20 @@ extension ALSADevice {
         return names
     }
 
+    /// The cards that are in the machine now, as `hw:0` with what they are called.
+    static func availableCards() -> [ALSAName] {
+        var cards: [ALSAName] = []
+        var number: Int32 = -1
+        while unsafe snd_card_next(&number) >= 0, number >= 0 {
+            var name: UnsafeMutablePointer<CChar>?
+            let code = unsafe snd_card_get_name(number, &name)
+            let text = unsafe code >= 0 ? name.map { unsafe String(cString: $0) } ?? "" : ""
+            unsafe free(name)
+            cards.append(ALSAName(name: "hw:\(number)", description: text))
+        }
+        return cards
+    }
+
     private static func text(of hint: UnsafeMutableRawPointer, _ key: String) -> String? {
         guard let bytes = unsafe snd_device_name_get_hint(hint, key) else { return nil }
         defer { unsafe free(bytes) }
@@ -55,8 +69,9 @@ enum ALSAFailure {
             }
         return OutputError(
             operation: operation, code: code, device: "alsa:\(pcm)",
-            reason: advice(code, opening: operation == "snd_pcm_open").map { "\(library); \($0)" }
-                ?? library)
+            reason: advice(code, of: pcm, opening: operation == "snd_pcm_open").map {
+                "\(library); \($0)"
+            } ?? library)
     }
 
     static func check(
@@ -69,13 +84,32 @@ enum ALSAFailure {
     /// while nothing is connected.
     private static let driverRefuses: Int32 = 524
 
-    private static func advice(_ code: Int32, opening: Bool) -> String? {
+    /// Whether a PCM that could not be opened may be there later without anybody correcting its
+    /// name: the card is unplugged or in use, its sound server or its receiver is off.
+    static func mayPass(_ error: OutputError, pcm: String) -> Bool {
+        let name = PCMName(pcm)
+        switch -error.code {
+        case EBUSY, EAGAIN, EHOSTDOWN, ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT, EPROTO, EIO, EPIPE,
+            driverRefuses, ENODEV, ENOENT:
+            return name.isPossible(isDefined: PCMName.isDefined)
+        case EINVAL, ENXIO:
+            // What else is wrong with a definition does not pass; some that name a card which is
+            // not there fail like this.
+            return name.isPossible(isDefined: PCMName.isDefined) && name.isCardMissing
+        default: return false
+        }
+    }
+
+    private static func advice(_ code: Int32, of pcm: String, opening: Bool) -> String? {
         switch (-code, opening) {
         case (EBUSY, _), (EAGAIN, true):
             "another program is using it: stop that program, or choose a PCM that mixes, "
                 + "for example alsa:default"
         case (EACCES, _), (EPERM, _):
             "this user may not open it: add the user to the group “audio” and log in again"
+        case (ENOENT, true) where PCMName(pcm).isCardMissing,
+            (EINVAL, true) where PCMName(pcm).isCardMissing:
+            "there is no such card. \(known())"
         case (ENOENT, true):
             "there is no PCM of that name, or no card behind it. \(known())"
         case (ENODEV, true), (ENXIO, true): "there is no such card. \(known())"
@@ -102,13 +136,35 @@ enum ALSAFailure {
         }
     }
 
+    /// What can be played on instead: the cards first, since who misses one looks for its name.
     private static func known() -> String {
-        let names = ALSADevice.availablePCMs().map(\.name)
-        if names.isEmpty {
-            return "ALSA lists none on this machine; "
-                + "without a card play on virtual or file:PATH"
+        let others = ALSADevice.availablePCMs().map(\.name).filter {
+            !converters.contains($0) && !$0.contains("CARD=")
         }
+        let cards = ALSADevice.availableCards().map {
+            $0.description.isEmpty ? $0.name : "\($0.name) (\($0.description))"
+        }
+        let names = cards + others
         let more = names.count > namesInError ? ", …" : ""
-        return "There are: " + names.prefix(namesInError).joined(separator: ", ") + more
+        let list = names.prefix(namesInError).joined(separator: ", ") + more
+        if !cards.isEmpty { return "There are: \(list)" }
+        return "No card is there now; without one play on virtual or file:PATH"
+            + (others.isEmpty ? "" : ". Other names: \(list)")
+    }
+
+    /// PCMs of the library that only convert, on the way to the default one.
+    private static let converters: Set = [
+        "lavrate", "samplerate", "speexrate", "speex", "upmix", "vdownmix",
+    ]
+}
+
+extension OutputSpecification {
+    /// Whether an output that could not be opened may be there later, with nothing changed in what
+    /// its owner wrote. What this program makes itself, a file or a virtual card, does not come.
+    func mayPass(_ error: OutputError) -> Bool {
+        switch self {
+        case .alsa(let pcm): ALSAFailure.mayPass(error, pcm: pcm)
+        case .virtual, .file, .none: false
+        }
     }
 }

@@ -52,9 +52,10 @@ struct ALSANegotiation {
     func open() throws(OutputError) -> ALSASetup {
         tutti_alsa_silence()
         var opened: OpaquePointer?
-        try check(
-            unsafe snd_pcm_open(&opened, name, SND_PCM_STREAM_PLAYBACK, SND_PCM_NONBLOCK),
-            "snd_pcm_open")
+        let code = unsafe snd_pcm_open(&opened, name, SND_PCM_STREAM_PLAYBACK, SND_PCM_NONBLOCK)
+        // What a name means may depend on which servers run: the next attempt reads it again.
+        if code < 0 { snd_config_update_free_global() }
+        try check(code, "snd_pcm_open")
         guard let pcm = unsafe opened else {
             throw ALSAFailure.error("snd_pcm_open", -ENODEV, pcm: name)
         }

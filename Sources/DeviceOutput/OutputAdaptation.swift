@@ -6,6 +6,19 @@ struct OutputWish: Equatable, Sendable {
     /// Nominal frames per second, the nearest that it has.
     var sampleRate: Int
     var bufferMilliseconds: Int
+
+    /// What a card that is not there yet is taken for.
+    var format: OutputFormat {
+        let buffer = max(OutputFormat.usualPeriods, sampleRate * bufferMilliseconds / 1_000)
+        let period = max(
+            1,
+            min(
+                buffer / OutputFormat.usualPeriods,
+                sampleRate * ALSANegotiation.periodMillisecondsMax / 1_000))
+        return OutputFormat(
+            sampleRate: sampleRate, channelCount: 2, periodFrames: period,
+            bufferFrames: buffer / period * period)
+    }
 }
 
 /// What an output may do besides playing.

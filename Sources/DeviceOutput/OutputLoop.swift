@@ -48,20 +48,23 @@ final class OutputLoop {
     private var adaptation: OutputAdaptation
     private var period: UnsafeMutableBufferPointer<Float>
     private var device: (any AudioOutput)?
+    /// There was one since the thread began.
+    private var hasHadDevice: Bool
     /// Of the device that was open last.
     private var offered: [Int]
     private var counts = OutputThread.Counts()
     /// And has not been seen to play since.
     private var hasSlept = false
 
-    /// Between two attempts to open a lost card: first and longest.
+    /// Between two attempts to open a card that is not there: the first, and all others. Who plugs
+    /// one in waits for it.
     static let firstBackOff = Nanoseconds.milliseconds(500)
-    static let longestBackOff = Nanoseconds.seconds(5)
+    static let longestBackOff = Nanoseconds.seconds(1)
     /// How long a stop, or an item, may wait for a thread that has no card.
     private static let stopLatency = Nanoseconds.milliseconds(20)
 
     init(
-        device: any AudioOutput, engine: OutputEngine, shared: Shared,
+        device: (any AudioOutput)?, engine: OutputEngine, shared: Shared,
         adaptation: OutputAdaptation, makeDevice: @escaping MakeDevice
     ) {
         self.device = device
@@ -69,8 +72,10 @@ final class OutputLoop {
         self.shared = shared
         self.adaptation = adaptation
         self.makeDevice = makeDevice
-        offered = device.sampleRates
-        unsafe period = Self.makePeriod(device.format)
+        hasHadDevice = device != nil
+        offered = device?.sampleRates ?? []
+        unsafe period = Self.makePeriod(engine.format)
+        guard let device else { return }
         self.adaptation.opened(with: device.format.sampleRate)
         describe(device)
     }
@@ -85,6 +90,7 @@ final class OutputLoop {
     }
 
     func run() {
+        if device == nil { device = reopen(after: Self.firstBackOff, isLost: true) }
         while !shared.stopping.load() {
             guard let device else {
                 enter(.closed)
@@ -282,8 +288,10 @@ final class OutputLoop {
     }
 
     private func take(_ device: any AudioOutput, isLost: Bool) {
-        let rate = engine.format.sampleRate
-        if isLost { engine.restarted() }
+        let rate = hasHadDevice ? engine.format.sampleRate : device.format.sampleRate
+        // Of one that comes for the first time nothing was lost.
+        if isLost, hasHadDevice { engine.restarted() }
+        hasHadDevice = true
         engine.reopened(with: device.format)
         unsafe period.deallocate()
         unsafe period = Self.makePeriod(device.format)

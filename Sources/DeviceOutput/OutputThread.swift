@@ -7,12 +7,13 @@ import Timing
 /// The thread that keeps one output fed: wait, read the position, render, write.
 ///
 /// It owns the engine and the device; everybody else talks to the engine through ``port``. A card
-/// that goes away is opened again until it is back (at most 5 s after it is); the engine keeps its
-/// voices meanwhile and takes them up where their lines are then.
+/// that goes away is looked for once a second until it is back, and one that is not there at first
+/// the same way, where its owner wants that; the engine keeps its voices meanwhile and takes them up
+/// where their lines are then.
 public final class OutputThread: Sendable {
     public enum State: Equatable, Sendable {
         case running
-        /// The card is gone; it is being opened again and again.
+        /// The card is gone, or has not been there yet; it is being opened again and again.
         case lost(OutputError)
         /// Nothing plays: other programs may have the card. It is opened again when an item is
         /// expected (``OutputPort/expectItem(sampleRate:)``).
@@ -78,6 +79,8 @@ public final class OutputThread: Sendable {
     ///   - manner: what the output may do besides playing.
     ///   - realTimePriority: 1…99 for SCHED_FIFO, 0 for ordinary scheduling. A refusal is no error.
     ///   - overwrites: whether files that the output writes may replace what is there.
+    ///   - awaitsCard: a card that is not there, and may come, is no error: the thread begins with
+    ///     the state ``State/lost(_:)``, and a format that the card may change when it comes.
     ///   - onChange: called with each new state, on the output thread: must not wait.
     ///   - onAdapt: called with a sentence for people when the card was opened otherwise by itself.
     ///   - onRecordingFailure: called when a file that the output writes ends early, on the thread
@@ -87,14 +90,16 @@ public final class OutputThread: Sendable {
         _ specification: OutputSpecification, sampleRate: Int = 48_000,
         bufferMilliseconds: Int = standardBufferMilliseconds,
         manner: OutputManner = OutputManner(), realTimePriority: Int = 60,
-        overwrites: Bool = false, onChange: (@Sendable (State) -> Void)? = nil,
+        overwrites: Bool = false, awaitsCard: Bool = false,
+        onChange: (@Sendable (State) -> Void)? = nil,
         onAdapt: (@Sendable (String) -> Void)? = nil,
         onRecordingFailure: (@Sendable (OutputError) -> Void)? = nil
     ) throws(OutputError) -> OutputThread {
         let wish = OutputWish(sampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds)
         return try open(
             wish, specification.allowed(manner), realTimePriority: realTimePriority,
-            shared: OutputLoop.Shared(onChange: onChange, onAdapt: onAdapt)
+            shared: OutputLoop.Shared(onChange: onChange, onAdapt: onAdapt),
+            awaits: { awaitsCard && specification.mayPass($0) }
         ) { wish throws(OutputError) in
             try specification.makeDevice(
                 sampleRate: wish.sampleRate, bufferMilliseconds: wish.bufferMilliseconds,
@@ -116,11 +121,19 @@ public final class OutputThread: Sendable {
 
     static func open(
         _ wish: OutputWish, _ manner: OutputManner, realTimePriority: Int,
-        shared: OutputLoop.Shared, makeDevice: @escaping OutputLoop.MakeDevice
+        shared: OutputLoop.Shared, awaits: (OutputError) -> Bool = { _ in false },
+        makeDevice: @escaping OutputLoop.MakeDevice
     ) throws(OutputError) -> OutputThread {
-        let device = try makeDevice(wish)
-        let engine = OutputEngine(format: device.format)
+        var device: (any AudioOutput)?
+        do throws(OutputError) {
+            device = try makeDevice(wish)
+        } catch {
+            guard awaits(error) else { throw error }
+            shared.state.withLock { $0 = .lost(error) }
+        }
+        let engine = OutputEngine(format: device?.format ?? wish.format)
         let port = engine.port
+        port.setHasCard(device != nil)
         let confined = Confined(
             OutputLoop(
                 device: device, engine: engine, shared: shared,
@@ -131,7 +144,7 @@ public final class OutputThread: Sendable {
                 confined.loop.run()
             }
         } catch {
-            device.close()
+            device?.close()
             throw OutputError(
                 operation: error.operation, code: error.code, device: "output thread",
                 reason: error.description)

@@ -320,7 +320,9 @@ actor Member {
     /// How long after it found the leader a room is heard that joins a running line. Of a common
     /// start others say when it is.
     private func sayJoined(_ commit: Commit) {
-        guard var progress = progress.take(), commit.id == joining, let output else { return }
+        guard var progress = progress.take(), commit.id == joining, let output,
+            output.port.hasCard
+        else { return }
         let begin = clock.cell.load().map.inverted(commit.change.instant)
         let queueEnd = output.port.report.queueEnd(sampleRate: output.port.format.sampleRate)
         let heardAt = max(HostClock.now(), queueEnd, begin)

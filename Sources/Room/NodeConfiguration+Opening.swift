@@ -4,6 +4,7 @@ import GroupControl
 import LinuxHost
 import Logging
 import Playout
+import Synchronization
 
 /// Turns configuration into open things, with errors that a person can act on.
 extension NodeConfiguration {
@@ -35,23 +36,33 @@ extension NodeConfiguration {
             identity: RoomIdentity(room: name, in: folder, logger: logger))
     }
 
+    /// A card that is not there yet is waited for like one that was lost: said once, and the node goes
+    /// on without it.
+    ///
     /// - Parameter sources: what is to be played: never written over.
     /// - Returns: `nil` for a node without sound.
+    /// - Throws: `RoomError` with code `noOutput` for what no card can be called, and for a file that
+    ///   cannot be written.
     func openOutput(sparing sources: [String] = []) throws(RoomError) -> OutputThread? {
         guard output != .none else { return nil }
         try OutputFiles(output).spare(sources: sources, cacheFolder: cacheFolder)
         let logger = logger
+        let hasPlayed = Mutex(false)
         do {
             let thread = try OutputThread.open(
                 output, sampleRate: sampleRate, bufferMilliseconds: bufferMilliseconds,
                 manner: outputManner, realTimePriority: realTimePriority,
-                overwrites: overwritesFiles
+                overwrites: overwritesFiles, awaitsCard: true
             ) { state in
                 switch state {
                 case .lost(let error):
-                    logger.error("output lost", metadata: ["error": "\(error)"])
-                    logger.debug("output lost", metadata: ["call": "\(error.call)"])
-                case .running: logger.notice("output is back")
+                    Self.say(error, hasPlayed: hasPlayed.withLock(\.self), logger)
+                case .running:
+                    let isBack = hasPlayed.withLock { hasPlayed in
+                        defer { hasPlayed = true }
+                        return hasPlayed
+                    }
+                    logger.notice(isBack ? "output is back" : "the output is there")
                 case .released: logger.notice("nothing plays: other programs may have the output")
                 case .closed: break
                 }
@@ -64,11 +75,25 @@ extension NodeConfiguration {
             if case .denied(let reason) = scheduling {
                 logger.warning("no real-time priority", metadata: ["reason": "\(reason)"])
             }
+            if case .lost(let error) = thread.state {
+                Self.say(error, hasPlayed: false, logger)
+            } else {
+                hasPlayed.withLock { $0 = true }
+            }
             thread.port.setRole(role)
             return thread
         } catch {
             throw RoomError(.noOutput, "\(error)", call: error.call)
         }
+    }
+
+    private static func say(_ error: OutputError, hasPlayed: Bool, _ logger: Logger) {
+        let what =
+            hasPlayed
+            ? "output lost; it is looked for once a second"
+            : "the output is not there yet; it is looked for once a second"
+        logger.log(level: hasPlayed ? .error : .warning, "\(what)", metadata: ["error": "\(error)"])
+        logger.debug("output lost", metadata: ["call": "\(error.call)"])
     }
 }
 

@@ -143,7 +143,8 @@ final class Stage {
     ///
     /// Returns once the group clock and the position of the card are known: before, no instant can
     /// be met. A card that has been fed for seconds and does not say where it is is not waited for:
-    /// it would not become better. When the wait was in vain the room prepares all the same, and
+    /// it would not become better, and neither is one that is not there: it may take days to come, and
+    /// then the room joins the line as it does after a loss. When the wait was in vain the room prepares all the same, and
     /// says ready once there is a clock.
     ///
     /// - Parameter isArriving: the bytes come from the leader, on the path on which the clock is
@@ -162,7 +163,9 @@ final class Stage {
             let there = change.itemFrame(at: clock.load().map(heard), sampleRate: sampleRate)
             return max(change.itemFrame, Int64(saturating: there))
         }
-        func isKnown() -> Bool { clock.load().quality.isPlayable && isCardDecided }
+        func isKnown() -> Bool {
+            clock.load().quality.isPlayable && (isCardDecided || !output.port.hasCard)
+        }
 
         try await waits(for: ticket, until: deadline) {
             order.change != nil ? clock.load().quality > .none : !isArriving || isKnown()

@@ -264,6 +264,39 @@ import Timing
             of: recordings.count - 1, at: try #require(back, "it was silent for a moment"), hearing)
     }
 
+    /// The leader's own comes first, then that of the other room, which has missed more by then than
+    /// is decoded ahead.
+    @Test(.enabled(if: canHouse, obstacle))
+    func `cards that were not there at the start play on the line when they come`() async throws {
+        let recordings = try await onOwnThread {
+            try Self.record(NoiseAsset(seconds: 60), hosts: 2) { house, file in
+                let away = [0, 1].map { "\(house.folder.path)/card\($0).gone" }
+                for file in away { try writeFile([], to: file) }
+                let leader = "\(house.hosts[0].address):7430"
+                try house.start(["follow", "--leader", leader] + Self.room(1), on: 1)
+                try house.start(["lead", file, "--wait-for", "2"] + Self.room(0), on: 0)
+                try until("two rooms that wait for their cards", seconds: 30) {
+                    try Self.states(house, leader) == ["cardLost", "cardLost"]
+                }
+                sleep(2)
+                try FileManager.default.removeItem(atPath: away[0])
+                try until("a card", seconds: 5) {
+                    try Self.states(house, leader).sorted() == ["cardLost", "playing"]
+                }
+                sleep(4)
+                try FileManager.default.removeItem(atPath: away[1])
+                try Self.playing(house, leader, rooms: 2)
+                sleep(5)
+                try house.end()
+            }
+        }
+        let hearing = try #require(Hearing(recordings, names: Self.names), "a room never sounded")
+        #expect(hearing.gaps.map(\.count) == [0, 0], "\(hearing.gaps)")
+        let starts = hearing.audible.map(\.lowerBound)
+        #expect(starts[1] - starts[0] > 3e9)
+        checkReturn(of: 1, at: starts[1], hearing)
+    }
+
     /// Rooms play on from what they hold, by the line as it ran; neither the break nor the packets
     /// that a queue held up may be heard. On wires the rooms are where they were a second after it;
     /// on the air a clock that is 15 s old may not know its skew to 15 ppm, and runs 5 s by that.
@@ -654,16 +687,21 @@ import Timing
 
     /// Waits until so many rooms say that they play.
     private static func playing(_ house: House, _ leader: String, rooms: Int) throws {
+        try until("\(rooms) playing rooms", seconds: 30) {
+            try states(house, leader) == Array(repeating: "playing", count: rooms)
+        }
+    }
+
+    /// What the rooms do; none while nobody leads.
+    private static func states(_ house: House, _ leader: String) throws -> [String] {
         struct Status: Decodable {
             struct Room: Decodable { var state: String }
             var rooms: [Room]
         }
-        try until("\(rooms) playing rooms", seconds: 30) {
-            let result = try house.tutti(["status", "--json", "--leader", leader], on: 0)
-            guard result.status == 0 else { return false }
-            let status = try JSONDecoder().decode(Status.self, from: Data(result.output.utf8))
-            return status.rooms.count == rooms && status.rooms.allSatisfy { $0.state == "playing" }
-        }
+        let result = try house.tutti(["status", "--json", "--leader", leader], on: 0)
+        guard result.status == 0 else { return [] }
+        let status = try JSONDecoder().decode(Status.self, from: Data(result.output.utf8))
+        return status.rooms.map(\.state)
     }
 
     // MARK: - Judgement

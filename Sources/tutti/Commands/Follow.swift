@@ -8,7 +8,7 @@ struct Follow: AsyncParsableCommand {
         abstract: "Follow a leader: play what it plays, at the same instant.",
         discussion: """
             Finds the leader with Avahi, or takes --leader. Waits for a leader that is not there \
-            yet, and again when it goes away. Ends with Ctrl-C.
+            yet, and again when it goes away; so it does for its sound card. Ends with Ctrl-C.
 
             Examples:
               tutti follow
