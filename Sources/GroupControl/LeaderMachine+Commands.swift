@@ -1,4 +1,4 @@
-import Timing
+public import Timing
 
 // What a person asks for. Repeating a command is harmless; one that cannot be done is refused with
 // a sentence and changes nothing.
@@ -19,6 +19,22 @@ extension LeaderMachine {
         case .mute(let room, let muted): setMuted(muted, of: room)
         case .latencyOffset(let room, let offset): setOffset(offset, of: room)
         }
+    }
+
+    /// The item that a command needs the bytes of; `nil` where it needs none, or goes on to another
+    /// where one cannot be played.
+    public func needed(for command: GroupCommand, at now: GroupInstant) -> AssetDescriptor? {
+        let isIdle = session.phase == .stopped || session.phase == .ended
+        let current = pending?.index ?? session.index
+        var index: Int?
+        switch command {
+        case .seek, .seekBy, .seekTo: index = isIdle ? nil : current
+        case .previous: index = isIdle ? nil : previousIndex(from: current, at: now)
+        case .play: index = isIdle && session.queue.count == 1 && coming == 0 ? 0 : nil
+        case .pause, .next, .stop, .volume, .volumeBy, .mute, .latencyOffset: break
+        }
+        guard let index, session.queue.indices.contains(index) else { return nil }
+        return session.queue[index]
     }
 
     private mutating func play(at now: GroupInstant) -> CommandOutcome {
@@ -192,10 +208,14 @@ extension LeaderMachine {
         guard session.phase != .stopped, session.phase != .ended else { return nothingPlays }
         let index = pending?.index ?? session.index
         guard session.queue.indices.contains(index) else { return stillReading }
-        let begun = place(at: now) / Double(session.queue[index].sampleRate)
-        let before = begun < Self.restartSeconds ? indexBefore(index) : nil
-        move(to: before ?? index, frame: 0, at: now)
+        move(to: previousIndex(from: index, at: now), frame: 0, at: now)
         return .accepted
+    }
+
+    private func previousIndex(from index: Int, at now: GroupInstant) -> Int {
+        guard session.queue.indices.contains(index) else { return index }
+        let begun = place(at: now) / Double(session.queue[index].sampleRate)
+        return (begun < Self.restartSeconds ? indexBefore(index) : nil) ?? index
     }
 
     /// Goes elsewhere without changing whether it plays.

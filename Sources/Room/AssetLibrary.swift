@@ -71,6 +71,32 @@ final class AssetLibrary: Sendable {
         return now == asset.identity ? .untouched : .touched
     }
 
+    /// Why the bytes of an asset cannot be read any more, in a sentence: its file is gone, or the disk
+    /// that it is on. What was loaded can be loaded again. Blocks.
+    static func obstacle(to asset: Asset) -> String? {
+        guard !asset.isCached else { return nil }
+        let (title, path) = (asset.descriptor.title, asset.file.path)
+        func sentence(_ what: String) -> String {
+            "\(title): its file \(what) (\(path.readableFileName)): put it back, or go on with next"
+        }
+        let descriptor = open(path.cFileName, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            let code = errno
+            let isGone = code == ENOENT || code == ENOTDIR
+            return sentence(
+                isGone ? "is not there any more" : "cannot be opened: \(reason(of: code))")
+        }
+        defer { close(descriptor) }
+        var byte: UInt8 = 0
+        for place in [0, max(0, asset.descriptor.byteCount - 1)] {
+            guard pread(descriptor, &byte, 1, off_t(place)) < 0 else { continue }
+            return sentence("cannot be read: \(reason(of: errno))")
+        }
+        return nil
+    }
+
+    private static func reason(of code: Int32) -> String { String(cString: strerror(code)) }
+
     // MARK: Reading
 
     /// Opens an item, counts its frames and hashes it; an address is downloaded. Blocks.

@@ -54,6 +54,15 @@ extension AssetReader {
         }
     }
 
+    /// Why an asset cannot be played from another place, for people; `nil` where nothing is known of.
+    func obstacle(to asset: AssetDescriptor) async -> String? {
+        guard let known = library.asset(asset.hash) else { return nil }
+        let reason = try? await blocking { _ throws(MediaError) in
+            AssetLibrary.obstacle(to: known)
+        }
+        return reason ?? nil
+    }
+
     /// What was let go of and has not been removed since.
     private func cached(_ asset: AssetLibrary.Asset) async -> CachedFile? {
         let print = MediaFingerprint(

@@ -25,15 +25,19 @@ actor LeaderCore {
     private let ended: @Sendable () -> Void
     /// Called when the session is at another place of its queue.
     private let moved: @Sendable (Int) -> Void
+    /// Why an item cannot be played from another place; looks at its file.
+    private let obstacle: @Sendable (AssetDescriptor) async -> String?
     private var index = 0
     /// Items that no room could play.
     private var skipped: Set<ContentHash> = []
 
     init(
         _ configuration: LeaderConfiguration, clock: LeaderClock, logger: Logger,
-        ended: @escaping @Sendable () -> Void, moved: @escaping @Sendable (Int) -> Void = { _ in }
+        ended: @escaping @Sendable () -> Void, moved: @escaping @Sendable (Int) -> Void = { _ in },
+        obstacle: @escaping @Sendable (AssetDescriptor) async -> String? = { _ in nil }
     ) {
         self.moved = moved
+        self.obstacle = obstacle
         machine = LeaderMachine(configuration)
         self.clock = clock
         self.logger = logger
@@ -98,12 +102,20 @@ actor LeaderCore {
     /// Items that no room could play.
     var skippedCount: Int { skipped.count }
 
-    func perform(_ command: GroupCommand) -> CommandOutcome {
+    /// Does a command. One that needs the bytes of a file that is gone is refused and changes nothing:
+    /// rooms that hold them would go on without the others.
+    func perform(_ command: GroupCommand) async -> CommandOutcome {
         var outcome = CommandOutcome.accepted
-        step { machine, now in
-            let result = machine.perform(command, at: now)
-            outcome = result.outcome
-            return result.effects
+        if let item = machine.needed(for: command, at: clock.groupNow()),
+            let reason = await obstacle(item)
+        {
+            outcome = .refused(reason: reason)
+        } else {
+            step { machine, now in
+                let result = machine.perform(command, at: now)
+                outcome = result.outcome
+                return result.effects
+            }
         }
         logger.info("command", metadata: ["command": "\(command)", "outcome": "\(outcome)"])
         return outcome

@@ -94,7 +94,7 @@ public final class LeaderNode: Sendable {
                 crystal: configuration.crystal(),
                 ownInstance: output != nil ? options.identity?.number : nil),
             clock: clock, logger: logger, ended: { endedContinuation.yield() },
-            moved: { reader.move(to: $0) })
+            moved: { reader.move(to: $0) }, obstacle: { await reader.obstacle(to: $0) })
         listening.withLock { $0 = HostPort(host: "127.0.0.1", port: port) }
 
         let (session, announcement) = announce(name: name, port: port)

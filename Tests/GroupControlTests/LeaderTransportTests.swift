@@ -155,6 +155,29 @@ import Timing
         #expect(commit.change.instant > stage.now)
     }
 
+    @Test func `a command needs the bytes of the item that it goes to, or none`() {
+        var stage = Stage.playing(configuration(queue: [asset(1), asset(2)]))
+        func needed(_ command: GroupCommand) -> AssetDescriptor? {
+            stage.leader.needed(for: command, at: stage.now)
+        }
+        let seeks = [GroupCommand.seek(seconds: 1), .seekBy(seconds: 1), .seekTo(share: 0.5)]
+        for seek in seeks { #expect(needed(seek) == asset(1)) }
+        #expect(needed(.previous) == asset(1))
+        // One that cannot be played is passed over.
+        for command in [GroupCommand.next, .play, .pause, .stop] { #expect(needed(command) == nil) }
+        stage.command(.next)
+        for seek in seeks { #expect(needed(seek) == asset(2), "where it is about to be") }
+        #expect(needed(.previous) == asset(1))
+        stage.ready(1)
+        stage.advance(by: .seconds(5), heard: [1])
+        #expect(needed(.previous) == asset(2))
+        stage.command(.stop)
+        for command in seeks + [.previous, .play] { #expect(needed(command) == nil) }
+        var single = Stage.playing()
+        single.command(.stop)
+        #expect(single.leader.needed(for: .play, at: single.now) == asset(1))
+    }
+
     @Test func `stop silences everybody and play begins at the beginning`() {
         var stage = Stage.playing(configuration(queue: [asset(1), asset(2)]))
         stage.command(.next)
