@@ -24,7 +24,7 @@ struct Tutti: AsyncParsableCommand {
             line makes no sense.
             """,
         version: version,
-        subcommands: [],
+        subcommands: [Manual.self],
         groupedSubcommands: [
             CommandGroup(name: "Rooms", subcommands: [Lead.self, Follow.self]),
             CommandGroup(
