@@ -54,6 +54,20 @@ import Timing
         return room
     }
 
+    @Test func `a room without its card says that, whatever it plays or prepares`() {
+        for make in [machine, joined, playing] {
+            var room = make()
+            let before = room.activity
+            var report = RoomReport()
+            report.isCardLost = true
+            _ = room.receive(.report(report), at: start)
+            #expect(room.activity == .cardLost)
+            #expect(room.currentReport.activity == .cardLost)
+            _ = room.receive(.report(RoomReport()), at: start)
+            #expect(room.activity == before)
+        }
+    }
+
     @Test func `fetch, preroll, ready, commit, in this order`() {
         var room = joined()
         #expect(room.receive(.received(.prepare(order(1))), at: start) == [.fetch(item)])

@@ -75,6 +75,15 @@ import Timing
         #expect(!alarm.isRaised)
     }
 
+    @Test func `after a rest the alarm is silent, and rings again where it must`() {
+        var alarm = SyncAlarm(target: .microseconds(50))
+        var wide = Self.report()
+        #expect(alarm.judge(&wide) == .raised(bound: .microseconds(53)))
+        alarm.rest()
+        #expect(!alarm.isRaised)
+        #expect(alarm.judge(&wide) == .raised(bound: .microseconds(53)))
+    }
+
     @Test func `a clock that is being acquired neither rings nor clears`() {
         var alarm = SyncAlarm(target: .microseconds(100))
         #expect(alarm.judge(.seconds(1), quality: .acquiring) == nil)
