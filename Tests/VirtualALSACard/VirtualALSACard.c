@@ -382,16 +382,27 @@ static int read_options(struct card *card, snd_config_t *conf) {
     return 0;
 }
 
+/// Openings of this process. In its environment, since the library is unloaded, and its variables are
+/// forgotten, when ALSA reads its configuration anew.
+static int count_opening(void) {
+    static const char name[] = "VIRTUAL_CARD_OPENINGS";
+    const char *before = getenv(name);
+    int count = (before ? atoi(before) : 0) + 1;
+    char text[16];
+    snprintf(text, sizeof text, "%d", count);
+    setenv(name, text, 1);
+    return count;
+}
+
 SND_PCM_PLUGIN_DEFINE_FUNC(tutti_card) {
     (void)root;
     if (stream != SND_PCM_STREAM_PLAYBACK) return -EINVAL;
     struct card *card = calloc(1, sizeof *card);
     if (!card) return -ENOMEM;
     card->step = 1;
-    static int openings;
     int code = read_options(card, conf);
     if (code >= 0 && exists(card->gone_while)) code = -ENODEV;
-    if (code >= 0) card->opening = ++openings;
+    if (code >= 0) card->opening = count_opening();
     size_t bytes = (size_t)frames_max * channels * sizeof(int32_t);
     card->frames = code < 0 ? NULL : malloc(bytes);
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
