@@ -33,7 +33,7 @@ public final class ArrivingFile: Sendable {
 
     public let fingerprint: MediaFingerprint
     private let ranges: any ByteRanges
-    private let state: Guarded<State>
+    private let state: ConditionMutex<State>
 
     private struct Block {
         var begin: Int64
@@ -52,7 +52,7 @@ public final class ArrivingFile: Sendable {
         var pieces: PieceHashes?
         /// From the beginning.
         var held: Int64 = 0
-        var turns: FetchTurns
+        var turns: ReadPriority
         var failure: MediaError?
         /// How much of it readers may still ask the server for before the fetch is under way.
         var mayAskFirst: Int64
@@ -76,9 +76,9 @@ public final class ArrivingFile: Sendable {
     ) throws(MediaError) {
         self.fingerprint = fingerprint
         self.ranges = ranges
-        state = Guarded(
+        state = ConditionMutex(
             State(
-                location: try MediaLocation(url), turns: FetchTurns(pace),
+                location: try MediaLocation(url), turns: ReadPriority(pace),
                 mayAskFirst: mayAskFirst ? Self.mostAskedFirst : 0))
     }
 

@@ -142,7 +142,7 @@ private struct ClockLoop {
     let usesBroadcasts: Bool
     var beacons: BeaconReceiver?
     /// While the leader has not been heard.
-    var knock: Knock?
+    var knock: AddressNudge?
     /// Once in a silence.
     var mayKnock = true
     var addresses: [SocketAddress] = []
@@ -339,7 +339,7 @@ private struct ClockLoop {
             let open = try TimeSocket(connectedTo: leader)
             socket = open
             openedAt = now
-            knock = mayKnock ? Knock(beside: open, leader: leader, at: now) : nil
+            knock = mayKnock ? AddressNudge(beside: open, leader: leader, at: now) : nil
             mayKnock = false
             // Where there is no multicast, two-way exchange is all there is, and the status says
             // so.

@@ -37,7 +37,7 @@ public final class TimeService: Sendable {
         let shared = try Shared()
         let port = unsafe socket.port
         let thread = try RealTimeThread.start(name: "tutti-time", priority: priority) {
-            unsafe serve(socket, broadcasts ? BroadcastDesk() : nil, shared, clock)
+            unsafe serve(socket, broadcasts ? BroadcastSender() : nil, shared, clock)
         }
         return TimeService(port, thread, shared)
     }
@@ -69,12 +69,12 @@ public final class TimeService: Sendable {
     }
 
     private static func serve(
-        _ socket: TimeSocket, _ desk: BroadcastDesk?, _ shared: Shared,
+        _ socket: TimeSocket, _ desk: BroadcastSender?, _ shared: Shared,
         _ clock: @Sendable () -> SharedClock
     ) {
         var server = ClockServer<SocketAddress>()
-        var hold = ReplyHold<Waiting>()
-        var patience = RequestPatience(start: HostClock.now())
+        var hold = ReplyQueue<Waiting>()
+        var patience = WakePolicy(start: HostClock.now())
         while !shared.state.withLock({ $0.isStopped }) {
             let now = HostClock.now()
             let events = shared.wakeUp.wait(
@@ -111,7 +111,7 @@ public final class TimeService: Sendable {
     }
 
     private static func answer(
-        _ waiting: Waiting, _ socket: TimeSocket, _ desk: BroadcastDesk?,
+        _ waiting: Waiting, _ socket: TimeSocket, _ desk: BroadcastSender?,
         _ server: inout ClockServer<SocketAddress>, _ clock: SharedClock
     ) {
         let arrival = waiting.arrival
@@ -135,7 +135,7 @@ public final class TimeService: Sendable {
 }
 
 /// The part of the service that sends beacons and judges what rooms heard. Confined to its thread.
-private final class BroadcastDesk {
+private final class BroadcastSender {
     var judge = ReferenceBroadcastJudge<SocketAddress>()
     private let sender = BeaconSender()
 

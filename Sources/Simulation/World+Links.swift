@@ -48,7 +48,7 @@ extension World {
     private static let noticeRepeat = Nanoseconds.milliseconds(15)
 
     /// A datagram and its repetition: each late, doubled or lost like any other.
-    func notify(_ notice: CommitNotice, on link: ControlLink) {
+    func notify(_ notice: CommitDatagram, on link: ControlLink) {
         let place = link.room.room
         guard !link.isClosedByLeader, hosts[place].isOn, hosts[Self.leaderPlace].isOn else {
             return

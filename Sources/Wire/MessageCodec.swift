@@ -56,7 +56,7 @@ public enum MessageCodec {
     public static let longestNotice = 256
 
     /// The bytes of a datagram.
-    public static func encode(_ notice: CommitNotice) -> [UInt8] {
+    public static func encode(_ notice: CommitDatagram) -> [UInt8] {
         do {
             return try PBCommitNotice(notice).serializedBytes()
         } catch {
@@ -65,7 +65,7 @@ public enum MessageCodec {
     }
 
     /// Reads a datagram.
-    public static func decodeNotice(_ bytes: [UInt8]) throws(WireError) -> CommitNotice {
+    public static func decodeNotice(_ bytes: [UInt8]) throws(WireError) -> CommitDatagram {
         guard bytes.count <= longestNotice else {
             throw WireError(.tooLong, "notice", "\(bytes.count) bytes")
         }

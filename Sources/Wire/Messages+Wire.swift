@@ -184,7 +184,7 @@ extension PBCommit {
 }
 
 extension PBCommitNotice {
-    init(_ notice: CommitNotice) {
+    init(_ notice: CommitDatagram) {
         self.init()
         format = MessageCodec.format
         instance = notice.instance
@@ -192,11 +192,11 @@ extension PBCommitNotice {
         commit = PBCommit(notice.commit)
     }
 
-    func checked() throws(WireError) -> CommitNotice {
+    func checked() throws(WireError) -> CommitDatagram {
         guard format == MessageCodec.format else {
             throw WireError(.otherVersion, "notice.format", "\(format)")
         }
-        return CommitNotice(
+        return CommitDatagram(
             instance: instance, term: term,
             commit: try present(hasCommit ? commit : nil, "notice.commit").checked())
     }

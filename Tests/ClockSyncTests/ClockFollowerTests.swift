@@ -256,12 +256,12 @@ import Timing
                 // Continuous at the hand-over, to the nanosecond of the representation.
                 let handOver = clock.map.fromAnchor
                 #expect((clock.map(handOver) - last.map(handOver)).magnitude <= Nanoseconds(1))
-                #expect(clock.map.skew.magnitude <= OutputLine.rateLimit)
+                #expect(clock.map.skew.magnitude <= ClockLine.rateLimit)
                 // Later than this the skew is known to less than a tenth of the lean's limit.
                 guard handOver >= world.local(10) else { continue }
                 lasting += 1
                 let lean = clock.map.skew + world.partsPerMillion * 1e-6
-                #expect(lean.magnitude <= 1.1 * OutputLine.limit, "seed \(seed): \(lean)")
+                #expect(lean.magnitude <= 1.1 * ClockLine.limit, "seed \(seed): \(lean)")
             }
             #expect(lasting > 100, "seed \(seed): \(lasting) lines")
             #expect(Set(world.published.map(\.epoch)).count == 1)

@@ -10,10 +10,10 @@ import Testing
     private static func packets(
         _ seconds: Double, offset: Double, skew: Double, clean: Double = 0.06, blur: Double = 12e-6,
         seed: UInt64
-    ) -> (forward: [DelayCrest.Point], backward: [DelayCrest.Point]) {
+    ) -> (forward: [ModePeak.Point], backward: [ModePeak.Point]) {
         // Seeds next to each other give one sequence, moved by a step.
         var random = Randomness(seed: seed << 32)
-        func side(_ sign: Double) -> [DelayCrest.Point] {
+        func side(_ sign: Double) -> [ModePeak.Point] {
             stride(from: -seconds, to: 0, by: 0.002).map { time in
                 let queue = random.chance(clean) ? 0 : random.exponential(2e-3)
                 let delay = 350e-6 + blur * random.normal() + queue
@@ -117,7 +117,7 @@ import Testing
     @Test(arguments: [(1, false), (2, false), (4, true), (12, true)])
     func `so many packets must have met nobody`(clean: Int, isEnough: Bool) {
         var random = Randomness(seed: 21 << 32)
-        func side(_ places: Int) -> [DelayCrest.Point] {
+        func side(_ places: Int) -> [ModePeak.Point] {
             (0..<200).map { number in
                 // The clean ones are spread over the time; the others are at least 0.3 ms late.
                 let isClean = number % (200 / places) == 0 && number / (200 / places) < places

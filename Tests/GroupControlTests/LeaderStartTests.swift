@@ -46,7 +46,7 @@ import Timing
         let instant = stage.commits(1).first?.change.instant
         // What no room can need is cut to the most that one can, a card that reports two seconds of
         // latency among them.
-        let most = Member.longestClaim + .seconds(1)
+        let most = LeaderMember.longestClaim + .seconds(1)
         #expect(instant.map { $0 - stage.now < most } == true)
     }
 

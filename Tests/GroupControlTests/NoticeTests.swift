@@ -4,7 +4,7 @@ import Timing
 @testable import GroupControl
 
 @Suite struct `Commits by datagram` {
-    func notices(_ stage: Stage) -> [CommitNotice] {
+    func notices(_ stage: Stage) -> [CommitDatagram] {
         stage.effects.compactMap {
             if case .notify(let notice, _, _) = $0 { notice } else { nil }
         }
@@ -55,7 +55,7 @@ import Timing
     }
 
     func notice(_ commit: Commit, instance: UInt64 = 77, term: UInt64 = 7) -> RoomInput {
-        .notified(CommitNotice(instance: instance, term: term, commit: commit))
+        .notified(CommitDatagram(instance: instance, term: term, commit: commit))
     }
 
     @Test func `whichever comes first is applied, and the other is no news`() {

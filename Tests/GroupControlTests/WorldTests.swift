@@ -145,7 +145,7 @@ import Timing
                     .queue(
                         QueueChange(term: 7, sequence: id, first: Int(id) - 1, items: queue))),
                 .received(.latencyOffset(.zero)),
-                .notified(CommitNotice(instance: id % 3, term: 7, commit: commit)),
+                .notified(CommitDatagram(instance: id % 3, term: 7, commit: commit)),
                 .received(.goodbye), .fetched(queue[link % 2].hash, .done),
                 .fetched(queue[link % 2].hash, .failed(reason: "")),
                 .fetched(queue[link % 2].hash, .arriving),

@@ -218,7 +218,7 @@ extension IntegrationTests {
 extension MediaService {
     /// Serves at a port of its own, where nobody serves links.
     func open(port: Int = 0) async throws -> (port: Int, node: RunningNode) {
-        let door = try await LeaderPort.open(port)
+        let door = try await NodeServer.open(port)
         return (
             door.port,
             RunningNode {

@@ -33,7 +33,7 @@ import Timing
     {
         var random = SampleRandom(seed: seed)
         for _ in 0..<500 {
-            let notice = CommitNotice(
+            let notice = CommitDatagram(
                 instance: random.next(), term: random.next(),
                 commit: Commit(
                     id: random.next(), index: Int.random(in: 0...9, using: &random),

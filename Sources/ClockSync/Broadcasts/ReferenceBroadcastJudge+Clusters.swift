@@ -118,7 +118,7 @@ extension ReferenceBroadcastJudge {
     /// The mean of other rooms is another mean: what moved then would pass for coming and going.
     private mutating func beginOffsetsAnew(of cluster: Int) {
         for place in receivers.indices where receivers[place].cluster == cluster {
-            receivers[place].offset = StandingOffset()
+            receivers[place].offset = PersistentOffset()
         }
     }
 

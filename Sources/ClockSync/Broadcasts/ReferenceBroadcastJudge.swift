@@ -10,7 +10,7 @@ public import Timing
 ///
 /// What the rooms say is believed only as far as it fits: what each room thinks itself wrong by
 /// decides how much it counts, and a room that is off by far more counts for nothing. An offset
-/// that stays is not corrected (``StandingOffset``): it may be the packets' as well as the clocks'.
+/// that stays is not corrected (``PersistentOffset``): it may be the packets' as well as the clocks'.
 ///
 /// Everything is bounded, and a room that is silent for ``silence`` is forgotten.
 public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
@@ -64,7 +64,7 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
         var cluster = 0
         var line: ReferenceLine?
         /// Of its two-way line from the cluster's mean.
-        var offset = StandingOffset()
+        var offset = PersistentOffset()
         /// Of the nearest other room, seconds.
         var spread = Double.infinity
     }

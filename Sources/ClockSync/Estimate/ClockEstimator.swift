@@ -7,7 +7,7 @@ public import Timing
 ///
 /// Each exchange says: leader − local lies within (f − b)/2 ± round trip/2, with f = t2 − t1 and
 /// b = t4 − t3. ``EnvelopeSolver`` turns many of them into offset and skew; ``SkewFilter`` keeps
-/// the skew; ``OutputLine`` is what is published. What cannot be observed by two-way exchange, a
+/// the skew; ``ClockLine`` is what is published. What cannot be observed by two-way exchange, a
 /// constant difference of the two directions, is inside ``bound(at:)``, not in the estimate.
 ///
 /// Four exchanges in a row that contradict the prediction mean that a clock jumped or the leader
@@ -48,19 +48,19 @@ public struct ClockEstimator: Sendable {
     static let samplesToLock = 8
 
     private struct Estimate {
-        var fit: EnvelopeFit
+        var fit: ClockReading
         /// Local time of the solve, seconds from the base.
         var time: Double
     }
 
     private var base: ClockBase?
-    private var history = ExchangeHistory()
+    private var history = ReadingEnsemble()
     private var filter: SkewFilter
     private var estimate: Estimate?
-    private var line: OutputLine?
+    private var line: ClockLine?
     /// When the measurements had to start over and the line was kept, until it was compared.
     private var shakenSince: LocalInstant?
-    private var patience = LinePatience()
+    private var patience = LockRule()
     /// Somebody may play by the line: from now on it leans and is not set.
     private(set) var isInUse = false
     private var contradictions: [ExchangeSample] = []
@@ -144,7 +144,7 @@ public struct ClockEstimator: Sendable {
         if line != nil { last = (.seconds(3600), .seconds(3600), now) }
     }
 
-    /// Somebody waits to play by the line: from now on it may take no longer than ``LinePatience``
+    /// Somebody waits to play by the line: from now on it may take no longer than ``LockRule``
     /// to become good.
     public mutating func expectUse(for start: ExpectedStart, at now: LocalInstant) {
         keepLock(at: now)
@@ -198,7 +198,7 @@ public struct ClockEstimator: Sendable {
     /// Whether a line that began at `start` may be played by.
     private func isSettled(since start: LocalInstant, at now: LocalInstant) -> Bool {
         let knowledge = estimate.map {
-            LinePatience.Knowledge(
+            LockRule.Knowledge(
                 error: $0.fit.error, skewDeviation: sqrt(filter.variance),
                 roundTrip: history.floor.delay ?? 0)
         }
@@ -370,11 +370,11 @@ public struct ClockEstimator: Sendable {
         if let since = shakenSince, isSettled(since: since, at: now) {
             shakenSince = nil
             // Others may play by the new line at once: it is as good as the old one was.
-            if OutputLine.isJump(deviation, excess: fit.excess, error: fit.error) {
+            if ClockLine.isJump(deviation, excess: fit.excess, error: fit.error) {
                 return startLine(offset, base, at: now)
             }
         }
-        if line.breaks(at: now, edge: OutputLine.edge(deviation, fit.excess)) {
+        if line.breaks(at: now, edge: ClockLine.edge(deviation, fit.excess)) {
             isInUse = false
             return startLine(offset, base, at: now)
         }
@@ -393,7 +393,7 @@ public struct ClockEstimator: Sendable {
     private mutating func setLine(
         _ offset: Double, _ base: ClockBase, at now: LocalInstant, startedAt: LocalInstant
     ) {
-        line = OutputLine(
+        line = ClockLine(
             at: now, reading: base.group(now, difference: offset), skew: filter.skew,
             startedAt: startedAt)
     }

@@ -50,7 +50,7 @@ struct SkewFilter: Sendable {
     mutating func trust() { doubts = 0 }
 
     /// A fit that began with ``prior`` and holds all samples says everything there is to know.
-    mutating func take(_ fit: EnvelopeFit) {
+    mutating func take(_ fit: ClockReading) {
         skew = min(max(fit.skew, -Self.limit), Self.limit)
         variance = fit.skewSpread * fit.skewSpread
     }
@@ -65,7 +65,7 @@ struct SkewFilter: Sendable {
 
     /// - Parameter interval: seconds since the update before; overlapping windows repeat
     ///   themselves.
-    mutating func update(with fit: EnvelopeFit, after interval: Double) {
+    mutating func update(with fit: ClockReading, after interval: Double) {
         guard fit.span > 0.02 else { return }
         let noise = max(2 * fit.noise / fit.span, fit.skewSpread)
         let ramp = EnvelopeSolver.ramp * fit.span / 2

@@ -1,13 +1,13 @@
 public import Timing
 
 /// The leader's side of the exchange: what to answer to a request, and when; until then it lies in
-/// a ``ReplyHold``.
+/// a ``ReplyQueue``.
 ///
 /// The kernel says when a reply left only after it left, so the stamp travels in the next reply to
 /// the same peer. What must be remembered for that is bounded: ``peerLimit`` peers, the newest
 /// replacing the oldest. A peer that was dropped loses one transmit stamp and nothing else.
 ///
-/// Inlinable for the reason given at ``ReplyHold``.
+/// Inlinable for the reason given at ``ReplyQueue``.
 public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     /// A group of 200 rooms, five times over.
     @inlinable public static var peerLimit: Int { 1024 }

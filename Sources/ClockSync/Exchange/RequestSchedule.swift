@@ -4,7 +4,7 @@ import Timing
 ///
 /// - Joining: up to 16 requests 10 ms apart until somebody answers, then two a round trip (1 ms
 ///   apart at least; on wires trains with pauses of 8 ms) until the line is good and settled
-///   (``LinePatience``), at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second
+///   (``LockRule``), at most for 1.5 s, or 3 s where it cannot be played by; then 40 a second
 ///   until 3 s, and on wires 100 until 10.
 /// - Steady: as many as keep the expected error below a tenth of a sample, 6 to 25 a second
 ///   on average (50 on wires, 100 in the first half minute), at random distances, so that no
@@ -229,7 +229,7 @@ struct RequestSchedule: Sendable {
         let age = joinedAt.map { now - $0 } ?? .zero
         let isGood = prospect.expectedError.map { $0 <= contentment } ?? false
         let isStraight = prospect.skewDeviation <= Self.straightness
-        let isSettled = age > LinePatience.settling && isGood && isStraight
+        let isSettled = age > LockRule.settling && isGood && isStraight
         let isYoung = age < Self.denseSpan && !isSettled
         if burstLeft > 1, isWire {
             burstLeft = 0
@@ -250,7 +250,7 @@ struct RequestSchedule: Sendable {
         guard joinedAt != nil else { return slot(Self.burstSpacing) }
         // While the line is young every packet brings it forward, and while nobody can play by it.
         let isPlayable =
-            prospect.expectedError.map { $0.seconds <= LinePatience.goodError } ?? false
+            prospect.expectedError.map { $0.seconds <= LockRule.goodError } ?? false
         if isYoung || age < Self.joinSpan && !isPlayable {
             return isWire
                 ? steady(Self.denseWireSpacing, prospect) : slot(closeSpacing(prospect))

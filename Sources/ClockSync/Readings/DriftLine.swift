@@ -56,11 +56,11 @@ struct DriftLine: Sendable {
     /// - Parameters:
     ///   - delay: of the path, seconds.
     ///   - inflation: by how much its variance is larger than the readings said.
-    func fit(at now: Double, delay: Double, inflation: Double) -> EnvelopeFit {
+    func fit(at now: Double, delay: Double, inflation: Double) -> ClockReading {
         let dt = now - time
         let span = now - origin.time
         let noise = sqrt(max(0, inflation * covariance.offset(after: dt)))
-        var fit = EnvelopeFit(
+        var fit = ClockReading(
             window: span, span: span,
             offset: origin.offset + prior * span + offset + skew * dt, skew: prior + skew,
             delay: delay, noise: noise + EnvelopeSolver.stampNoise,

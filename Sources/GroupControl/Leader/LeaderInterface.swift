@@ -69,7 +69,7 @@ public enum LeaderEffect: Equatable, Sendable {
     case send(LeaderToRoom, to: LinkID)
     /// Say it as a datagram too, at once and once more a moment later, to this port of the room at
     /// the other end of the link; may be lost.
-    case notify(CommitNotice, port: UInt16, of: LinkID)
+    case notify(CommitDatagram, port: UInt16, of: LinkID)
     /// End the link after what was sent has left; nothing more will be said on it.
     case close(LinkID)
     /// The queue has been played to its end. The session stays: play begins again.

@@ -22,7 +22,7 @@ extension LeaderMachine {
         case .hello: break
         case .ready(let id, let latency):
             noteAnswer(id, from: place)
-            members[place].latency = Member.believable(latency)
+            members[place].latency = LeaderMember.believable(latency)
             receiveReady(id, from: place)
         case .notReady(let id, let reason):
             noteAnswer(id, from: place)
@@ -72,7 +72,7 @@ extension LeaderMachine {
             history = member.history
         }
         members.removeAll { $0.hello.room == hello.room || $0.link == link }
-        members.append(Member(link: link, hello: hello, history: history, at: now))
+        members.append(LeaderMember(link: link, hello: hello, history: history, at: now))
         let place = members.count - 1
         if isNew { tell(.joined, of: members[place]) }
         if room != wanted { tell(.renamed(from: wanted), of: members[place]) }
@@ -149,7 +149,7 @@ extension LeaderMachine {
     }
 
     /// Whether a hello is of this member, which comes back, or of one that is not there any more.
-    private func mayReplace(_ member: Member, _ hello: Hello, at now: GroupInstant) -> Bool {
+    private func mayReplace(_ member: LeaderMember, _ hello: Hello, at now: GroupInstant) -> Bool {
         member.hello.instance == hello.instance
             || now - member.lastHeard >= Self.silenceUntilReplaced
     }
@@ -206,8 +206,8 @@ extension LeaderMachine {
     private mutating func receiveNotReady(
         _ id: UInt64, reason: String, from place: Int, at now: GroupInstant
     ) {
-        let chain = members[place].chain.indices.map { \Member.chain[$0] }
-        for slot in [\Member.line, \Member.pending, \Member.follow] + chain
+        let chain = members[place].chain.indices.map { \LeaderMember.chain[$0] }
+        for slot in [\LeaderMember.line, \LeaderMember.pending, \LeaderMember.follow] + chain
         where members[place][keyPath: slot]?.id == id {
             let attempt = members[place][keyPath: slot]?.attempt ?? 1
             members[place][keyPath: slot]?.standing = .failed
@@ -257,7 +257,7 @@ extension LeaderMachine {
         }
     }
 
-    mutating func tell(_ news: RoomNews, of member: Member) {
+    mutating func tell(_ news: RoomNews, of member: LeaderMember) {
         outbox.append(.news(news, of: member.hello.room))
     }
 

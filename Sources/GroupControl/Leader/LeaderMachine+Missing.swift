@@ -5,7 +5,7 @@ import Timing
 
 extension LeaderMachine {
     /// Whether a common start waits for this room's answer.
-    func isWaitedFor(_ member: Member) -> Bool {
+    func isWaitedFor(_ member: LeaderMember) -> Bool {
         member.takesPart && member.pending?.standing == .sent
             && member.pending?.isAwaited == true && !missing.contains(member.hello.room)
     }

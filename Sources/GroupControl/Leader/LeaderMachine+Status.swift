@@ -79,7 +79,7 @@ extension LeaderMachine {
     }
 
     private func status(
-        of member: Member, at now: GroupInstant, hasPoints: Bool
+        of member: LeaderMember, at now: GroupInstant, hasPoints: Bool
     ) -> RoomStatus {
         var report = member.report ?? RoomReport()
         if !member.hello.hasOutput {

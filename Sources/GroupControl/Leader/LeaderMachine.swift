@@ -20,7 +20,7 @@ public struct LeaderMachine: Sendable {
     /// Items that are still being read; 0 once the queue is whole.
     public internal(set) var coming: Int
 
-    var members: [Member] = []
+    var members: [LeaderMember] = []
     var pending: PendingStart?
     var followUp: FollowUp?
     /// The items behind it, where they are so short that they too must be prepared by now.
@@ -217,10 +217,10 @@ extension LeaderMachine {
     }
 
     /// Commits; what has to be met soon goes as a datagram too.
-    mutating func send(_ commit: Commit, to member: Member) {
+    mutating func send(_ commit: Commit, to member: LeaderMember) {
         send(.commit(commit), to: member.link)
         guard !commit.following, member.hello.noticePort != 0 else { return }
-        let notice = CommitNotice(
+        let notice = CommitDatagram(
             instance: member.hello.instance, term: session.term, commit: commit)
         outbox.append(.notify(notice, port: member.hello.noticePort, of: member.link))
     }
@@ -244,7 +244,7 @@ extension LeaderMachine {
     }
 
     /// Takes one of a member's offers back, and tells it unless it had failed at it anyway.
-    mutating func withdraw(_ slot: WritableKeyPath<Member, Offer?>, of place: Int) {
+    mutating func withdraw(_ slot: WritableKeyPath<LeaderMember, Offer?>, of place: Int) {
         guard let offer = members[place][keyPath: slot] else { return }
         members[place][keyPath: slot] = nil
         if offer.standing != .failed {
@@ -253,7 +253,7 @@ extension LeaderMachine {
     }
 
     /// The earliest instant that all of these members can meet, never before the line in force.
-    func earliestInstant(for members: [Member], at now: GroupInstant) -> GroupInstant {
+    func earliestInstant(for members: [LeaderMember], at now: GroupInstant) -> GroupInstant {
         let reach = members.map(\.reach).max() ?? .zero
         let earliest = now + reach + Self.margin
         return max(earliest, session.change?.instant ?? earliest)

@@ -19,7 +19,7 @@ struct Offer: Equatable, Sendable {
 }
 
 /// A room on a link, as the leader sees it.
-struct Member: Sendable {
+struct LeaderMember: Sendable {
     let link: LinkID
     let hello: Hello
     var lastHeard: GroupInstant

@@ -17,7 +17,7 @@ public struct Hello: Equatable, Sendable {
     public var outputLatency: Nanoseconds
     /// False for a node that only watches and controls.
     public var hasOutput: Bool
-    /// UDP port of the room that takes a ``CommitNotice``; 0 when it takes none.
+    /// UDP port of the room that takes a ``CommitDatagram``; 0 when it takes none.
     public var noticePort: UInt16
 
     public init(
@@ -144,7 +144,7 @@ public struct Commit: Equatable, Sendable {
 ///
 /// The room applies whichever comes first. A notice that does not fit what the room has is no
 /// error: the stream tells the whole story.
-public struct CommitNotice: Equatable, Sendable {
+public struct CommitDatagram: Equatable, Sendable {
     /// Of the room's hello: what only the room and its leader know.
     public var instance: UInt64
     /// Of the leader's session.

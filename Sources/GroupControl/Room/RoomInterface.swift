@@ -7,7 +7,7 @@ public struct RoomConfiguration: Equatable, Sendable {
     public var instance: UInt64
     public var outputLatency: Nanoseconds
     public var hasOutput: Bool
-    /// Where the shell takes a ``CommitNotice``; 0 when it does not.
+    /// Where the shell takes a ``CommitDatagram``; 0 when it does not.
     public var noticePort: UInt16
 
     public init(
@@ -46,7 +46,7 @@ public enum RoomInput: Equatable, Sendable {
     case closed(reason: String)
     case received(LeaderToRoom)
     /// A datagram, from whoever it says.
-    case notified(CommitNotice)
+    case notified(CommitDatagram)
     case fetched(ContentHash, FetchOutcome)
     case prepared(UInt64, PrepareOutcome)
     /// The file that this preparation is to be made from is gone, or not the one it was.

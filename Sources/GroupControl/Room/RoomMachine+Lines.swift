@@ -233,7 +233,7 @@ extension RoomMachine {
     }
 
     /// A commit by datagram: applied when it fits what is here, else left to the stream.
-    mutating func notified(_ notice: CommitNotice, at now: LocalInstant) -> [RoomEffect] {
+    mutating func notified(_ notice: CommitDatagram, at now: LocalInstant) -> [RoomEffect] {
         let commit = notice.commit
         guard isJoined, notice.instance == configuration.instance,
             notice.term == membership?.term, commit.change.isPlayable

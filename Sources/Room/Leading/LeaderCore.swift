@@ -8,7 +8,7 @@ import Timing
 /// The group's time is the leader's (``LeaderClock``); a room maps its own local clock to it.
 actor LeaderCore {
     /// Sends a notice to this port of the room at the other end of a link.
-    typealias Notifier = @Sendable (CommitNotice, _ port: UInt16) -> Void
+    typealias Notifier = @Sendable (CommitDatagram, _ port: UInt16) -> Void
 
     private var machine: LeaderMachine
     private var outboxes: [LinkID: Outbox<LeaderToRoom>] = [:]

@@ -105,7 +105,7 @@ extension Member {
     /// 12.5 s and 0.85 ms apart, and after 4.5 s and 18 µs when the clock came first. The few parts
     /// that a reader asks for to find its place do not matter so much.
     private func clockKnown(_ arrival: Arrival) async {
-        let deadline = HostClock.now() + Stage.settlingLimit
+        let deadline = HostClock.now() + RoomPlayers.settlingLimit
         while !clock.cell.load().quality.isPlayable, HostClock.now() < deadline,
             !Task.isCancelled, !arrival.cancellation.isCancelled, arrival.file.failure == nil
         {

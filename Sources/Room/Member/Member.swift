@@ -52,7 +52,7 @@ actor Member {
     private let uplink: Uplink
     let fetch: Fetch
     let logger: Logger
-    let stage: Stage?
+    let stage: RoomPlayers?
     let options: Options
 
     /// What the owner wants of a room, and what it remembers.
@@ -64,7 +64,7 @@ actor Member {
         var target = SyncAlarm.standardTarget
         var store: RoomStore?
         /// Commits by datagram.
-        var notices: NoticeListener?
+        var notices: CommitDatagramListener?
         /// Bytes that files fetched from a leader may take on the disk; `nil`: fetches none.
         var cacheLimit: Int64?
         /// The room of the node that leads.
@@ -124,7 +124,7 @@ actor Member {
         syncAlarm = SyncAlarm(target: options.target)
         output?.port.setLatencyOffset(latencyOffset.delay)
         stage = output.map {
-            Stage(port: $0.port, releasesOutput: $0.manner.releasesWhenIdle, logger: logger)
+            RoomPlayers(port: $0.port, releasesOutput: $0.manner.releasesWhenIdle, logger: logger)
         }
         machine = RoomMachine(
             RoomConfiguration(
@@ -178,7 +178,7 @@ actor Member {
         outbox?.finish()
     }
 
-    private func receive(_ notice: CommitNotice) { receiveInput(.notified(notice)) }
+    private func receive(_ notice: CommitDatagram) { receiveInput(.notified(notice)) }
 
     private func shutDown() {
         options.notices?.close()
@@ -351,7 +351,7 @@ actor Member {
 
     /// - Parameter ticket: of the stage; what is said once another holds the place is not heard.
     private func prepare(
-        _ preparation: Preparation, _ ticket: Stage.Ticket?, _ file: AssetFile?
+        _ preparation: Preparation, _ ticket: RoomPlayers.Ticket?, _ file: AssetFile?
     ) async {
         guard let stage, let ticket else {
             return finish(preparation, .failed(reason: "this room has no output"))
@@ -395,7 +395,7 @@ actor Member {
     }
 
     /// Gives a player back once it is silent, unless it is to sound again by then.
-    private func dropOnceSilent(_ ticket: Stage.Ticket) async {
+    private func dropOnceSilent(_ ticket: RoomPlayers.Ticket) async {
         while let instant = stage?.end(of: ticket), !Task.isCancelled {
             let silent = clock.cell.load().map.inverted(instant) + Self.silenceMargin
             let rest = silent - HostClock.now()

@@ -60,7 +60,7 @@ public final class FollowerNode: Sendable {
         announcement.update(group: "")
         options.renamed = { announcement.rename($0) }
         let output = try configuration.openOutput()
-        options.notices = await NoticeListener.open(logger: logger)
+        options.notices = await CommitDatagramListener.open(logger: logger)
         let clock = RemoteClock(
             priority: configuration.realTimePriority,
             broadcasts: configuration.usesBroadcasts, store: options.store, logger: logger)
@@ -76,7 +76,7 @@ public final class FollowerNode: Sendable {
             },
             uplink: { await Uplink(finder: finder, clock: clock).run($0, $1) })
 
-        try await withFarewell(
+        try await withGracefulStop(
             {
                 await member.leave()
                 try? await Task.sleep(for: Self.farewellLimit)

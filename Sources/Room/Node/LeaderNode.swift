@@ -17,7 +17,7 @@ import func Glibc.time
 /// output, plays as the first room of its own group.
 public final class LeaderNode: Sendable {
     /// All connections, a file for each that is served, and what a node has open anyway.
-    static let openFiles = LeaderPort.connectionsMax + MediaService.connectionsMax + 256
+    static let openFiles = NodeServer.connectionsMax + MediaService.connectionsMax + 256
     /// How long what was said last may take to leave before the links are cut.
     static let farewellLimit = Duration.milliseconds(200)
 
@@ -58,13 +58,13 @@ public final class LeaderNode: Sendable {
         let name = try roomID(configuration.name)
         try await OpenFiles.claim(Self.openFiles)
         let media = MediaService(logger: logger)
-        let library = AssetLibrary(
+        let library = SessionAssets(
             cache: configuration.openCache(), pieces: media.pieces, logger: logger)
         let reader = AssetReader(locations, library, media, logger: logger)
         async let _ = reader.run()
         try await reader.begin()
         let files = OpenFiles.allow(Self.openFiles) - OpenFiles.ownUse
-        let door = try await LeaderPort.open(
+        let door = try await NodeServer.open(
             configuration.port, limits: ConnectionPlaces.Limits().fitting(files),
             exhausted: { reason in
                 logger.warning(
@@ -73,7 +73,7 @@ public final class LeaderNode: Sendable {
             })
         // A leader that does not come to serve leaves no port taken.
         defer { door.close() }
-        let notices = await NoticeSender.open(beside: door.channel, logger: logger)
+        let notices = await CommitDatagramSender.open(beside: door.channel, logger: logger)
         defer { notices?.close() }
         let port = door.port
         let epoch = UInt64.random(in: 1 ... .max)
@@ -101,7 +101,7 @@ public final class LeaderNode: Sendable {
         logger.notice(
             "leading",
             metadata: ["name": "\(name)", "port": "\(port)", "avahi": "\(session != nil)"])
-        try await withFarewell(
+        try await withGracefulStop(
             {
                 await core.leave()
                 try? await Task.sleep(for: Self.farewellLimit)
@@ -248,12 +248,12 @@ public final class LeaderNode: Sendable {
     // MARK: Links
 
     private func serve(
-        _ channel: any Channel, _ visitor: Visitor, _ core: LeaderCore, _ notices: NoticeSender?
+        _ channel: any Channel, _ visitor: Visitor, _ core: LeaderCore, _ notices: CommitDatagramSender?
     ) async {
         let remote = channel.remoteAddress.map { "\($0)" } ?? "?"
         // Whoever connects and says nothing is cut off; a room or client that spoke may stay.
         let deadline = channel.eventLoop.scheduleTask(
-            in: .nanoseconds(LeaderPort.firstWordLimit.wholeNanoseconds)
+            in: .nanoseconds(NodeServer.firstWordLimit.wholeNanoseconds)
         ) { channel.close(promise: nil) }
         do {
             let crowd = crowd
@@ -317,7 +317,7 @@ public final class LeaderNode: Sendable {
         _ hello: RoomToLeader, _ client: EnvelopeChannel, _ visitor: Visitor,
         inbound: inout NIOAsyncChannelInboundStream<Envelope>.AsyncIterator,
         _ outbound: NIOAsyncChannelOutboundWriter<Envelope>, _ core: LeaderCore,
-        _ notices: NoticeSender?
+        _ notices: CommitDatagramSender?
     ) async throws {
         let outbox = Outbox<LeaderToRoom> { $0.roughSize }
         client.cut(after: outbox)
@@ -344,7 +344,7 @@ public final class LeaderNode: Sendable {
     // MARK: The leader's own room
 
     private func localMember(
-        _ name: RoomID, _ output: OutputThread, _ core: LeaderCore, _ library: AssetLibrary,
+        _ name: RoomID, _ output: OutputThread, _ core: LeaderCore, _ library: SessionAssets,
         _ clock: LeaderClock, _ options: Member.Options
     ) -> Member {
         Member(

@@ -64,7 +64,7 @@ extension AssetReader {
     }
 
     /// What was let go of and has not been removed since.
-    private func cached(_ asset: AssetLibrary.Asset) async -> CachedFile? {
+    private func cached(_ asset: SessionAssets.Asset) async -> CachedFile? {
         let print = MediaFingerprint(
             hash: asset.descriptor.hash.bytes, byteCount: asset.descriptor.byteCount)
         let held = try? await blocking { [library] _ throws(MediaError) in
@@ -73,15 +73,15 @@ extension AssetReader {
         return held ?? nil
     }
 
-    private func standing(of asset: AssetLibrary.Asset) async -> AssetLibrary.Standing {
+    private func standing(of asset: SessionAssets.Asset) async -> SessionAssets.Standing {
         let looked = try? await blocking { _ throws(MediaError) in
-            AssetLibrary.standing(of: asset)
+            SessionAssets.standing(of: asset)
         }
         return looked ?? .untouched
     }
 
     /// Editors write for a while, or remove a file before they put another in its place.
-    private func settle(_ asset: AssetLibrary.Asset) async {
+    private func settle(_ asset: SessionAssets.Asset) async {
         var last = FileIdentity(path: asset.file.path)
         for _ in 0..<Self.mostLooks {
             try? await Task.sleep(for: Self.settling)

@@ -48,12 +48,12 @@ final class AssetReader: Sendable {
     private let isGivenAny: Bool
     private let list: Mutex<AssetList>
     private let state: Mutex<State>
-    let library: AssetLibrary
+    let library: SessionAssets
     private let media: MediaService
     let logger: Logger
 
     init(
-        _ arguments: [String], _ library: AssetLibrary, _ media: MediaService, logger: Logger
+        _ arguments: [String], _ library: SessionAssets, _ media: MediaService, logger: Logger
     ) {
         (changes, changed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (moves, moved) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -203,7 +203,7 @@ final class AssetReader: Sendable {
         }
     }
 
-    private func add(_ asset: AssetLibrary.Asset) {
+    private func add(_ asset: SessionAssets.Asset) {
         keep(asset)
         let remaining = list.withLock { $0.remaining }
         state.withLock {
@@ -214,7 +214,7 @@ final class AssetReader: Sendable {
         announce()
     }
 
-    func keep(_ asset: AssetLibrary.Asset) {
+    func keep(_ asset: SessionAssets.Asset) {
         library.insert(asset)
         media.share(
             hash: asset.descriptor.hash.hex, path: asset.file.path,

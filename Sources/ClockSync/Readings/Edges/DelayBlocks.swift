@@ -79,7 +79,7 @@ struct DelayBlocks: Sendable {
     ///     block.
     func fit(
         at now: Double, prior: (skew: Double, variance: Double), walk: Double, floor known: Double
-    ) -> EnvelopeFit? {
+    ) -> ClockReading? {
         guard samples.count >= Self.fewest else { return nil }
         let floor = delays[0]
         // A floor that two other blocks confirm is one, if no other is known.

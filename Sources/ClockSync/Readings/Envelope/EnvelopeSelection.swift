@@ -42,10 +42,10 @@ extension EnvelopeSolver {
     ///   - floor: smallest delay known of this path.
     ///   - last: the window chosen before; it gets a bonus, so that the choice does not flutter.
     static func choose(
-        _ fits: [EnvelopeFit], floor: Double, last: Double?
-    ) -> EnvelopeFit? {
+        _ fits: [ClockReading], floor: Double, last: Double?
+    ) -> ClockReading? {
         var (low, high) = (-Double.infinity, Double.infinity)
-        var best: EnvelopeFit?
+        var best: ClockReading?
         var bestScore = Double.infinity
         for var fit in fits {
             // A long window under-estimates the delay of a curved clock, so only excess counts.
@@ -72,9 +72,9 @@ extension EnvelopeSolver {
     /// - Returns: the fit with offset and skew refined; unchanged where that would leave the
     ///   envelope's own confidence.
     static func refine(
-        _ fit: EnvelopeFit, forward: [EnvelopePoint], backward: [EnvelopePoint], at now: Double,
+        _ fit: ClockReading, forward: [EnvelopePoint], backward: [EnvelopePoint], at now: Double,
         skew: Double, variance: Double
-    ) -> EnvelopeFit {
+    ) -> ClockReading {
         let prior = variance + windowWalk * windowWalk * fit.window
         var (offset, s, half) = (fit.offset, fit.skew, fit.delay / 2)
         for _ in 0..<2 {

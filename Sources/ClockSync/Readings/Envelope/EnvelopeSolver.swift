@@ -1,7 +1,7 @@
 import func Glibc.sqrt
 
 /// What one window of samples says about the leader's clock.
-struct EnvelopeFit: Equatable, Sendable {
+struct ClockReading: Equatable, Sendable {
     /// Length of the window, and of the samples in it if those are younger; seconds.
     var window: Double
     var span: Double
@@ -73,14 +73,14 @@ struct EnvelopeSolver: Sendable {
     mutating func fits(
         forward: [EnvelopePoint], backward: [EnvelopePoint], at now: Double, skew: Double,
         variance: Double
-    ) -> [EnvelopeFit] {
+    ) -> [ClockReading] {
         guard let oldest = forward.first, !backward.isEmpty else { return [] }
         forwardHull.removeAll(keepingCapacity: true)
         backwardHull.removeAll(keepingCapacity: true)
         let queueing = meanExcess(forward, backward, now, skew)
         var (nextForward, nextBackward) = (forward.count - 1, backward.count - 1)
         var count = 0
-        var fits: [EnvelopeFit] = []
+        var fits: [ClockReading] = []
         for window in Self.windows {
             while nextForward >= 0, forward[nextForward].time >= now - window {
                 count += forward[nextForward].weight
@@ -106,7 +106,7 @@ struct EnvelopeSolver: Sendable {
             let spread = skewSpread(around: s, below: f + b - drop, reach: reach)
             let support = -(forwardTime + backwardTime) / 2
             fits.append(
-                EnvelopeFit(
+                ClockReading(
                     window: window, span: span, offset: (f - b) / 2, skew: s, delay: f + b,
                     noise: 2 * scatter + Self.stampNoise, skewSpread: spread,
                     isPinned: (s - skew).magnitude > 0.8 * reach,
@@ -121,7 +121,7 @@ struct EnvelopeSolver: Sendable {
     /// How far the skew of a window may be off.
     ///
     /// - Parameters:
-    ///   - spread: ``EnvelopeFit/skewSpread``. The likelihood falls to e⁻² at two standard
+    ///   - spread: ``ClockReading/skewSpread``. The likelihood falls to e⁻² at two standard
     ///     deviations.
     ///   - prior: standard deviation of the prior.
     ///   - moved: from the prior's mean. Where jitter is like noise, the few packets that an edge

@@ -6,11 +6,11 @@ import func Glibc.sqrt
 ///
 ///     p(f, b | F, B, s, c) = Π q(fᵢ − F − (s + c)·uᵢ) · Π q(bᵢ − B + (s − c)·uᵢ)
 ///
-/// with u the time from now and q as in ``DelayBins``, which counts places F and B alike; skews s
+/// with u the time from now and q as in ``ModePosterior``, which counts places F and B alike; skews s
 /// count by what was known before, drifts c of both delays by ``change``.
 ///
 /// The need: a room that joins knows its rate to 80 ppm only, and plays after 0.35 s. The one best
-/// slope (``CrestPair``) is chosen by chance while few packets are clean, or there is none yet; here
+/// slope (``JointModeFit``) is chosen by chance while few packets are clean, or there is none yet; here
 /// all slopes that are possible have their say. In 36 joins recorded on emulated wifi the line 50 ms
 /// ahead was off by 15, 12, 7.4 µs (root of the mean square) 0.2, 0.5, 1 s after it was first played
 /// by, instead of 22, 17, 8.8.
@@ -69,13 +69,13 @@ struct JoiningPosterior: Sendable {
     ///   - prior: of the skew.
     ///   - found: what an earlier look at these packets found: slopes far from it are not tried.
     init?(
-        _ forward: [DelayCrest.Point], _ backward: [DelayCrest.Point], at now: Double,
+        _ forward: [ModePeak.Point], _ backward: [ModePeak.Point], at now: Double,
         prior: (skew: Double, variance: Double), found: JoiningPosterior? = nil
     ) {
-        guard min(forward.count, backward.count) >= DelayBins.fewest else { return nil }
+        guard min(forward.count, backward.count) >= ModePosterior.fewest else { return nil }
         let sides = (
-            DelayBins(forward, sign: 1, now: now, slope: prior.skew),
-            DelayBins(backward, sign: -1, now: now, slope: prior.skew)
+            ModePosterior(forward, sign: 1, now: now, slope: prior.skew),
+            ModePosterior(backward, sign: -1, now: now, slope: prior.skew)
         )
         let deviation = sqrt(prior.variance)
         let span = max(now - forward[0].time, 1e-3)
@@ -108,7 +108,7 @@ struct JoiningPosterior: Sendable {
     ///
     /// - Returns: whether hardly anything lies at the ends; `nil` where nothing gathers.
     private mutating func integrate(
-        _ sides: (DelayBins, DelayBins), around middle: Double, step: Double, half: Int,
+        _ sides: (ModePosterior, ModePosterior), around middle: Double, step: Double, half: Int,
         _ prior: (skew: Double, variance: Double), drift: Double
     ) -> Bool? {
         let slopes = (-half...half).map { middle + Double($0) * step }

@@ -49,7 +49,7 @@ struct TrackingFit: Sendable {
     static func fits(
         _ samples: [OffsetSample], at now: Double, skew: Double, variance: Double, slope: Double,
         floor: Double
-    ) -> [EnvelopeFit] {
+    ) -> [ClockReading] {
         guard let oldest = samples.first, samples.count >= fewest, now - oldest.time > 0.05 else {
             return []
         }
@@ -92,7 +92,7 @@ struct TrackingFit: Sendable {
     ///   - skew, variance: prior of the skew, against the digest's slope.
     private static func fit(
         _ digest: Digest, span: Double, delay: Double, walk: Double, skew: Double, variance: Double
-    ) -> EnvelopeFit {
+    ) -> ClockReading {
         let scatter = digest.scatter
         // Against the digest's line.
         var (x, s) = (0.0, skew)
@@ -125,7 +125,7 @@ struct TrackingFit: Sendable {
         let meanNoise = 2 * sqrt(scatter / lagWeight)
         let behind = max(0, mean.magnitude - meanNoise)
         let doubt = digest.asymmetry * queueing / lagWeight
-        var fit = EnvelopeFit(
+        var fit = ClockReading(
             window: span, span: span, offset: digest.line(at: span) + x + s * dt,
             skew: digest.slope + s, delay: delay,
             noise: sqrt(max(0, actual.offset(after: dt))) + EnvelopeSolver.stampNoise,
@@ -136,7 +136,7 @@ struct TrackingFit: Sendable {
     }
 }
 
-extension EnvelopeFit {
+extension ClockReading {
     /// What the samples left over and the lag, which differ from walk to walk, without the doubts of
     /// the path, which do not; seconds².
     fileprivate var squaredRest: Double { noise * noise + wander * wander }

@@ -3,7 +3,7 @@
 /// A cancelled child task cannot send any more, so the body runs in a task that hears of the
 /// cancellation only after the farewell, or when that has taken ``farewellPatience``: who is busy with
 /// something else ends, too. That task is awaited here, whatever happens.
-func withFarewell(
+func withGracefulStop(
     _ farewell: @escaping @Sendable () async -> Void,
     _ body: @escaping @Sendable () async throws -> Void
 ) async throws {

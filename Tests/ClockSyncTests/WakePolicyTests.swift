@@ -3,9 +3,9 @@ import Timing
 
 @testable import ClockSync
 
-@Suite struct RequestPatienceTests {
+@Suite struct WakePolicyTests {
     private let start = LocalInstant(nanoseconds: 5_000)
-    private var quiet: LocalInstant { start + RequestPatience.hurryMemory + .milliseconds(1) }
+    private var quiet: LocalInstant { start + WakePolicy.hurryMemory + .milliseconds(1) }
 
     private func request(pause: Nanoseconds, isPrompt: Bool = false) -> TimeRequest {
         TimeRequest(
@@ -13,7 +13,7 @@ import Timing
     }
 
     @Test func `requests on the air may lie until the next answer, and not for long`() {
-        var patience = RequestPatience(start: start)
+        var patience = WakePolicy(start: start)
         patience.take(request(pause: .milliseconds(25)), isKernelStamp: true, at: quiet)
         #expect(patience.mayLie(until: quiet + .milliseconds(12), at: quiet))
         #expect(!patience.mayLie(until: quiet + .milliseconds(50), at: quiet))
@@ -21,7 +21,7 @@ import Timing
     }
 
     @Test func `nothing lies while it is unknown who asks`() {
-        let patience = RequestPatience(start: start)
+        let patience = WakePolicy(start: start)
         #expect(!patience.mayLie(until: start + .milliseconds(5), at: start))
     }
 
@@ -30,12 +30,12 @@ import Timing
     func `nothing lies for two seconds after a request in a hurry`(
         milliseconds: Int64, isPrompt: Bool, isKernelStamp: Bool
     ) {
-        var patience = RequestPatience(start: start)
+        var patience = WakePolicy(start: start)
         patience.take(
             request(pause: .milliseconds(milliseconds), isPrompt: isPrompt),
             isKernelStamp: isKernelStamp, at: quiet)
         #expect(!patience.mayLie(until: quiet + .milliseconds(5), at: quiet))
-        let later = quiet + RequestPatience.hurryMemory + .milliseconds(1)
+        let later = quiet + WakePolicy.hurryMemory + .milliseconds(1)
         #expect(patience.mayLie(until: later + .milliseconds(5), at: later))
     }
 }

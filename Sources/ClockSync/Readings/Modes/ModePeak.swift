@@ -7,7 +7,7 @@ import func Glibc.sqrt
 /// Found with counts in bins and refined by weighted means (weights (1 + x²)⁻²; S. Geman, D.
 /// McClure, 1985). How well it is known is what the sandwich of an M-estimator says (P. Huber,
 /// 1967), so that few packets at the floor, or none that agree, tell so themselves.
-struct DelayCrest: Sendable {
+struct ModePeak: Sendable {
     /// One way, as measured: when, and what the clocks differ by plus the delay; seconds.
     typealias Point = (time: Double, value: Double)
 
@@ -99,8 +99,8 @@ struct DelayCrest: Sendable {
         var rival: Double
 
         /// Enough for a crest, and no rival as high.
-        func isClear(fewest: Double = DelayCrest.fewest) -> Bool {
-            count >= fewest && rival <= count - DelayCrest.clearance * sqrt(count)
+        func isClear(fewest: Double = ModePeak.fewest) -> Bool {
+            count >= fewest && rival <= count - ModePeak.clearance * sqrt(count)
         }
     }
 

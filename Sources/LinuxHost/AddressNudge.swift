@@ -14,7 +14,7 @@ import Wire
 /// remembers our address from before does not ask. IPv4 only.
 ///
 /// Confined to one thread.
-@safe final class Knock {
+@safe final class AddressNudge {
     /// A leader that is there has answered by then.
     static let patience = Nanoseconds.milliseconds(100)
     /// Later the kernel has asked again.
@@ -22,7 +22,7 @@ import Wire
 
     private let descriptor: Int32
     private let everybody: SocketAddress
-    private var left = Knock.attempts
+    private var left = AddressNudge.attempts
     /// When to knock again; `nil`: no more.
     private(set) var next: LocalInstant?
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ClockSync
 
-struct ModalBlocksTests {
+struct ModeBlocksTests {
     private static let skew = 12e-6
     private static let offset = 0.25
 
@@ -13,10 +13,10 @@ struct ModalBlocksTests {
     private func blocks(
         seed: UInt64, isWire: Bool = false,
         delay: (inout Randomness, _ time: Double, _ isOutward: Bool) -> Double
-    ) -> (ModalBlocks, known: Double) {
+    ) -> (ModeBlocks, known: Double) {
         // Seeds next to each other give one sequence, moved by a step.
         var random = Randomness(seed: seed << 32)
-        var blocks = ModalBlocks()
+        var blocks = ModeBlocks()
         // The skew is known to 10 ppm at first, which blurs a block by 20 µs, and to one later.
         var known = Self.skew + 10e-6
         for number in 0..<1_200 {
@@ -35,7 +35,7 @@ struct ModalBlocksTests {
     private func fits(
         seed: UInt64, isWire: Bool = false,
         delay: (inout Randomness, _ time: Double, _ isOutward: Bool) -> Double
-    ) -> [EnvelopeFit] {
+    ) -> [ClockReading] {
         var (blocks, known) = blocks(seed: seed, isWire: isWire, delay: delay)
         return blocks.fits(at: 0, prior: (known, 1e-6 * 1e-6), delay: 600e-6)
     }
@@ -97,7 +97,7 @@ struct ModalBlocksTests {
     }
 
     @Test func `of few blocks nothing is known of how alike both directions move`() {
-        #expect(ModalBlocks().lopsidedness(skew: 0) == 1)
+        #expect(ModeBlocks().lopsidedness(skew: 0) == 1)
     }
 
     /// A host under load delays both directions: by 90 µs within the half minute.
@@ -136,7 +136,7 @@ struct ModalBlocksTests {
         var (count, squares, claims) = (0, 0.0, 0.0)
         for seed in 1...40 {
             var random = Randomness(seed: UInt64(seed) << 32)
-            var blocks = ModalBlocks()
+            var blocks = ModeBlocks()
             for number in 0..<480 {
                 let time = Double(number - 480) / 8
                 let difference = Self.skew * time
@@ -171,7 +171,7 @@ struct ModalBlocksTests {
     @Test func `blocks are read anew when a path turns out to be of wires or of air`() {
         func history(_ kinds: [Bool]) -> [Double] {
             var random = Randomness(seed: 11 << 32)
-            var blocks = ModalBlocks()
+            var blocks = ModeBlocks()
             for number in 0..<800 {
                 let time = Double(number) / 40
                 blocks.insert(forward: (time, air(&random)), backward: (time, air(&random)))
@@ -190,8 +190,8 @@ struct ModalBlocksTests {
     @Test(arguments: [false, true])
     func `the first seconds are forgotten too`(isWire: Bool) throws {
         var random = Randomness(seed: 12 << 32)
-        var blocks = ModalBlocks()
-        func run(offset: Double) -> EnvelopeFit? {
+        var blocks = ModeBlocks()
+        func run(offset: Double) -> ClockReading? {
             for number in 0..<800 {
                 let time = Double(number) / 400
                 blocks.insert(
@@ -210,8 +210,8 @@ struct ModalBlocksTests {
         let prior = (skew: 0.0, variance: 80e-6 * 80e-6)
         for seed in 1...20 as ClosedRange<UInt64> {
             var random = Randomness(seed: seed << 32)
-            var blocks = ModalBlocks()
-            func fit(of range: Range<Int>, unhindered: Double) throws -> EnvelopeFit {
+            var blocks = ModeBlocks()
+            func fit(of range: Range<Int>, unhindered: Double) throws -> ClockReading {
                 for number in range {
                     let time = Double(number) / 400
                     blocks.insert(
@@ -232,7 +232,7 @@ struct ModalBlocksTests {
 
     @Test(arguments: [false, true]) func `what is forgotten is forgotten`(isWire: Bool) {
         var random = Randomness(seed: 5)
-        var blocks = ModalBlocks()
+        var blocks = ModeBlocks()
         func run(_ seconds: Range<Int>, offset: Double) {
             for number in seconds.lowerBound * 40..<seconds.upperBound * 40 {
                 let time = Double(number) / 40
@@ -251,7 +251,7 @@ struct ModalBlocksTests {
 
     @Test(arguments: [false, true]) func `a silence of minutes ends a block`(isWire: Bool) {
         var random = Randomness(seed: 6)
-        var blocks = ModalBlocks()
+        var blocks = ModeBlocks()
         for number in 0..<1_600 {
             // One second of packets, then 300 s of nothing, then half a minute.
             let time = Double(number) / 40 + (number < 40 ? 0 : 300)
@@ -290,7 +290,7 @@ struct ModalBlocksTests {
     }
 
     @Test(arguments: [false, true]) func `nothing is said of nothing`(isWire: Bool) {
-        var blocks = ModalBlocks()
+        var blocks = ModeBlocks()
         blocks.measure(skew: 0, isWire: isWire)
         #expect(blocks.fits(at: 0, prior: (0, 1e-12), delay: 0).isEmpty)
         blocks.insert(forward: (0, 1e-3), backward: (0, 1e-3))

@@ -4,7 +4,7 @@ import Timing
 @testable import ClockSync
 
 /// When a line is good enough to be played by.
-@Suite struct LinePatienceTests {
+@Suite struct LockRuleTests {
     private static let start = LocalInstant(nanoseconds: 1_000_000_000)
     private static let errors = [1e-6, 6e-6, 1e-5, 3e-5, 6e-5, 9.9e-5, 1.1e-4, 1e-3]
 
@@ -12,9 +12,9 @@ import Timing
     private func isSatisfied(
         _ use: ExpectedStart?, error: Double, after seconds: Double, isHeard: Bool = false
     ) -> Bool {
-        var patience = LinePatience()
+        var patience = LockRule()
         if let use { patience.expectUse(for: use, at: Self.start) }
-        let knowledge = LinePatience.Knowledge(error: error, skewDeviation: 0, roundTrip: 1e-3)
+        let knowledge = LockRule.Knowledge(error: error, skewDeviation: 0, roundTrip: 1e-3)
         return patience.isSatisfied(
             with: knowledge, since: Self.start, at: Self.start + Nanoseconds(seconds: seconds),
             isHeard: isHeard)
@@ -25,12 +25,12 @@ import Timing
         use: ExpectedStart?
     ) {
         #expect(!isSatisfied(use, error: 0, after: 0.299))
-        #expect(isSatisfied(use, error: LinePatience.goodError / 3, after: 0.3))
+        #expect(isSatisfied(use, error: LockRule.goodError / 3, after: 0.3))
     }
 
     @Test func `a good line does for who joins, a common start waits for the dense requests`() {
         let dense = RequestSchedule.denseSpan.seconds
-        let good = LinePatience.goodError
+        let good = LockRule.goodError
         #expect(isSatisfied(.joining, error: good, after: 0.3))
         for use in [nil, .common] as [ExpectedStart?] {
             #expect(!isSatisfied(use, error: good, after: 0.3))
@@ -40,12 +40,12 @@ import Timing
     }
 
     @Test func `a line that has been measured for longer is not waited for`() {
-        var patience = LinePatience()
+        var patience = LockRule()
         let wanted = Self.start + .seconds(2)
         patience.expectUse(for: .common, at: wanted)
         #expect(
             patience.isSatisfied(
-                with: .init(error: LinePatience.goodError, skewDeviation: 0, roundTrip: 1e-3),
+                with: .init(error: LockRule.goodError, skewDeviation: 0, roundTrip: 1e-3),
                 since: Self.start, at: wanted, isHeard: false))
     }
 
@@ -82,7 +82,7 @@ import Timing
     }
 
     @Test func `a rate that is not known counts for as long as what is queued`() {
-        var patience = LinePatience()
+        var patience = LockRule()
         patience.expectUse(for: .common, at: Self.start)
         func isSatisfied(skewDeviation: Double) -> Bool {
             patience.isSatisfied(
@@ -102,7 +102,7 @@ import Timing
     @Test func `while nobody waits the time counts up to eight seconds`() {
         // A line that has been measured for a minute, and is wanted now.
         func isSatisfied(error: Double, waited: Nanoseconds) -> Bool {
-            var patience = LinePatience()
+            var patience = LockRule()
             let wanted = Self.start + .seconds(60)
             patience.expectUse(for: .common, at: wanted)
             return patience.isSatisfied(

@@ -5,7 +5,7 @@
 /// one after the other, makes the second room hear it 150 µs after the first, each time. Or it is a
 /// path whose directions differ for good. From here nobody can tell which, so a room with a large
 /// standing offset is left to two-way exchange. At first everything stands.
-struct StandingOffset: Equatable, Sendable {
+struct PersistentOffset: Equatable, Sendable {
     /// Receivers of one frame differ by less on average; two packets, one after the other on quiet
     /// air, by three times this.
     static let limit = 50e-6

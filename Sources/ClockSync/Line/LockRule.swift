@@ -7,7 +7,7 @@ import Timing
 ///
 /// How fast the demand falls depends on who waits (``ExpectedStart``), and counts from when they
 /// began to.
-struct LinePatience: Equatable, Sendable {
+struct LockRule: Equatable, Sendable {
     /// No line is younger than that: it is set to the estimate again and again.
     static let settling = Nanoseconds.milliseconds(300)
     /// Expected error of a good line, which a joining room plays by at once, seconds: less than a

@@ -5,13 +5,13 @@ import func Glibc.sqrt
 ///
 ///     F, B, s = argmax Σ k((fᵢ − F − s·uᵢ)/h) + Σ k((bᵢ − B + s·uᵢ)/h) − (s − s₀)²/2σ₀²
 ///
-/// with u the time from now and k as in ``DelayCrest``. Crests of single blocks want a slope that
+/// with u the time from now and k as in ``ModePeak``. Crests of single blocks want a slope that
 /// is known, and a line through them wants several blocks; here a second of packets says both. Two
 /// ordinary crystals that differ by 100 ppm blur half a second by 50 µs, but both directions by the
 /// same in opposite ways, and only along the true slope do both gather. Found by trying slopes,
 /// then by weighted least squares (weights (1 + x²)⁻²); what it is worth is what the influence of
 /// each packet says (P. Huber, 1967).
-struct CrestPair: Sendable {
+struct JointModeFit: Sendable {
     /// Fewer packets at a crest, weighed by their distance, prove nothing: more than where the slope
     /// is known, since slopes that gather some are found by looking. (When air was read so too: with 8,
     /// the worst of twenty joins on simulated `pareto` was off by 160 µs instead of 99; with 11 half
@@ -46,12 +46,12 @@ struct CrestPair: Sendable {
     ///   - prior: of the skew.
     ///   - known: the skew that most of these packets said already; slopes far from it are not tried.
     init?(
-        _ forward: [DelayCrest.Point], _ backward: [DelayCrest.Point], at now: Double,
+        _ forward: [ModePeak.Point], _ backward: [ModePeak.Point], at now: Double,
         prior: (skew: Double, variance: Double), known: Double? = nil
     ) {
         guard let start = forward.first?.time, now > start else { return nil }
         var sides = (Side(forward, sign: 1, now: now), Side(backward, sign: -1, now: now))
-        let step = Self.slopeStep * DelayCrest.width / (now - start)
+        let step = Self.slopeStep * ModePeak.width / (now - start)
         let last = Int(Self.reach * sqrt(prior.variance) / step)
         var tried = -last...last
         if let known {
@@ -70,10 +70,10 @@ struct CrestPair: Sendable {
         }
         guard sides.0.settle(along: skew), sides.1.settle(along: skew) else { return nil }
         // What a deviation of the prior weighs against packets that count.
-        let blur = Self.spread * DelayCrest.width
+        let blur = Self.spread * ModePeak.width
         let pull = blur * blur / prior.variance
         for step in 0..<Self.steps {
-            let width = DelayCrest.width * (step < Self.wideSteps ? 2 : 1)
+            let width = ModePeak.width * (step < Self.wideSteps ? 2 : 1)
             let (out, home) = (sides.0.moments(width, skew), sides.1.moments(width, skew))
             guard out.weight > 0, home.weight > 0 else { return nil }
             skew =
@@ -125,11 +125,11 @@ private struct Side {
 
     let sign: Double
     /// Time from now, and value.
-    let points: [DelayCrest.Point]
+    let points: [ModePeak.Point]
     /// Of the crest, at `now`.
     var place = 0.0
 
-    init(_ points: [DelayCrest.Point], sign: Double, now: Double) {
+    init(_ points: [ModePeak.Point], sign: Double, now: Double) {
         self.sign = sign
         self.points = points.map { ($0.time - now, $0.value) }
     }
@@ -140,13 +140,13 @@ private struct Side {
 
     /// How many gather along a slope.
     func height(along slope: Double) -> Double {
-        DelayCrest.search(values(along: slope))?.count ?? 0
+        ModePeak.search(values(along: slope))?.count ?? 0
     }
 
     /// Takes the highest place along a slope; whether it is clear.
     mutating func settle(along slope: Double) -> Bool {
-        guard let found = DelayCrest.search(values(along: slope)),
-            found.isClear(fewest: CrestPair.fewest)
+        guard let found = ModePeak.search(values(along: slope)),
+            found.isClear(fewest: JointModeFit.fewest)
         else {
             return false
         }
@@ -157,7 +157,7 @@ private struct Side {
     func moments(_ width: Double, _ slope: Double) -> Moments {
         var (sum, times, values, squares, products) = (0.0, 0.0, 0.0, 0.0, 0.0)
         for point in points {
-            let root = DelayCrest.weight((rest(point, slope)) / width)
+            let root = ModePeak.weight((rest(point, slope)) / width)
             let weight = root * root
             guard weight > 0 else { continue }
             sum += weight
@@ -178,8 +178,8 @@ private struct Side {
     func curvature(_ slope: Double) -> Moments {
         var (sum, times, squares) = (0.0, 0.0, 0.0)
         for point in points {
-            let x = rest(point, slope) / DelayCrest.width
-            let root = DelayCrest.weight(x)
+            let x = rest(point, slope) / ModePeak.width
+            let root = ModePeak.weight(x)
             let weight = (1 - 3 * x * x) * root * root * root
             sum += weight
             times += weight * point.time
@@ -194,17 +194,17 @@ private struct Side {
     func forEachInfluence(_ slope: Double, _ body: (_ time: Double, _ influence: Double) -> Void) {
         for point in points {
             let rest = rest(point, slope)
-            let root = DelayCrest.weight(rest / DelayCrest.width)
+            let root = ModePeak.weight(rest / ModePeak.width)
             if root > 0 { body(point.time, rest * root * root) }
         }
     }
 
     /// By how much the crest lies above the edge.
     func crestHeight(_ slope: Double) -> Double {
-        max(0, -DelayCrest.lowest(points.map { rest($0, slope) })[3])
+        max(0, -ModePeak.lowest(points.map { rest($0, slope) })[3])
     }
 
-    private func rest(_ point: DelayCrest.Point, _ slope: Double) -> Double {
+    private func rest(_ point: ModePeak.Point, _ slope: Double) -> Double {
         point.value - place - sign * slope * point.time
     }
 }

@@ -11,7 +11,7 @@ import Wire
 extension IntegrationTests {
     /// Datagrams between a leader and a room on loopback, which loses none.
     @Suite struct Notices {
-        static let notice = CommitNotice(
+        static let notice = CommitDatagram(
             instance: 77, term: 7,
             commit: Commit(
                 id: 3, index: 1, hash: ContentHash(words: (1, 2, 3, 4)),
@@ -36,8 +36,8 @@ extension IntegrationTests {
             } catch is IOError where wildcard == "::" {
                 return  // a machine without IPv6: its leader listens on IPv4
             }
-            let listener = try #require(await NoticeListener.open(logger: logger))
-            let sender = try #require(await NoticeSender.open(beside: service, logger: logger))
+            let listener = try #require(await CommitDatagramListener.open(logger: logger))
+            let sender = try #require(await CommitDatagramSender.open(beside: service, logger: logger))
             // As a TCP connection to this service would show the room's address.
             let room = try SocketAddress(
                 ipAddress: wildcard == "::" ? "::ffff:127.0.0.1" : "127.0.0.1", port: 1)
@@ -50,7 +50,7 @@ extension IntegrationTests {
                         ipAddress: "127.0.0.1", port: Int(listener.port)), data: nonsense))
 
             sender.send(Self.notice, to: room, port: listener.port)
-            var arrived: [CommitNotice] = []
+            var arrived: [CommitDatagram] = []
             for await notice in listener.notices {
                 arrived.append(notice)
                 if arrived.count == 2 { break }

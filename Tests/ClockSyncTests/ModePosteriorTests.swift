@@ -3,11 +3,11 @@ import Testing
 @testable import ClockSync
 
 /// Three seconds of one direction, 40 packets a second.
-struct DelayBinsTests {
+struct ModePosteriorTests {
     /// One packet in eight met nobody and is blurred by 12 µs, the others queue for 2 ms on average.
     private static func packets(
         seed: UInt64, slope: Double = 0, shift: Double = 0
-    ) -> [DelayCrest.Point] {
+    ) -> [ModePeak.Point] {
         // Seeds next to each other give one sequence, moved by a step.
         var random = Randomness(seed: seed << 32)
         return (0..<120).map { number in
@@ -18,9 +18,9 @@ struct DelayBinsTests {
     }
 
     private static func place(
-        _ points: [DelayCrest.Point], along slope: Double = 0
-    ) -> DelayBins.Place {
-        DelayBins(points, sign: 1, now: 0, slope: slope).place(along: slope)
+        _ points: [ModePeak.Point], along slope: Double = 0
+    ) -> ModePosterior.Place {
+        ModePosterior(points, sign: 1, now: 0, slope: slope).place(along: slope)
     }
 
     @Test func `the place is off by about as much as it claims`() {
@@ -61,7 +61,7 @@ struct DelayBinsTests {
         let place = Self.place((0..<50).map { (Double($0), 1e-3) })
         // To two bins.
         #expect((place.mean - 1e-3).magnitude < 8e-6 && place.variance.isFinite)
-        #expect(place.clean >= DelayBins.fewestClean)
+        #expect(place.clean >= ModePosterior.fewestClean)
     }
 
     @Test func `one that took a minute changes nothing`() {

@@ -17,7 +17,7 @@ public import Timing
 /// fitted for itself.
 ///
 /// Inlinable: not specialised, the generic code of a leader took a third of its time service.
-public struct ReplyHold<Request: Sendable>: Sendable {
+public struct ReplyQueue<Request: Sendable>: Sendable {
     /// A thousand rooms that join at once fit: on emulated air each has three requests here,
     /// reckoned for 2 ms between them and 2 ± 3 ms on the way. More are answered by their next
     /// request.

@@ -2,9 +2,9 @@ import Testing
 
 @testable import ClockSync
 
-struct OpinionTests {
-    private func opinions(_ values: [Double], errors: [Double]) -> [Opinion] {
-        zip(values, errors).map { Opinion(value: $0, error: $1) }
+struct WeightedReadingTests {
+    private func opinions(_ values: [Double], errors: [Double]) -> [WeightedReading] {
+        zip(values, errors).map { WeightedReading(value: $0, error: $1) }
     }
 
     @Test func `the mean counts each by the square of its error`() {

@@ -7,18 +7,18 @@ import Wire
 // Commits by datagram: what a stream loses comes 50 to 200 ms late, when its instant is over.
 
 /// Takes notices, on any free UDP port.
-final class NoticeListener: Sendable {
+final class CommitDatagramListener: Sendable {
     /// What may wait for the room; the oldest give way. A start is two of them.
     static let waitingMax = 64
 
     let port: UInt16
-    let notices: AsyncStream<CommitNotice>
+    let notices: AsyncStream<CommitDatagram>
     private let channel: any Channel
 
     /// - Returns: `nil` where no datagrams can be taken; the room lives by its stream alone.
-    static func open(logger: Logger) async -> NoticeListener? {
+    static func open(logger: Logger) async -> CommitDatagramListener? {
         do {
-            return try await NoticeListener()
+            return try await CommitDatagramListener()
         } catch {
             logger.info("commits come by stream alone", metadata: ["reason": "\(error)"])
             return nil
@@ -27,7 +27,7 @@ final class NoticeListener: Sendable {
 
     private init() async throws {
         let (notices, continuation) = AsyncStream.makeStream(
-            of: CommitNotice.self, bufferingPolicy: .bufferingNewest(Self.waitingMax))
+            of: CommitDatagram.self, bufferingPolicy: .bufferingNewest(Self.waitingMax))
         self.notices = notices
         channel = try await bindDatagrams(family: nil) { channel in
             channel.eventLoop.makeCompletedFuture {
@@ -41,7 +41,7 @@ final class NoticeListener: Sendable {
 }
 
 /// Sends notices from a leader to its rooms.
-final class NoticeSender: Sendable {
+final class CommitDatagramSender: Sendable {
     /// A second copy, for when the first is lost: soon enough to be in time, late enough not to
     /// fall to the same burst of noise.
     static let repetition = TimeAmount.milliseconds(15)
@@ -49,9 +49,9 @@ final class NoticeSender: Sendable {
     private let channel: any Channel
 
     /// - Parameter listener: the control service; its family reaches the addresses of its rooms.
-    static func open(beside listener: any Channel, logger: Logger) async -> NoticeSender? {
+    static func open(beside listener: any Channel, logger: Logger) async -> CommitDatagramSender? {
         do {
-            return NoticeSender(
+            return CommitDatagramSender(
                 try await bindDatagrams(family: listener.localAddress?.protocol) { channel in
                     channel.eventLoop.makeSucceededVoidFuture()
                 })
@@ -64,7 +64,7 @@ final class NoticeSender: Sendable {
     private init(_ channel: any Channel) { self.channel = channel }
 
     /// Sends a notice, and once more a moment later; what is lost is lost.
-    func send(_ notice: CommitNotice, to room: SocketAddress, port: UInt16) {
+    func send(_ notice: CommitDatagram, to room: SocketAddress, port: UInt16) {
         var address = room
         address.port = Int(port)
         let bytes = channel.allocator.buffer(bytes: MessageCodec.encode(notice))
@@ -100,9 +100,9 @@ private func bindDatagrams(
 private final class NoticeReader: ChannelInboundHandler {
     typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
-    private let continuation: AsyncStream<CommitNotice>.Continuation
+    private let continuation: AsyncStream<CommitDatagram>.Continuation
 
-    init(_ continuation: AsyncStream<CommitNotice>.Continuation) {
+    init(_ continuation: AsyncStream<CommitDatagram>.Continuation) {
         self.continuation = continuation
     }
 

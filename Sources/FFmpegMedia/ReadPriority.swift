@@ -2,7 +2,7 @@
 ///
 /// A reader that waits for what comes next hurries the fetch, one that asks on a connection of its
 /// own has the path for itself, and otherwise the fetch keeps its ``FetchPace``.
-struct FetchTurns: Equatable, Sendable {
+struct ReadPriority: Equatable, Sendable {
     /// From one block that a reader got from the server to the next that it asks for.
     static let askLasts = Duration.milliseconds(100)
     /// For so long after its last bytes the fetch makes way.

@@ -15,7 +15,7 @@ import Timing
 /// next item are all the same thing, through the public API of `Playback`.
 ///
 /// Confined to the actor that owns it.
-final class Stage {
+final class RoomPlayers {
     /// How far a line may run on, in frames, while a room that joins it waits for its clock: half of
     /// what was decoded ahead.
     static let joinReach = Int64(OutputPort.ringFrames / 2)
@@ -58,7 +58,7 @@ final class Stage {
     private let output: PlayerOutput
     private let releasesOutput: Bool
     private let logger: Logger
-    private let containers = ContainerMemory()
+    private let containers = ContainerHints()
     private(set) var parts: [UInt64: Part] = [:]
     /// Preparations that were asked for and not withdrawn since; a withdrawal may overtake the
     /// work.

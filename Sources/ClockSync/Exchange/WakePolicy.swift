@@ -3,9 +3,9 @@ public import Timing
 /// Whether the leader's thread must wake for each request that arrives.
 ///
 /// Rooms on wires want their answers at once, or send requests a millisecond apart that are to be
-/// answered halfway to the next (``ReplyHold``). Of those that pause for longer, several may lie,
+/// answered halfway to the next (``ReplyQueue``). Of those that pause for longer, several may lie,
 /// stamped by the kernel, until an answer is due and wakes the thread anyway.
-public struct RequestPatience: Sendable {
+public struct WakePolicy: Sendable {
     /// A shorter silence is that of a room on wires.
     static let hurry = Nanoseconds.milliseconds(4)
     /// How long after such a room's request each one wakes the thread.

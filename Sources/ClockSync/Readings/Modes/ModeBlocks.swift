@@ -7,8 +7,8 @@ import Timing
 /// as stamps and schedulers make them, and thin out above. The lowest, which an edge rests on, are
 /// the luckiest of many; a mean is drawn up by all that queue. The place of the gathering is where
 /// many agree, and is known the better the more there are, as that of a mean. Where a large share
-/// gathers it is the crest (``DelayCrest``), and on wires always; on air, where few packets of a
-/// block may have met nobody, it is the mean of all places that the packets allow (``DelayBins``).
+/// gathers it is the crest (``ModePeak``), and on wires always; on air, where few packets of a
+/// block may have met nobody, it is the mean of all places that the packets allow (``ModePosterior``).
 /// It moves with the load of the hosts, but in both directions alike; half of their difference is
 /// the offset.
 ///
@@ -16,7 +16,7 @@ import Timing
 /// move by themselves, blocks differ by more than they claim and neighbours resemble each other:
 /// both are in the error of the line. So is by how much one direction's gathering stands higher
 /// above its edge than the other's.
-struct ModalBlocks: Sendable {
+struct ModeBlocks: Sendable {
     /// Of a block whose gatherings are clear; seconds.
     static let wireSpan = 2.0
     /// The same on air. With 2 and 4 recordings were read as well, with 6 lines were off by up to twice
@@ -36,7 +36,7 @@ struct ModalBlocks: Sendable {
     static let fewestPairs = 4
     /// Of all the time, so much must have had clear gatherings: now and then chance makes one.
     static let clearShare = 0.4
-    /// As long as all packets are younger than this, on wires they are read together (``CrestPair``)
+    /// As long as all packets are younger than this, on wires they are read together (``JointModeFit``)
     /// and no line is drawn: three blocks, the first number that can contradict each other.
     static let youngSpan = 6.0
     /// Between two readings of them on wires, which look at each packet along some tens of slopes;
@@ -75,15 +75,15 @@ struct ModalBlocks: Sendable {
 
     /// A reading, and the packets to take it anew.
     private struct Block: Sendable {
-        var forward: [DelayCrest.Point]
-        var backward: [DelayCrest.Point]
+        var forward: [ModePeak.Point]
+        var backward: [ModePeak.Point]
         /// `nil` without clear gatherings.
         var reading: Reading?
         /// Along which it was measured, and as what.
         var slope = 0.0
         var isWire = true
 
-        init(_ forward: [DelayCrest.Point], _ backward: [DelayCrest.Point]) {
+        init(_ forward: [ModePeak.Point], _ backward: [ModePeak.Point]) {
             self.forward = forward
             self.backward = backward
         }
@@ -104,16 +104,16 @@ struct ModalBlocks: Sendable {
         }
 
         private func gathering(
-            _ points: [DelayCrest.Point], slope: Double, middle: Double
+            _ points: [ModePeak.Point], slope: Double, middle: Double
         ) -> (place: Double, variance: Double, height: Double)? {
-            let crest = DelayCrest(points, slope: slope, middle: middle)
+            let crest = ModePeak(points, slope: slope, middle: middle)
             if isWire || (crest?.share ?? 0) >= crestShare {
                 return crest.map { ($0.place, $0.variance, $0.height) }
             }
-            guard points.count >= DelayBins.fewest else { return nil }
-            let found = DelayBins(points, sign: 1, now: middle, slope: slope).place(along: slope)
-            guard found.clean >= DelayBins.fewestClean, !found.isAtEnd else { return nil }
-            let lowest = DelayCrest.lowest(points.map { $0.value - slope * ($0.time - middle) })
+            guard points.count >= ModePosterior.fewest else { return nil }
+            let found = ModePosterior(points, sign: 1, now: middle, slope: slope).place(along: slope)
+            guard found.clean >= ModePosterior.fewestClean, !found.isAtEnd else { return nil }
+            let lowest = ModePeak.lowest(points.map { $0.value - slope * ($0.time - middle) })
             return (found.mean, found.variance, max(0, found.mean - lowest[3]))
         }
     }
@@ -123,13 +123,13 @@ struct ModalBlocks: Sendable {
     private var isWire = true
     /// Of the block under way, where it can be read already.
     private var newest: Reading?
-    private var pair: (reading: CrestPair?, time: Double)?
+    private var pair: (reading: JointModeFit?, time: Double)?
     /// The last one, of a room that joins on air.
     private var joint: JoiningPosterior?
     /// What the last reading had which tried all slopes: packets, and the variance of the prior.
     private var searched = (packets: 0, variance: 0.0)
-    private var forward: [DelayCrest.Point] = []
-    private var backward: [DelayCrest.Point] = []
+    private var forward: [ModePeak.Point] = []
+    private var backward: [ModePeak.Point] = []
 
     mutating func removeAll() {
         blocks = []
@@ -142,7 +142,7 @@ struct ModalBlocks: Sendable {
     }
 
     /// Both directions of one exchange.
-    mutating func insert(forward: DelayCrest.Point, backward: DelayCrest.Point) {
+    mutating func insert(forward: ModePeak.Point, backward: ModePeak.Point) {
         if let first = self.forward.first, forward.time > first.time + Self.longest + Self.airSpan {
             // Nobody answered for a while, or nobody asked.
             self.forward = []
@@ -191,7 +191,7 @@ struct ModalBlocks: Sendable {
     ///   - delay: smallest delay known of the path.
     mutating func fits(
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
-    ) -> [EnvelopeFit] {
+    ) -> [ClockReading] {
         guard isWire else {
             let joining = joining(at: now, prior: prior, delay: delay)
             return lines(at: now, prior: prior, delay: delay) + (joining.map { [$0] } ?? [])
@@ -202,7 +202,7 @@ struct ModalBlocks: Sendable {
 
     private func lines(
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
-    ) -> [EnvelopeFit] {
+    ) -> [ClockReading] {
         let readings = blocks.compactMap(\.reading) + (newest.map { [$0] } ?? [])
         let all = blocks.reduce(0) { $0 + $1.span }
         let clear = blocks.reduce(0) { $1.reading == nil ? $0 : $0 + $1.span }
@@ -248,7 +248,7 @@ struct ModalBlocks: Sendable {
     /// What the packets of a room that joins on air allow; `nil` when they are none, or tell nothing.
     private mutating func joining(
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
-    ) -> EnvelopeFit? {
+    ) -> ClockReading? {
         guard let first = blocks.first?.forward.first ?? forward.first,
             now - first.time <= Self.joiningSpan
         else { return nil }
@@ -260,7 +260,7 @@ struct ModalBlocks: Sendable {
         guard let reading else { return nil }
         let span = now - first.time
         let noise = sqrt(reading.variance + Self.noise * Self.noise)
-        var fit = EnvelopeFit(
+        var fit = ClockReading(
             window: span, span: span, offset: reading.offset, skew: reading.skew, delay: delay,
             noise: noise, skewSpread: sqrt(reading.skewVariance), isPinned: false, wander: 0)
         fit.error = noise
@@ -270,7 +270,7 @@ struct ModalBlocks: Sendable {
     /// What all packets say together, as long as they are so few that a line has nothing to hold.
     private mutating func young(
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
-    ) -> EnvelopeFit? {
+    ) -> ClockReading? {
         guard let first = blocks.first?.forward.first ?? forward.first,
             now - first.time <= Self.youngSpan
         else { return nil }
@@ -280,7 +280,7 @@ struct ModalBlocks: Sendable {
         guard let pair, let reading = pair.reading else { return nil }
         let span = now - first.time
         let noise = sqrt(reading.variance + Self.youngNoise * Self.youngNoise)
-        var fit = EnvelopeFit(
+        var fit = ClockReading(
             window: span, span: span, offset: reading.offset + reading.skew * (now - pair.time),
             skew: reading.skew, delay: delay, noise: noise + EnvelopeSolver.stampNoise,
             skewSpread: sqrt(reading.skewVariance), isPinned: false, wander: 0)
@@ -292,14 +292,14 @@ struct ModalBlocks: Sendable {
     /// prior has come into doubt, and as long as no slope is known.
     private mutating func readPair(
         at now: Double, prior: (skew: Double, variance: Double)
-    ) -> CrestPair? {
+    ) -> JointModeFit? {
         let out = blocks.flatMap(\.forward) + forward
         let home = blocks.flatMap(\.backward) + backward
         let isSearched =
             out.count < 2 * searched.packets && prior.variance <= searched.variance
         let known = isSearched ? pair?.reading?.skew : nil
         if known == nil { searched = (out.count, prior.variance) }
-        return CrestPair(out, home, at: now, prior: prior, known: known)
+        return JointModeFit(out, home, at: now, prior: prior, known: known)
     }
 
     /// By how much the variance of a line is larger than its readings say.

@@ -4,7 +4,7 @@ import Testing
 
 /// One second of exchanges, as a room that joins sees it: two milliseconds apart, and nothing known
 /// of the skew but what crystals are.
-struct CrestPairTests {
+struct JointModeFitTests {
     private static let offset = 0.25
     private static let unknown = StoredSkew.unknown.deviation * StoredSkew.unknown.deviation
 
@@ -12,16 +12,16 @@ struct CrestPairTests {
     private func pair(
         seed: UInt64, skew: Double, count: Int = 500, known: Double? = nil,
         delay: (inout Randomness, _ time: Double, _ isOutward: Bool) -> Double
-    ) -> CrestPair? {
+    ) -> JointModeFit? {
         var random = Randomness(seed: seed)
-        var (forward, backward): ([DelayCrest.Point], [DelayCrest.Point]) = ([], [])
+        var (forward, backward): ([ModePeak.Point], [ModePeak.Point]) = ([], [])
         for number in 0..<count {
             let time = Double(number - count) / Double(count)
             let difference = Self.offset + skew * time
             forward.append((time, delay(&random, time, true) + difference))
             backward.append((time + 1e-3, delay(&random, time, false) - difference - skew * 1e-3))
         }
-        return CrestPair(forward, backward, at: 2e-3, prior: (0, Self.unknown), known: known)
+        return JointModeFit(forward, backward, at: 2e-3, prior: (0, Self.unknown), known: known)
     }
 
     /// Emulated air as recorded: one packet in eight meets nobody, and stamps blur that by 25 µs.
@@ -104,9 +104,9 @@ struct CrestPairTests {
     }
 
     @Test func `nothing is said of nothing`() {
-        let few: [[DelayCrest.Point]] = [[], [(0, 0)], [(-1, 0.1)]]
+        let few: [[ModePeak.Point]] = [[], [(0, 0)], [(-1, 0.1)]]
         for points in few {
-            #expect(CrestPair(points, points, at: 0, prior: (0, Self.unknown)) == nil)
+            #expect(JointModeFit(points, points, at: 0, prior: (0, Self.unknown)) == nil)
         }
     }
 }

@@ -2,7 +2,7 @@ import ClockSync
 import Testing
 import Timing
 
-@Suite struct ReplyHoldTests {
+@Suite struct ReplyQueueTests {
     private let start = LocalInstant(nanoseconds: 1_000_000_000)
 
     private static func request(pause: Nanoseconds, isPrompt: Bool = false) -> TimeRequest {
@@ -34,7 +34,7 @@ import Timing
             readAt now: LocalInstant = LocalInstant(nanoseconds: 0)
         ) throws -> LocalInstant {
             count += 1
-            var request = ReplyHoldTests.request(pause: pause, isPrompt: isPrompt)
+            var request = ReplyQueueTests.request(pause: pause, isPrompt: isPrompt)
             request.sequence = count
             let due = server.admit(request, from: 1, arrival: arrival, at: max(arrival, now))
             return try #require(due)
@@ -135,7 +135,7 @@ import Timing
     }
 
     @Test func `what is held comes back in order of time`() {
-        var hold = ReplyHold<Int>()
+        var hold = ReplyQueue<Int>()
         let delays: [Int64] = [5, 1, 3, 3, 2, 9, 4]
         for delay in delays {
             let isHeld = hold.insert(Int(delay), until: start + .milliseconds(delay))
@@ -152,8 +152,8 @@ import Timing
     }
 
     @Test func `a flood is held up to the limit and no further`() {
-        var hold = ReplyHold<Int>()
-        for number in 0..<ReplyHold<Int>.limit {
+        var hold = ReplyQueue<Int>()
+        for number in 0..<ReplyQueue<Int>.limit {
             let isHeld = hold.insert(number, until: start)
             #expect(isHeld)
         }

@@ -4,7 +4,7 @@ import Glibc
 
 /// A value that threads wait for changes of.
 @safe
-final class Guarded<Value>: @unchecked Sendable {
+final class ConditionMutex<Value>: @unchecked Sendable {
     // All access to the value happens with the mutex held; both are where they were made until
     // `deinit`, which nobody else can run beside.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)

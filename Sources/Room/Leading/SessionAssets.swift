@@ -8,7 +8,7 @@ import Synchronization
 
 /// The assets of a session on the leader, by what is in them: where their bytes are, and whether
 /// those are still the ones that were hashed.
-final class AssetLibrary: Sendable {
+final class SessionAssets: Sendable {
     struct Asset: Sendable {
         var descriptor: AssetDescriptor
         var item: AssetList.Item

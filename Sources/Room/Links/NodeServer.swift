@@ -5,7 +5,7 @@ import NIOCore
 ///
 /// The first byte tells them apart. HTTP begins with a method in capital letters; a link begins with
 /// the length of a message, four bytes of which the first would be 0 up to 16 MB.
-final class LeaderPort: Sendable {
+final class NodeServer: Sendable {
     /// Connections at once, of all kinds; beyond, who does nothing makes room.
     static let connectionsMax = ConnectionPlaces.Limits().total
     /// Who connects has to say what it is within this time.
@@ -31,8 +31,8 @@ final class LeaderPort: Sendable {
     static func open(
         _ port: Int, limits: ConnectionPlaces.Limits = .init(),
         exhausted: @escaping @Sendable (String) -> Void = { _ in }
-    ) async throws -> LeaderPort {
-        LeaderPort(
+    ) async throws -> NodeServer {
+        NodeServer(
             server: try await listenOnAllInterfaces(port: port, exhausted: exhausted), limits)
     }
 

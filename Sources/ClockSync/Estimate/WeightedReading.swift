@@ -1,12 +1,12 @@
 /// One of several values for the same thing, and the error that it claims; in one unit, all.
-struct Opinion {
+struct WeightedReading {
     var value: Double
     var error: Double
     /// Its error counts for so many times as much as another's.
-    var modesty = 1.0
+    var errorFactor = 1.0
 }
 
-extension [Opinion] {
+extension [WeightedReading] {
     /// Of reweighing. Two, four and eight left the same errors on simulated wires.
     private static var rounds: Int { 4 }
 
@@ -31,7 +31,7 @@ extension [Opinion] {
         for opinion in self {
             let distance = center.map { opinion.value - $0 } ?? 0
             let square = opinion.error * opinion.error + distance * distance
-            let weight = 1 / (opinion.modesty * opinion.modesty * square)
+            let weight = 1 / (opinion.errorFactor * opinion.errorFactor * square)
             weights += weight
             sum += weight * opinion.value
         }
@@ -41,9 +41,9 @@ extension [Opinion] {
     /// Half of the weight lies on either side of it, by the inverse of the errors.
     private var median: Double {
         let sorted = sorted { $0.value < $1.value }
-        var rest = sorted.reduce(0) { $0 + 1 / ($1.modesty * $1.error) } / 2
+        var rest = sorted.reduce(0) { $0 + 1 / ($1.errorFactor * $1.error) } / 2
         for opinion in sorted {
-            rest -= 1 / (opinion.modesty * opinion.error)
+            rest -= 1 / (opinion.errorFactor * opinion.error)
             if rest <= 0 { return opinion.value }
         }
         return sorted.last?.value ?? 0

@@ -12,7 +12,7 @@ import Timing
 ///
 /// τ is short where the estimate is good; what exceeds twice its expected error goes within a
 /// second in any case.
-struct OutputLine: Equatable, Sendable {
+struct ClockLine: Equatable, Sendable {
     /// A join inside a burst of delay: the line may be set anew within this age …
     static let youth = Nanoseconds.seconds(5)
     /// … when it is off by more than this.

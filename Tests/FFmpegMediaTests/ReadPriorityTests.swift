@@ -3,18 +3,18 @@ import Testing
 @testable import FFmpegMedia
 
 /// Time is an argument: nothing here waits.
-struct FetchTurnsTests {
+struct ReadPriorityTests {
     private let start = ContinuousClock.now
     /// A thousand bytes a second played: at least 250 kB a second young, a megabyte later.
     private let pace = FetchPace(byteCount: 60_000, seconds: 60)
 
     /// When the fetch may go on after `start`, looked at each millisecond; `nil`: not in two seconds.
-    private func wait(_ turns: inout FetchTurns, from instant: ContinuousClock.Instant) -> Int? {
+    private func wait(_ turns: inout ReadPriority, from instant: ContinuousClock.Instant) -> Int? {
         (0...2_000).first { turns.mayFetch(at: instant + .milliseconds($0)) }
     }
 
     @Test func `bytes that nobody waits for come at the pace, which grows`() {
-        var turns = FetchTurns(pace)
+        var turns = ReadPriority(pace)
         let first = wait(&turns, from: start)
         #expect(first == 0, "the first are not waited for")
         turns.fetched(50_000, isWhole: false, at: start)
@@ -30,7 +30,7 @@ struct FetchTurnsTests {
     }
 
     @Test func `a reader that waits hurries it, and what it waited for is not owed`() {
-        var turns = FetchTurns(pace)
+        var turns = ReadPriority(pace)
         turns.fetched(500_000, isWhole: false, at: start)
         turns.waiting = 1
         let hurried = wait(&turns, from: start)
@@ -42,14 +42,14 @@ struct FetchTurnsTests {
     }
 
     @Test func `after the last byte nothing is waited for`() {
-        var turns = FetchTurns(pace)
+        var turns = ReadPriority(pace)
         turns.fetched(5_000_000, isWhole: true, at: start)
         let end = wait(&turns, from: start)
         #expect(end == 0)
     }
 
     @Test func `a reader that asks has the path, for a second at most`() {
-        var turns = FetchTurns(pace)
+        var turns = ReadPriority(pace)
         turns.asks()
         turns.hasAsked(at: start)
         turns.fetched(250, isWhole: false, at: start)

@@ -9,7 +9,7 @@ import func Glibc.log
 /// is behind queues of λ; beyond the bins queues are of one length, whatever λ is. Places count
 /// alike wherever they are, h and λ are of a few values each (Bayes, with nuisance parameters
 /// integrated out). Counted in bins, most of the work does not grow with the number of packets.
-struct DelayBins {
+struct ModePosterior {
     /// Packets that a direction must have.
     static let fewest = 4
     /// So many, by likelihood, must have met nobody.
@@ -76,7 +76,7 @@ struct DelayBins {
     ///   - sign: of the slope's effect on their values.
     ///   - now: same scale as their time.
     ///   - slope: near which they will be looked at.
-    init(_ points: [DelayCrest.Point], sign: Double, now: Double, slope: Double) {
+    init(_ points: [ModePeak.Point], sign: Double, now: Double, slope: Double) {
         precondition(points.count >= Self.fewest)
         self.sign = sign
         times = points.map { $0.time - now }

@@ -8,7 +8,7 @@ extension IntegrationTests {
     /// One port, two kinds of visitors.
     @Suite(.timeLimit(.minutes(1))) struct Door {
         /// Answers with its name and whatever comes.
-        private static func echo(_ name: String) -> LeaderPort.Service {
+        private static func echo(_ name: String) -> NodeServer.Service {
             { channel, _ in
                 let bytes = try? await channel.asyncChannel(
                     of: NIOAsyncChannel<ByteBuffer, ByteBuffer>.self)
@@ -21,10 +21,10 @@ extension IntegrationTests {
 
         private func withPort(
             _ limits: ConnectionPlaces.Limits = .init(),
-            links: @escaping LeaderPort.Service = echo("link"),
+            links: @escaping NodeServer.Service = echo("link"),
             _ body: (Int) async throws -> Void
         ) async throws {
-            let door = try await LeaderPort.open(0, limits: limits)
+            let door = try await NodeServer.open(0, limits: limits)
             let node = RunningNode {
                 try await door.run(links: links, media: Self.echo("media"))
             }
@@ -78,7 +78,7 @@ extension IntegrationTests {
         }
 
         @Test func `clients that asked once and stay do not lock out the next`() async throws {
-            let asClient: LeaderPort.Service = { channel, visitor in
+            let asClient: NodeServer.Service = { channel, visitor in
                 guard visitor.becomes(.client) else { return }
                 await Self.echo("link")(channel, visitor)
             }
@@ -98,7 +98,7 @@ extension IntegrationTests {
             async throws
         {
             let said = Counter()
-            let door = try await LeaderPort.open(0) { _ in said.add(1) }
+            let door = try await NodeServer.open(0) { _ in said.add(1) }
             let node = RunningNode {
                 try await door.run(links: Self.echo("link"), media: Self.echo("media"))
             }
@@ -133,7 +133,7 @@ extension IntegrationTests {
         }
 
         @Test func `a silent visitor does not hold up the end`() async throws {
-            let door = try await LeaderPort.open(0)
+            let door = try await NodeServer.open(0)
             let node = RunningNode {
                 try await door.run(links: Self.echo("link"), media: Self.echo("media"))
             }
@@ -147,7 +147,7 @@ extension IntegrationTests {
             let begin = ContinuousClock.now
             _ = await node.stop()
             // It would be cut off only after this.
-            #expect(ContinuousClock.now - begin < LeaderPort.firstWordLimit)
+            #expect(ContinuousClock.now - begin < NodeServer.firstWordLimit)
         }
     }
 }

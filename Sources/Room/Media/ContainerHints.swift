@@ -6,7 +6,7 @@ import Synchronization
 
 /// Which container each file of a room is: found out at its first opening, told at the next, by a
 /// seek as a rule.
-final class ContainerMemory: Sendable {
+final class ContainerHints: Sendable {
     /// A queue that is played again and again; beyond that it starts over.
     private static let most = 64
 

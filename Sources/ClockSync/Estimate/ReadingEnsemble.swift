@@ -5,15 +5,15 @@ import Timing
 ///
 /// There are four kinds of reading, each with an error of its own making: the envelope
 /// (``EnvelopeSolver``), the mean (``TrackingFit``), the line through the floors of many blocks
-/// (``DelayBlocks``), and the places where delays gather (``ModalBlocks``). The one with the smallest
+/// (``DelayBlocks``), and the places where delays gather (``ModeBlocks``). The one with the smallest
 /// error says what is known of the skew and how sure it is, the envelope by preference: what it
 /// says is unbiased. The offset is the mean of them all, each by the inverse square of its error,
-/// taken larger by its modesty. One that is far surer than the rest decides; where all doubt, as on
+/// taken larger by its errorFactor. One that is far surer than the rest decides; where all doubt, as on
 /// air whose floors move, they err in different ways, and their mean errs less than the best. On a
-/// wire most agree, and one that is far off is wrong (``Opinion``).
+/// wire most agree, and one that is far off is wrong (``WeightedReading``).
 ///
 /// Times and values are relative to the estimator's base, in seconds.
-struct ExchangeHistory: Sendable {
+struct ReadingEnsemble: Sendable {
     /// Another reading must be better by this than the envelope.
     static let preference = 0.8
     /// How many times as large errors of edges and crests count beside the envelope's: those of one
@@ -21,7 +21,7 @@ struct ExchangeHistory: Sendable {
     /// say. Of 1 to 4 on steady paths, twice to two and a half times left the least errors. Places on
     /// air, which are the mean of all that packets allow, are taken once: on recordings they claimed
     /// twice what they were off by, or more.
-    static let modesty = 2.0
+    static let errorFactor = 2.0
     /// The same for tracks, which repeat each other less since there is one a scale. On wires, where
     /// jitter is like noise, they are better than they say; with 1 a wire loaded in one direction
     /// (`ho-load`) is lost to plain hulls.
@@ -50,7 +50,7 @@ struct ExchangeHistory: Sendable {
     private var backward = EnvelopePoints()
     private var offsets = OffsetSamples()
     private var blocks = DelayBlocks()
-    private var modes = ModalBlocks()
+    private var modes = ModeBlocks()
     private var solver = EnvelopeSolver()
     /// Smallest sum of both directions' edges.
     private(set) var floor = DelayFloor()
@@ -93,7 +93,7 @@ struct ExchangeHistory: Sendable {
     ///   - window: of the envelope believed then.
     mutating func solve(
         at time: Double, elapsed: Double, window: Double?, filter: inout SkewFilter
-    ) -> EnvelopeFit? {
+    ) -> ClockReading? {
         var fits = solver.fits(
             forward: forward.points, backward: backward.points, at: time, skew: filter.skew,
             variance: filter.variance)
@@ -121,9 +121,9 @@ struct ExchangeHistory: Sendable {
             .map { $0.doubted(by: doubt) }
         let tracks = tracks(at: time, floor: floor, change: change, filter)
         let others =
-            (Reading.all(tracks, modesty: isWire ? Self.wireTrackModesty : Self.trackModesty)
-            + Reading.all(edges, modesty: Self.modesty)
-            + Reading.all(gatherings, modesty: isWirePath ? Self.modesty : 1))
+            (Reading.all(tracks, errorFactor: isWire ? Self.wireTrackModesty : Self.trackModesty)
+            + Reading.all(edges, errorFactor: Self.errorFactor)
+            + Reading.all(gatherings, errorFactor: isWirePath ? Self.errorFactor : 1))
             .filter { envelope.admits($0.fit) }
         // The first sample is where time is counted from.
         let offset = Self.mean(
@@ -146,20 +146,20 @@ struct ExchangeHistory: Sendable {
     /// After 0.3 s on emulated air averages were off by 500 µs (rms, 18 recorded rooms), envelopes
     /// by 9, crests, where there were any, by 2.4, a mean of all by 16.
     private static func mean(
-        _ envelope: EnvelopeFit, _ others: [Reading], isWire: Bool, isNew: Bool
+        _ envelope: ClockReading, _ others: [Reading], isWire: Bool, isNew: Bool
     ) -> Double {
         let isYoung = envelope.span < youngSpan
         let least = others.reduce(envelope.error) { min($0, $1.fit.error) }
         let limit = isNew ? relevance * least : .infinity
         // Relative to the envelope's: offsets may be large.
         var opinions = others.filter { $0.fit.error <= limit }.map {
-            Opinion(
-                value: $0.fit.offset - envelope.offset, error: $0.fit.error, modesty: $0.modesty)
+            WeightedReading(
+                value: $0.fit.offset - envelope.offset, error: $0.fit.error, errorFactor: $0.errorFactor)
         }
         if envelope.error <= limit {
             let caution = isYoung && isWire ? youngCaution * envelope.noise * envelope.noise : 0
             opinions.append(
-                Opinion(value: 0, error: sqrt(envelope.error * envelope.error - caution)))
+                WeightedReading(value: 0, error: sqrt(envelope.error * envelope.error - caution)))
         }
         return envelope.offset + (isWire ? opinions.consensus : opinions.mean)
     }
@@ -168,7 +168,7 @@ struct ExchangeHistory: Sendable {
     /// the crystal breathes, and by far more where it stepped. No less than the shortest round
     /// trips allow is believed, and what is missing to that is doubt.
     private mutating func observeFloor(
-        _ fits: inout [EnvelopeFit], _ extremes: (shortest: Double, spread: Double), at time: Double
+        _ fits: inout [ClockReading], _ extremes: (shortest: Double, spread: Double), at time: Double
     ) {
         let least = extremes.shortest - Self.luck * extremes.spread
         for index in fits.indices {
@@ -180,7 +180,7 @@ struct ExchangeHistory: Sendable {
 
     /// Whether what was known of the skew can be true: the longest fit is the one that knows, and
     /// it wants to leave.
-    private mutating func judgePrior(by fits: [EnvelopeFit], _ filter: inout SkewFilter) {
+    private mutating func judgePrior(by fits: [ClockReading], _ filter: inout SkewFilter) {
         guard fits.last?.isPinned == true else { return filter.trust() }
         filter.doubt()
         // What was measured along a wrong slope is not a floor.
@@ -190,7 +190,7 @@ struct ExchangeHistory: Sendable {
     /// What averages say.
     private func tracks(
         at time: Double, floor: Double, change: Double, _ filter: SkewFilter
-    ) -> [EnvelopeFit] {
+    ) -> [ClockReading] {
         TrackingFit.fits(
             offsets.samples, at: time, skew: filter.prior.skew, variance: filter.prior.variance,
             slope: filter.skew, floor: floor
@@ -214,15 +214,15 @@ struct ExchangeHistory: Sendable {
 
 /// What is known beside the envelope, and how many times as large its error counts.
 private struct Reading {
-    var fit: EnvelopeFit
-    var modesty: Double
+    var fit: ClockReading
+    var errorFactor: Double
 
-    static func all(_ fits: [EnvelopeFit], modesty: Double) -> [Reading] {
-        fits.map { Reading(fit: $0, modesty: modesty) }
+    static func all(_ fits: [ClockReading], errorFactor: Double) -> [Reading] {
+        fits.map { Reading(fit: $0, errorFactor: errorFactor) }
     }
 }
 
-extension EnvelopeFit {
+extension ClockReading {
     /// Other readings have a say in the offset.
     fileprivate mutating func move(to mean: Double) {
         shift = (mean - offset).magnitude
@@ -230,14 +230,14 @@ extension EnvelopeFit {
     }
 
     /// With more of an expected error.
-    fileprivate func doubted(by more: Double) -> EnvelopeFit {
+    fileprivate func doubted(by more: Double) -> ClockReading {
         var fit = self
         fit.error = sqrt(error * error + more * more)
         return fit
     }
 
     /// Whether another reading lies where negative delays are not needed to explain it.
-    fileprivate func admits(_ other: EnvelopeFit) -> Bool {
+    fileprivate func admits(_ other: ClockReading) -> Bool {
         (other.offset - offset).magnitude <= delay / 2 + 3 * noise + tilt
     }
 }
