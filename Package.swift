@@ -38,8 +38,11 @@ let package = Package(
 
         // What an instant is, in which clock; media time; how two clocks relate; timebases.
         .target(name: "Timing", swiftSettings: everywhere),
+        // Chance as an argument: seeded streams of numbers and their distributions.
+        .target(name: "Chance", swiftSettings: everywhere),
         // Turns time-exchange packets into an estimate of the group clock with an honest bound.
-        .target(name: "ClockSync", dependencies: ["Timing"], swiftSettings: everywhere),
+        .target(
+            name: "ClockSync", dependencies: ["Timing", "Chance"], swiftSettings: everywhere),
         // Turns commands and messages into group state and scheduled rate changes.
         .target(name: "GroupControl", dependencies: ["Timing"], swiftSettings: everywhere),
         // Messages of the two above as bytes and back; never trusts the bytes.
@@ -56,12 +59,14 @@ let package = Package(
         .systemLibrary(name: "CVector"),
         // Decides and renders the frames of each period; owns the ports to media and card.
         .target(
-            name: "Playout", dependencies: ["Timing", "RealTime", "CVector"],
+            name: "Playout", dependencies: ["Timing", "Chance", "RealTime", "CVector"],
             swiftSettings: withPointers),
         // Runs all of the above in a seeded world of bad crystals, networks and cards.
         .target(
             name: "Simulation",
-            dependencies: ["Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout"],
+            dependencies: [
+                "Timing", "Chance", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout",
+            ],
             swiftSettings: withPointers),
 
         // Adapters: thin shells named after what they touch.
@@ -123,29 +128,31 @@ let package = Package(
 
         // Tests mirror the sources; the architecture test holds the arrows above.
         .testTarget(
-            name: "TimingTests", dependencies: ["Timing"], swiftSettings: everywhere),
+            name: "TimingTests", dependencies: ["Timing", "Chance"], swiftSettings: everywhere),
         .testTarget(
-            name: "ClockSyncTests", dependencies: ["Timing", "ClockSync"],
+            name: "ClockSyncTests", dependencies: ["Timing", "Chance", "ClockSync"],
             swiftSettings: everywhere),
         .testTarget(
-            name: "GroupControlTests", dependencies: ["Timing", "GroupControl"],
+            name: "GroupControlTests", dependencies: ["Timing", "Chance", "GroupControl"],
             swiftSettings: everywhere),
         .testTarget(
-            name: "WireTests", dependencies: ["Timing", "ClockSync", "GroupControl", "Wire"],
+            name: "WireTests",
+            dependencies: ["Timing", "Chance", "ClockSync", "GroupControl", "Wire"],
             swiftSettings: everywhere),
         .testTarget(
             name: "RealTimeTests", dependencies: ["RealTime"], swiftSettings: everywhere),
         // Counts what a thread takes from the heap; for tests only.
         .target(name: "CAllocations", path: "Tests/CAllocations"),
         .testTarget(
-            name: "PlayoutTests", dependencies: ["Timing", "RealTime", "Playout", "CAllocations"],
+            name: "PlayoutTests",
+            dependencies: ["Timing", "Chance", "RealTime", "Playout", "CAllocations"],
             swiftSettings: everywhere),
         .testTarget(
             name: "SimulationTests",
-            dependencies: ["Timing", "ClockSync", "Playout", "Simulation"],
+            dependencies: ["Timing", "Chance", "ClockSync", "Playout", "Simulation"],
             resources: [.copy("GoldenTraces")], swiftSettings: everywhere),
         .testTarget(
-            name: "FFmpegMediaTests", dependencies: ["Timing", "Playout", "FFmpegMedia"],
+            name: "FFmpegMediaTests", dependencies: ["Timing", "Chance", "Playout", "FFmpegMedia"],
             swiftSettings: everywhere),
         .testTarget(
             name: "LinuxHostTests",
@@ -156,7 +163,8 @@ let package = Package(
             swiftSettings: everywhere),
         .testTarget(
             name: "PlaybackTests",
-            dependencies: ["Timing", "RealTime", "Playout", "Playback"], swiftSettings: everywhere),
+            dependencies: ["Timing", "Chance", "RealTime", "Playout", "Playback"],
+            swiftSettings: everywhere),
         .testTarget(
             name: "RoomTests",
             dependencies: [
@@ -170,7 +178,8 @@ let package = Package(
         .testTarget(
             name: "CommandLineTests",
             dependencies: [
-                "Timing", "ClockSync", "GroupControl", "LinuxHost", "DeviceOutput", "tutti",
+                "Timing", "Chance", "ClockSync", "GroupControl", "LinuxHost", "DeviceOutput",
+                "tutti",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: everywhere),
@@ -178,7 +187,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "Timing", "DeviceOutput", "LinuxHost", "Simulation", "tutti", "CLinux", "CTap",
+                "Timing", "Chance", "DeviceOutput", "LinuxHost", "Simulation", "tutti", "CLinux",
+                "CTap",
             ],
             swiftSettings: everywhere),
         // Network adapters whose frames a test carries; for tests only.

@@ -1,8 +1,7 @@
+import Chance
 public import Timing
 
 import func Glibc.exp
-import func Glibc.log
-import func Glibc.cos
 
 /// The oscillator of a virtual card: how many ticks it has made by a local instant.
 ///
@@ -18,7 +17,7 @@ public struct Crystal: Sendable {
     private let nominalRate: Double
     private let constant: Double
     private let spread: Double
-    private var random: UInt64
+    private var random: SplitMix64
     /// Local instant of tick 0: the first instant that was asked for.
     private var start: LocalInstant?
     /// Wander (1 = 1e6 ppm) and ticks at the beginning of knots `firstKnot ...`.
@@ -34,8 +33,8 @@ public struct Crystal: Sendable {
         self.nominalRate = Double(nominalRate)
         constant = partsPerMillion * 1e-6
         spread = wander * 1e-6
-        random = seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678
-        self.wander = spread == 0 ? 0 : spread * normal()
+        random = SplitMix64(seed: seed)
+        self.wander = spread == 0 ? 0 : spread * random.normal()
     }
 
     /// Takes all the memory that this copy will ever need: before it goes to an output thread.
@@ -88,23 +87,8 @@ public struct Crystal: Sendable {
             knots.append((constant + wander, ticks))
             if spread > 0 {
                 let keep = exp(-Self.knotSeconds / 60)
-                wander = wander * keep + spread * (1 - keep * keep).squareRoot() * normal()
+                wander = wander * keep + spread * (1 - keep * keep).squareRoot() * random.normal()
             }
         }
-    }
-
-    /// A standard normal deviate: splitmix64 and Box-Muller.
-    private mutating func normal() -> Double {
-        let u = (Double(next() >> 11) + 1) * 0x1p-53
-        let v = Double(next() >> 11) * 0x1p-53
-        return (-2 * log(u)).squareRoot() * cos(2 * .pi * v)
-    }
-
-    private mutating func next() -> UInt64 {
-        random &+= 0x9E37_79B9_7F4A_7C15
-        var z = random
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -1,3 +1,4 @@
+import Chance
 import Timing
 
 /// The unsteered clock of one host, as a function of true time.

@@ -1,3 +1,4 @@
+import Chance
 import Timing
 
 import func Glibc.exp

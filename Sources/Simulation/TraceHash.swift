@@ -1,3 +1,5 @@
+import Chance
+
 /// One number for everything that happened: two runs with the same number did the same.
 ///
 /// FNV-1a over 64-bit words instead of bytes, finished with SplitMix64's mixer: it needs to notice

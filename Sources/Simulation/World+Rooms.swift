@@ -1,3 +1,4 @@
+import Chance
 import ClockSync
 import GroupControl
 import Playout

@@ -19,16 +19,20 @@ enum Arrows {
     /// The order is that of `Package.swift`.
     static let targets: [Target] = [
         Target(name: "Timing", mayImport: [], isPure: true),
-        Target(name: "ClockSync", mayImport: ["Timing"], isPure: true),
+        Target(name: "Chance", mayImport: [], isPure: true),
+        Target(name: "ClockSync", mayImport: ["Timing", "Chance"], isPure: true),
         Target(name: "GroupControl", mayImport: ["Timing"], isPure: true),
         Target(
             name: "Wire", mayImport: ["Timing", "ClockSync", "GroupControl", "SwiftProtobuf"],
             isPure: true),
         Target(name: "RealTime", mayImport: [], isPure: true),
-        Target(name: "Playout", mayImport: ["Timing", "RealTime", "CVector"], isPure: true),
+        Target(
+            name: "Playout", mayImport: ["Timing", "Chance", "RealTime", "CVector"], isPure: true),
         Target(
             name: "Simulation",
-            mayImport: ["Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout"],
+            mayImport: [
+                "Timing", "Chance", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout",
+            ],
             isPure: true),
         Target(name: "FFmpegMedia", mayImport: ["Timing", "Playout", "CFFmpeg", "Crypto"]),
         Target(

@@ -1,3 +1,4 @@
+import Chance
 import ClockSync
 import Timing
 
@@ -12,7 +13,7 @@ struct BeaconHouse {
         /// What its clock does against the leader's.
         var skew = 0.0
         /// Between the beacon and its stamp, seconds; `nil`: lost.
-        var delay: (inout Randomness) -> Double? = { $0.uniform(0, 60e-6) }
+        var delay: (inout SplitMix64) -> Double? = { $0.uniform(0, 60e-6) }
         /// Between two requests, seconds.
         var pause = 0.125
         var isSilent = false
@@ -27,7 +28,7 @@ struct BeaconHouse {
 
     var rooms: [Room]
     var judge = ReferenceBroadcastJudge<Int>()
-    var random: Randomness
+    var random: SplitMix64
     var epoch: UInt64 = 1
     /// Changes a report on its way.
     var forge: (Int, inout ReferenceReport) -> Void = { _, _ in }
@@ -37,7 +38,7 @@ struct BeaconHouse {
 
     init(_ rooms: [Room], seed: UInt64) {
         self.rooms = rooms
-        random = Randomness(seed: seed)
+        random = SplitMix64(seed: seed)
         for room in rooms.indices { self.rooms[room].nextRequest = random.uniform(0, 0.1) }
     }
 
@@ -103,8 +104,4 @@ struct BeaconHouse {
             if rooms[place].heard.count > 8 { rooms[place].heard.removeFirst() }
         }
     }
-}
-
-extension Randomness {
-    mutating func uniform(_ low: Double, _ high: Double) -> Double { low + (high - low) * unit() }
 }

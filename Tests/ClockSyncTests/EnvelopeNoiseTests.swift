@@ -1,3 +1,4 @@
+import Chance
 import Testing
 
 @testable import ClockSync
@@ -44,12 +45,12 @@ struct EnvelopeNoiseTests {
 
     /// Under samples that come at random an edge is off by as much as they lie apart.
     @Test(arguments: UInt64(1)...4) func `chance is seldom taken for a floor`(seed: UInt64) {
-        var random = Randomness(seed: seed)
+        var random = SplitMix64(seed: seed)
         /// - Parameter contacts: which the line touches.
         func residuals(_ contacts: Int) -> [Double] {
             var value = 0.0
             return (0..<EnvelopeNoise.kept).map { index in
-                if index >= contacts { value += random.exponential(100) }
+                if index >= contacts { value += random.exponential(mean: 100) }
                 return value
             }
         }

@@ -1,3 +1,4 @@
+import Chance
 import Glibc
 
 @testable import tutti
@@ -7,29 +8,21 @@ struct Content {
     private var tones: [(omega: Double, phase: Double, gain: Double)] = []
 
     init(seed: UInt64, tones count: Int = 24) {
-        var random = SplitMix(state: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<count {
             // Even on a logarithmic scale from 120 Hz to 14 kHz, as loud as music is there.
-            let frequency = 120 * exp(random.unit() * log(14_000.0 / 120))
+            let frequency = 120 * exp(random.uniform() * log(14_000.0 / 120))
             tones.append(
-                (2 * .pi * frequency, 2 * .pi * random.unit(), 0.15 * sqrt(300 / (300 + frequency)))
+                (
+                    2 * .pi * frequency, 2 * .pi * random.uniform(),
+                    0.15 * sqrt(300 / (300 + frequency))
+                )
             )
         }
     }
 
     func value(_ seconds: Double) -> Double {
         tones.reduce(0) { $0 + $1.gain * sin($1.omega * seconds + $1.phase) }
-    }
-}
-
-struct SplitMix {
-    var state: UInt64
-    mutating func unit() -> Double {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return Double((z ^ (z >> 31)) >> 11) / 9_007_199_254_740_992
     }
 }
 

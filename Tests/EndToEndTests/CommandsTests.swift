@@ -1,3 +1,4 @@
+import Chance
 import DeviceOutput
 import Foundation
 import Glibc

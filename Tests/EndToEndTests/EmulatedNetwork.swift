@@ -1,5 +1,6 @@
 import CLinux
 import CTap
+import Chance
 import Foundation
 import Glibc
 import LinuxHost

@@ -1,3 +1,4 @@
+import Chance
 import Foundation
 import Playout
 import Testing
@@ -247,7 +248,7 @@ import Testing
     ) throws {
         let whole = try data(name)
         for seed in UInt64(0)..<3 {
-            var generator = SplitMix(seed: seed)
+            var generator = SplitMix64(seed: seed)
             var bytes = whole
             for _ in 0..<30 {
                 let index = Int.random(in: 0..<bytes.count, using: &generator)

@@ -1,3 +1,4 @@
+import Chance
 import Foundation
 import Playout
 import Testing
@@ -26,7 +27,7 @@ enum Fixtures {
 
     /// 16-bit samples, interleaved stereo.
     static let samples: [Int16] = {
-        var generator = SplitMix(seed: 1)
+        var generator = SplitMix64(seed: 1)
         var samples = [Int16](repeating: 0, count: 2 * frameCount)
         var phases = (0.0, 0.0)
         for frame in 0..<frameCount {
@@ -128,20 +129,7 @@ enum Fixtures {
     static let names = outputs.map(\.0) + ["s16.wav"]
 }
 
-/// Small, fast, the same everywhere.
-struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
+extension SplitMix64 {
     mutating func noise() -> Int16 { Int16(truncatingIfNeeded: Int64(bitPattern: next()) >> 51) }
 }
 

@@ -1,3 +1,4 @@
+import Chance
 import Foundation
 import Playout
 import Testing
@@ -182,7 +183,7 @@ import Testing
 
     /// Random bytes, in which every 500th looks like the beginning of a frame.
     private static let noise: Data = {
-        var generator = SplitMix(seed: 5)
+        var generator = SplitMix64(seed: 5)
         var data = Data((0..<150_000).map { _ in UInt8.random(in: 0...255, using: &generator) })
         for index in stride(from: 100, to: data.count - 4, by: 500) {
             data.replaceSubrange(index..<index + 4, with: [0xFF, 0xFB, 0x90, 0x64])

@@ -1,3 +1,4 @@
+import Chance
 import Foundation
 import Playout
 import Synchronization
@@ -9,7 +10,7 @@ import Testing
     private let folder = Fixtures.path("cache-\(UUID().uuidString)")
 
     private func bytes(_ count: Int, seed: UInt64 = 1) -> Data {
-        var generator = SplitMix(seed: seed)
+        var generator = SplitMix64(seed: seed)
         return Data((0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) })
     }
 

@@ -1,3 +1,4 @@
+import Chance
 import Foundation
 import Playout
 import Testing
@@ -6,7 +7,7 @@ import Testing
 
 struct PieceHashesTests {
     private func bytes(_ count: Int) -> [UInt8] {
-        var generator = SplitMix(seed: 7)
+        var generator = SplitMix64(seed: 7)
         return (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
     }
 

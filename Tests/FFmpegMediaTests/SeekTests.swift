@@ -1,3 +1,4 @@
+import Chance
 import Foundation
 import Playout
 import Testing
@@ -19,7 +20,7 @@ import Testing
         let isRepeated = again.count == linear.count && isSame(again, linear)
         #expect(isRepeated)
 
-        var generator = SplitMix(seed: 7)
+        var generator = SplitMix64(seed: 7)
         let edges = [0, 1, total - 1, total / 2, 2_000, 575]
         let targets = edges + (0..<34).map { _ in Int.random(in: 0..<total, using: &generator) }
         for target in targets {

@@ -1,3 +1,4 @@
+import Chance
 import Testing
 import Timing
 
@@ -18,7 +19,7 @@ import Timing
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a hash is the same as text, bytes and words`(seed: UInt64) throws {
-        var random = SeededRandom(seed: seed)
+        var random = SplitMix64(seed: seed)
         let hash = ContentHash(
             words: (random.next(), random.next(), random.next(), random.next()))
         #expect(try ContentHash(hex: hash.hex) == hash)
@@ -35,7 +36,7 @@ import Timing
     /// frame → instant → frame is the identity to half a nanosecond of item time.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a line maps frames and instants back and forth`(seed: UInt64) throws {
-        var random = SeededRandom(seed: seed)
+        var random = SplitMix64(seed: seed)
         for rate in [1, 0.25, 1.5, 4] {
             let line = RateChange(
                 itemFrame: Int64.random(in: 0...1_000_000, using: &random),

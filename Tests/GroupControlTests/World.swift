@@ -1,3 +1,4 @@
+import Chance
 import Testing
 import Timing
 
@@ -8,7 +9,7 @@ import Timing
 /// Every effect of the leader is checked against what must always hold; after a quiet while every
 /// room must do exactly what the session says.
 final class World {
-    var random: SeededRandom
+    var random: SplitMix64
     var now: Int64 = 1_000_000_000
     var leader: LeaderMachine
     var rooms: [RoomMachine] = []
@@ -33,7 +34,7 @@ final class World {
     init(
         seed: UInt64, rooms count: Int, queue: [AssetDescriptor], coming: Int = 0, loops: Bool
     ) {
-        random = SeededRandom(seed: seed)
+        random = SplitMix64(seed: seed)
         var configuration = configuration(queue: queue, rooms: count, loops: loops)
         configuration.coming = coming
         leader = LeaderMachine(configuration)

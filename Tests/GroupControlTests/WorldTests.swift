@@ -1,3 +1,4 @@
+import Chance
 import Testing
 import Timing
 
@@ -78,7 +79,7 @@ import Timing
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `messages that make no sense in a state do no harm`(seed: UInt64) {
-        var random = SeededRandom(seed: seed)
+        var random = SplitMix64(seed: seed)
         let queue = [asset(1, seconds: 4), asset(2, seconds: 3)]
         var leader = LeaderMachine(configuration(queue: queue, rooms: 1, loops: true))
         var one = RoomMachine(

@@ -1,3 +1,4 @@
+import Chance
 import Playout
 import RealTime
 import Synchronization
@@ -100,7 +101,7 @@ struct LateTests {
     @Test(arguments: 0..<16)
     func `what is heard is what was asked for last, whatever comes late`(seed: UInt64) async throws
     {
-        var random = SplitMix(state: seed &* 7_919 &+ 1)
+        var random = SplitMix64(seed: seed &* 7_919 &+ 1)
         let room = Self.room(latest: .milliseconds(90), seed: seed)
         let libraries = [Library(sign: 1), Library(sign: -1)]
         let player = room.makePlayer(shared: true)
@@ -145,7 +146,7 @@ struct LateTests {
     /// Something that is overtaken by what follows it.
     private func disturb(
         _ player: Player, _ room: VirtualRoom, _ libraries: [Library], _ which: inout Int,
-        _ random: inout SplitMix
+        _ random: inout SplitMix64
     ) async throws {
         let time = MediaTime(frame: Int64(random.below(40_000)), sampleRate: 8_000)
         switch random.below(9) {

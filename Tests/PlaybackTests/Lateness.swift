@@ -1,3 +1,4 @@
+import Chance
 import Synchronization
 import Timing
 
@@ -6,14 +7,14 @@ import Timing
 /// What one report follows stays in front of it; anything else may overtake.
 final class Lateness: Sendable {
     private struct State {
-        var random: SplitMix
+        var random: SplitMix64
         var longest: Nanoseconds
         var waiting: [(due: LocalInstant, report: @Sendable () -> Void)] = []
     }
     private let state: Mutex<State>
 
     init(seed: UInt64, longest: Nanoseconds) {
-        state = Mutex(State(random: SplitMix(state: seed), longest: longest))
+        state = Mutex(State(random: SplitMix64(seed: seed), longest: longest))
     }
 
     func postpone(_ report: @escaping @Sendable () -> Void, now: LocalInstant) {
@@ -36,18 +37,7 @@ final class Lateness: Sendable {
     var isEmpty: Bool { state.withLock { $0.waiting.isEmpty } }
 }
 
-/// Numbers that follow from a seed.
-struct SplitMix {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
+extension SplitMix64 {
     mutating func below(_ limit: UInt64) -> UInt64 { next() % limit }
 
     mutating func milliseconds(_ range: Range<Int64>) -> Nanoseconds {

@@ -1,19 +1,12 @@
+import Chance
 import Playout
 import Testing
 
 @Suite struct `Names of files` {
-    struct Random: RandomNumberGenerator {
-        var state: UInt64
-        mutating func next() -> UInt64 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return state >> 11 | state << 53
-        }
-    }
-
     /// Any bytes at all, UTF-8, and text that holds the very scalars that stand for bytes.
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
     func `every name comes back byte by byte`(seed: UInt64) {
-        var random = Random(state: seed)
+        var random = SplitMix64(seed: seed)
         let parts: [[UInt8]] = [
             Array("Ä日🎵e\u{301}".utf8), Array("\u{10F7E9}\u{10F780}".utf8), [0xE9], [0xFF, 0xFE],
             [0xC3], [0xED, 0xA0, 0x80], [0xF4, 0x8F], Array("a/b?c#.flac".utf8),

@@ -37,7 +37,8 @@ extension IntegrationTests {
                 return  // a machine without IPv6: its leader listens on IPv4
             }
             let listener = try #require(await CommitDatagramListener.open(logger: logger))
-            let sender = try #require(await CommitDatagramSender.open(beside: service, logger: logger))
+            let sender = try #require(
+                await CommitDatagramSender.open(beside: service, logger: logger))
             // As a TCP connection to this service would show the room's address.
             let room = try SocketAddress(
                 ipAddress: wildcard == "::" ? "::ffff:127.0.0.1" : "127.0.0.1", port: 1)

@@ -1,3 +1,4 @@
+import Chance
 import ClockSync
 @testable import Simulation
 import Testing

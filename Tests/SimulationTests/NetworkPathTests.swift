@@ -1,4 +1,5 @@
 @testable import Simulation
+import Chance
 import Testing
 import Timing
 

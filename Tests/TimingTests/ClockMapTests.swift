@@ -1,3 +1,4 @@
+import Chance
 import Testing
 import Timing
 
@@ -7,13 +8,13 @@ struct ClockMapTests {
     enum Third {}
 
     /// A map between clocks of any age (up to 292 years) with the skew of bad crystals.
-    static func anyMap<A, B>(_ random: inout SplitMix, from: Instant<A>) -> ClockMap<A, B> {
+    static func anyMap<A, B>(_ random: inout SplitMix64, from: Instant<A>) -> ClockMap<A, B> {
         ClockMap(
             from: from, to: Instant(nanoseconds: Int64(bitPattern: random.next()) >> 2),
             skew: Double.random(in: -1e-3...1e-3, using: &random))
     }
     /// A span of at most a day, 8.64e13 ns.
-    static func span(_ random: inout SplitMix) -> Nanoseconds {
+    static func span(_ random: inout SplitMix64) -> Nanoseconds {
         Nanoseconds(Int64.random(in: -86_400_000_000_000...86_400_000_000_000, using: &random))
     }
 
@@ -21,7 +22,7 @@ struct ClockMapTests {
     /// product good to 2^-53 of itself. Going there and back rounds twice.
     @Test(arguments: [40, 41, 42] as [UInt64])
     func `the inverse leads back to within the two roundings`(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<3_000 {
             let anchor = Local(nanoseconds: Int64(bitPattern: random.next()) >> 2)
             let map: ClockMap<LocalClock, GroupClock> = Self.anyMap(&random, from: anchor)
@@ -35,7 +36,7 @@ struct ClockMapTests {
     /// %.
     @Test(arguments: [43, 44, 45] as [UInt64])
     func `a composition agrees with one map after the other`(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<3_000 {
             let anchor = Local(nanoseconds: Int64(bitPattern: random.next()) >> 2)
             let first: ClockMap<LocalClock, GroupClock> = Self.anyMap(&random, from: anchor)
@@ -58,7 +59,7 @@ struct ClockMapTests {
 
     @Test(arguments: [46] as [UInt64])
     func `moving the anchor moves no instant`(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<3_000 {
             let anchor = Local(nanoseconds: Int64(bitPattern: random.next()) >> 2)
             let map: ClockMap<LocalClock, GroupClock> = Self.anyMap(&random, from: anchor)
@@ -70,7 +71,7 @@ struct ClockMapTests {
     }
 
     @Test func `later stays later for crystals that exist`() {
-        var random = SplitMix(seed: 47)
+        var random = SplitMix64(seed: 47)
         for _ in 0..<3_000 {
             let anchor = Local(nanoseconds: Int64(bitPattern: random.next()) >> 2)
             let map: ClockMap<LocalClock, GroupClock> = Self.anyMap(&random, from: anchor)

@@ -1,3 +1,4 @@
+import Chance
 import Testing
 import Timing
 
@@ -28,7 +29,7 @@ struct MediaTimeConversionTests {
     func `a conversion is less than a unit off and exact ones are not marked`(
         rounding: MediaTime.Rounding
     ) {
-        var random = SplitMix(seed: 20)
+        var random = SplitMix64(seed: 20)
         for _ in 0..<3_000 {
             let time = MediaTime(value: random.anySize(), timescale: random.timescale())
             let scale = random.timescale()
@@ -71,7 +72,7 @@ struct MediaTimeConversionTests {
     /// A frame is at least 1.3 µs long at these rates, so half a nanosecond never reaches the next.
     @Test(arguments: [8_000, 11_025, 44_100, 48_000, 96_000, 192_000, 768_000])
     func `every frame survives nanoseconds and seconds`(rate: Int) {
-        var random = SplitMix(seed: UInt64(rate))
+        var random = SplitMix64(seed: UInt64(rate))
         for round in 0..<600 {
             let frame = round < 100 ? Int64(round) : Int64(random.next() >> 24)
             let time = MediaTime(frame: frame, sampleRate: rate)

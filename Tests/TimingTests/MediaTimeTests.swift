@@ -1,3 +1,4 @@
+import Chance
 import Testing
 import Timing
 
@@ -93,7 +94,7 @@ struct MediaTimeTests {
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func `sums of any times are the nearest that fits`(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<2_000 {
             let a = MediaTime(value: random.anySize(), timescale: random.timescale())
             let b = MediaTime(value: random.anySize(), timescale: random.timescale())
@@ -120,7 +121,7 @@ struct MediaTimeTests {
 
     @Test(arguments: [5, 6, 7] as [UInt64])
     func `products by fractions are the nearest that fits`(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<2_000 {
             let time = MediaTime(value: random.anySize(), timescale: random.timescale())
             let multiplier = Int32(truncatingIfNeeded: random.anySize())
@@ -162,7 +163,7 @@ struct MediaTimeTests {
 
     @Test(arguments: [8, 9] as [UInt64])
     func `no double makes a product trap and signs are kept`(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SplitMix64(seed: seed)
         let odd: [Double] = [
             0, -0.0, 1, -1, .infinity, -.infinity, .nan, .leastNonzeroMagnitude,
             .greatestFiniteMagnitude, -.greatestFiniteMagnitude, .leastNormalMagnitude, 0x1p63,
@@ -195,7 +196,7 @@ struct MediaTimeTests {
         #expect(MediaTime(seconds: 0.5, preferredTimescale: 1).value == 1)
         #expect(MediaTime(seconds: -0.5, preferredTimescale: 1).value == -1)
         #expect(MediaTime.indefinite.seconds.isNaN)
-        var random = SplitMix(seed: 10)
+        var random = SplitMix64(seed: 10)
         for _ in 0..<2_000 {
             // A multiple of 2^-20 is exact at a timescale of 2^20.
             let seconds = Double(Int64(bitPattern: random.next()) >> 22) * 0x1p-20

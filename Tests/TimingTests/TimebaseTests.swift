@@ -1,3 +1,4 @@
+import Chance
 import Testing
 import Timing
 
@@ -24,7 +25,7 @@ struct TimebaseTests {
 
     @Test(arguments: [30, 31, 32] as [UInt64])
     func `changes of rate and of clock never make item time jump`(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<300 {
             var base = Timebase<LocalClock>()
             let anchor = Source(nanoseconds: Int64(random.next() >> 10))

@@ -1,3 +1,4 @@
+import Chance
 import Testing
 
 @testable import Wire
@@ -5,7 +6,7 @@ import Testing
 @Suite struct `Messages on a stream` {
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `however the network cuts it, the same messages come out`(seed: UInt64) throws {
-        var random = SampleRandom(seed: seed)
+        var random = SplitMix64(seed: seed)
         let messages: [[UInt8]] = (0..<30).map { _ in
             let count = Int.random(in: 0...300, using: &random)
             return (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }

@@ -1,3 +1,4 @@
+import Chance
 import GroupControl
 import Testing
 import Timing
@@ -7,7 +8,7 @@ import Timing
 @Suite struct `Messages as bytes` {
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func `every message comes back as it was`(seed: UInt64) throws {
-        var random = SampleRandom(seed: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<400 {
             let message = random.envelope()
             #expect(try MessageCodec.decode(MessageCodec.encode(message)) == message)
@@ -31,7 +32,7 @@ import Timing
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func `notices come back as they were, and damaged ones are refused or read`(seed: UInt64) throws
     {
-        var random = SampleRandom(seed: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<500 {
             let notice = CommitDatagram(
                 instance: random.next(), term: random.next(),
@@ -59,7 +60,7 @@ import Timing
     /// A person with 256 rooms gets their status too.
     @Test func `the longest status with every history fits into a frame of a client`() {
         let long = String(repeating: "x", count: RoomReport.longestText)
-        var random = SampleRandom(seed: 1)
+        var random = SplitMix64(seed: 1)
         var report = random.report()
         (report.stamps, report.detail) = (long, long)
         (report.sync.ownStamps, report.sync.leaderStamps, report.sync.cardClass) = (
@@ -115,7 +116,7 @@ import Timing
     }
 
     @Test func `a status of a mad leader can be added up and shown`() throws {
-        var random = SampleRandom(seed: 3)
+        var random = SplitMix64(seed: 3)
         var raw = PBGroupStatus()
         raw.phase = .playing
         (raw.positionSeconds, raw.durationSeconds, raw.rate) = (-1e18, 1e18, 1e18)
@@ -210,7 +211,7 @@ import Timing
 
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func `random bytes are refused or read, never fatal`(seed: UInt64) {
-        var random = SampleRandom(seed: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<25_000 {
             let count = Int.random(in: 0...24, using: &random)
             var bytes: [UInt8] = [8, 1]  // often the right format, to get further
@@ -222,7 +223,7 @@ import Timing
 
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func `damaged messages are refused or read, never fatal`(seed: UInt64) {
-        var random = SampleRandom(seed: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<1_000 {
             var bytes = MessageCodec.encode(random.envelope())
             if Bool.random(using: &random) {

@@ -1,24 +1,11 @@
+import Chance
 import GroupControl
 import Timing
 
 @testable import Wire
 
-/// SplitMix64: the same numbers for the same seed everywhere.
-struct SampleRandom: RandomNumberGenerator {
-    private var word: UInt64
-    init(seed: UInt64) { word = seed }
-
-    mutating func next() -> UInt64 {
-        word &+= 0x9E37_79B9_7F4A_7C15
-        var z = word
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-}
-
 /// Any message, of every kind, with values over their whole range.
-extension SampleRandom {
+extension SplitMix64 {
     mutating func envelope() -> Envelope {
         switch Int.random(in: 0..<4, using: &self) {
         case 0: .toLeader(roomToLeader())

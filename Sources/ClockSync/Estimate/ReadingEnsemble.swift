@@ -154,7 +154,8 @@ struct ReadingEnsemble: Sendable {
         // Relative to the envelope's: offsets may be large.
         var opinions = others.filter { $0.fit.error <= limit }.map {
             WeightedReading(
-                value: $0.fit.offset - envelope.offset, error: $0.fit.error, errorFactor: $0.errorFactor)
+                value: $0.fit.offset - envelope.offset, error: $0.fit.error,
+                errorFactor: $0.errorFactor)
         }
         if envelope.error <= limit {
             let caution = isYoung && isWire ? youngCaution * envelope.noise * envelope.noise : 0
@@ -168,7 +169,8 @@ struct ReadingEnsemble: Sendable {
     /// the crystal breathes, and by far more where it stepped. No less than the shortest round
     /// trips allow is believed, and what is missing to that is doubt.
     private mutating func observeFloor(
-        _ fits: inout [ClockReading], _ extremes: (shortest: Double, spread: Double), at time: Double
+        _ fits: inout [ClockReading], _ extremes: (shortest: Double, spread: Double),
+        at time: Double
     ) {
         let least = extremes.shortest - Self.luck * extremes.spread
         for index in fits.indices {

@@ -1,3 +1,4 @@
+import Chance
 public import Timing
 
 /// A room's side of the exchange: when to ask, and what to make of the answers.

@@ -1,3 +1,4 @@
+import Chance
 import Timing
 
 /// When a room asks for the time, and which of its requests only wake what sleeps.

@@ -248,7 +248,8 @@ public final class LeaderNode: Sendable {
     // MARK: Links
 
     private func serve(
-        _ channel: any Channel, _ visitor: Visitor, _ core: LeaderCore, _ notices: CommitDatagramSender?
+        _ channel: any Channel, _ visitor: Visitor, _ core: LeaderCore,
+        _ notices: CommitDatagramSender?
     ) async {
         let remote = channel.remoteAddress.map { "\($0)" } ?? "?"
         // Whoever connects and says nothing is cut off; a room or client that spoke may stay.

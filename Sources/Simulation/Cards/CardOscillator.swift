@@ -1,3 +1,5 @@
+import Chance
+
 /// The crystal of a simulated card, as a function of true time: ticks, and back.
 ///
 /// Its rate is off by a constant, walks (white noise in the rate's change, drawn on knots 100 ms

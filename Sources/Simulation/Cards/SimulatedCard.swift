@@ -1,3 +1,5 @@
+import Chance
+
 /// A card in true time: a ring emptied by a crystal, and a driver that says where it is.
 struct SimulatedCard {
     let model: CardModel

@@ -1,3 +1,4 @@
+import Chance
 import Timing
 
 /// What a seed makes of a path: the parts of one world of two clocks and a network.

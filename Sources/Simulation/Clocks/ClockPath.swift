@@ -1,3 +1,5 @@
+import Chance
+
 /// A kind of network that clocks are compared on: delays of both directions and time stamps.
 struct ClockPath: Sendable {
     var name: String

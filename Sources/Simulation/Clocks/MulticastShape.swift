@@ -1,3 +1,4 @@
+import Chance
 import Timing
 
 /// How a packet for all rooms reaches them.

@@ -1,3 +1,5 @@
+import Chance
+
 import func Glibc.exp
 import func Glibc.sin
 

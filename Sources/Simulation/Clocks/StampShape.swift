@@ -1,3 +1,5 @@
+import Chance
+
 /// How far a time stamp is from the moment of the packet at the wire.
 ///
 /// A stamp of what arrives is late, one of what leaves is early; both only lengthen the measured

@@ -111,7 +111,8 @@ struct ModeBlocks: Sendable {
                 return crest.map { ($0.place, $0.variance, $0.height) }
             }
             guard points.count >= ModePosterior.fewest else { return nil }
-            let found = ModePosterior(points, sign: 1, now: middle, slope: slope).place(along: slope)
+            let found = ModePosterior(points, sign: 1, now: middle, slope: slope).place(
+                along: slope)
             guard found.clean >= ModePosterior.fewestClean, !found.isAtEnd else { return nil }
             let lowest = ModePeak.lowest(points.map { $0.value - slope * ($0.time - middle) })
             return (found.mean, found.variance, max(0, found.mean - lowest[3]))

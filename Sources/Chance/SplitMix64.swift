@@ -5,24 +5,16 @@ import func Glibc.pow
 
 /// Chance as an argument: a stream of numbers that its seed decides completely.
 ///
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). Every concern of a world (one link's delays, one
-/// host's crystal …) has a stream of its own, so that drawing once more in one place changes
-/// nothing in another.
-struct SplitMix64: Sendable {
+/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// The same seed gives the same numbers on every machine. Every concern of a world (one link's
+/// delays, one host's crystal …) has a stream of its own, so that drawing once more in one place
+/// changes nothing in another.
+public struct SplitMix64: RandomNumberGenerator, Sendable, BitwiseCopyable {
     private var state: UInt64
 
-    init(seed: UInt64) { state = seed }
+    public init(seed: UInt64) { state = seed }
 
-    /// The stream of one concern: the name and the numbers decide it, whatever else is drawn.
-    init(seed: UInt64, _ concern: String, _ numbers: Int...) {
-        var hash = TraceHash()
-        hash.add(seed)
-        for byte in concern.utf8 { hash.add(UInt64(byte)) }
-        for number in numbers { hash.add(UInt64(bitPattern: Int64(number))) }
-        self.init(seed: hash.value)
-    }
-
-    mutating func next() -> UInt64 {
+    public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var z = state
         z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -33,25 +25,25 @@ struct SplitMix64: Sendable {
     // MARK: Distributions
 
     /// 0 ..< 1.
-    mutating func uniform() -> Double { Double(next() >> 11) * 0x1p-53 }
+    public mutating func uniform() -> Double { Double(next() >> 11) * 0x1p-53 }
 
-    mutating func uniform(_ low: Double, _ high: Double) -> Double {
+    public mutating func uniform(_ low: Double, _ high: Double) -> Double {
         low + (high - low) * uniform()
     }
 
     /// True with probability `p`.
-    mutating func chance(_ p: Double) -> Bool { uniform() < p }
+    public mutating func chance(_ p: Double) -> Bool { uniform() < p }
 
-    mutating func exponential(mean: Double) -> Double { -mean * log(1 - uniform()) }
+    public mutating func exponential(mean: Double) -> Double { -mean * log(1 - uniform()) }
 
     /// Mean 0, standard deviation 1 (Box and Muller).
-    mutating func normal() -> Double {
+    public mutating func normal() -> Double {
         let radius = (-2 * log(1 - uniform())).squareRoot()
         return radius * cos(2 * .pi * uniform())
     }
 
     /// Mean `shape × scale` (Marsaglia and Tsang 2000; for shapes below 1 with their boost).
-    mutating func gamma(shape: Double, scale: Double) -> Double {
+    public mutating func gamma(shape: Double, scale: Double) -> Double {
         if shape < 1 {
             let boost = pow(1 - uniform(), 1 / shape)
             return gamma(shape: shape + 1, scale: scale) * boost
