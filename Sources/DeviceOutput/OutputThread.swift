@@ -89,7 +89,8 @@ public final class OutputThread: Sendable {
     public static func open(
         _ specification: OutputSpecification, sampleRate: Int = 48_000,
         bufferMilliseconds: Int = standardBufferMilliseconds,
-        manner: OutputManner = OutputManner(), realTimePriority: Int = 60,
+        manner: OutputManner = OutputManner(),
+        realTimePriority: Int = RealTimeThread.usualPriority,
         overwrites: Bool = false, awaitsCard: Bool = false,
         onChange: (@Sendable (State) -> Void)? = nil,
         onAdapt: (@Sendable (String) -> Void)? = nil,

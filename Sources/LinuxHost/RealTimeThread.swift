@@ -26,6 +26,10 @@ public final class RealTimeThread: Sendable {
         }
     }
 
+    /// What output and clock threads ask for where nothing else is said: below the kernel's
+    /// interrupt threads (50), for what passes our packets on must not wait for us.
+    public static let usualPriority = 20
+
     public let name: String
     public let scheduling: Scheduling
     private let handle: pthread_t

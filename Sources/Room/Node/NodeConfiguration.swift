@@ -1,5 +1,6 @@
 public import DeviceOutput
 public import GroupControl
+public import LinuxHost
 public import Logging
 public import Playout
 public import Timing
@@ -50,7 +51,7 @@ public struct NodeConfiguration: Sendable {
         latencyOffset: LatencyOffset? = nil, stateFolder: String? = nil,
         syncTarget: Nanoseconds = .milliseconds(1), usesAvahi: Bool = true,
         usesBroadcasts: Bool = true,
-        realTimePriority: Int = 50,
+        realTimePriority: Int = RealTimeThread.usualPriority,
         bufferMilliseconds: Int = OutputThread.standardBufferMilliseconds, sampleRate: Int = 48_000,
         outputManner: OutputManner = OutputManner(), overwritesFiles: Bool = false,
         insecureHosts: Set<String> = [], logger: Logger = Logger(label: "tutti")

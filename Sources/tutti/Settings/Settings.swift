@@ -1,5 +1,6 @@
 import DeviceOutput
 import GroupControl
+import LinuxHost
 import Logging
 import Playout
 import Room
@@ -27,8 +28,7 @@ struct Settings: Equatable, Sendable {
     /// `nil`: as the item.
     var sampleRate: Int?
     var releasesOutput = false
-    /// Below the kernel's interrupt threads (50): what passes our packets on must not wait for us.
-    var realTimePriority = 20
+    var realTimePriority = RealTimeThread.usualPriority
     var logLevel = Logger.Level.notice
 
     /// - Parameter sources: the first that has a key wins; what it hides must be possible too.
