@@ -4,7 +4,7 @@ import Synchronization
 public import Timing
 import Wire
 
-/// The leader's time service: a thread that answers time requests, each when `ClockServer` says.
+/// The leader's time service: the thread around a `ClockLeader`, which decides everything.
 ///
 /// UDP on both families, marked for the voice queue. Nothing else happens on its thread, because
 /// where the kernel does not stamp what leaves, t3 is as good as the thread is punctual.
@@ -37,7 +37,7 @@ public final class TimeService: Sendable {
         let shared = try Shared()
         let port = unsafe socket.port
         let thread = try RealTimeThread.start(name: "tutti-time", priority: priority) {
-            unsafe serve(socket, broadcasts ? BroadcastSender() : nil, shared, clock)
+            unsafe serve(socket, broadcasts, shared, clock)
         }
         return TimeService(port, thread, shared)
     }
@@ -63,91 +63,56 @@ public final class TimeService: Sendable {
 
     // MARK: - On the thread
 
-    private struct Waiting {
-        var request: TimeRequest
-        var arrival: TimeSocket.Arrival
-    }
+    private typealias Leader = ClockLeader<SocketAddress, TimeSocket.LocalAddress>
 
     private static func serve(
-        _ socket: TimeSocket, _ desk: BroadcastSender?, _ shared: Shared,
+        _ socket: TimeSocket, _ broadcasts: Bool, _ shared: Shared,
         _ clock: @Sendable () -> SharedClock
     ) {
-        var server = ClockServer<SocketAddress>()
-        var hold = ReplyQueue<Waiting>()
-        var patience = WakePolicy(start: HostClock.now())
+        var leader = Leader(start: HostClock.now(), broadcasts: broadcasts)
+        let beacons = BeaconSender()
         while !shared.state.withLock({ $0.isStopped }) {
             let now = HostClock.now()
             let events = shared.wakeUp.wait(
-                or: patience.mayLie(until: hold.nextDeadline, at: now) ? nil : socket.descriptor,
-                timeoutNanoseconds: hold.nextDeadline.map { max(0, ($0 - now).count) })
-            if events?.contains(.error) ?? socket.isStampAwaited { takeStamps(socket, &server) }
+                or: leader.mayLie(at: now) ? nil : socket.descriptor,
+                timeoutNanoseconds: leader.nextDeadline.map { max(0, ($0 - now).count) })
+            if events?.contains(.error) ?? socket.isStampAwaited { takeStamps(socket, &leader) }
             // A receive error tells of an earlier packet that nobody wanted; there is no one to
             // tell, and reading it has cleared it.
             while events != [], let arrival = try? socket.receive() {
                 guard case .request(let request)? = arrival.packet else { continue }
-                patience.take(request, isKernelStamp: arrival.isKernelStamp, at: arrival.at)
-                guard !hold.isFull,
-                    let due = server.admit(
-                        request, from: arrival.from, arrival: arrival.at, at: HostClock.now())
-                else { continue }
-                hold.insert(Waiting(request: request, arrival: arrival), until: due)
-                desk?.take(request, arrival, epoch: clock().epoch)
+                let receipt = leader.receive(
+                    request, Leader.Arrival(arrival), epoch: clock().epoch, at: HostClock.now())
+                if let beacon = receipt.beacon { beacons.send(beacon, along: arrival.local) }
             }
-            while let waiting = hold.next(dueAt: HostClock.now()) {
-                answer(waiting, socket, desk, &server, clock())
-                takeStamps(socket, &server)
+            while let answer = leader.advance(
+                to: HostClock.now(), packet: socket.packetsSent, clock: clock())
+            {
+                do {
+                    try socket.send(.reply(answer.reply), to: answer.peer, from: answer.route)
+                } catch {
+                    leader.forgetPending()
+                }
+                takeStamps(socket, &leader)
             }
-            shared.state.withLock { $0.answered = server.answered }
+            shared.state.withLock { $0.answered = leader.answered }
         }
     }
 
-    private static func takeStamps(
-        _ socket: TimeSocket, _ server: inout ClockServer<SocketAddress>
-    ) {
+    private static func takeStamps(_ socket: TimeSocket, _ leader: inout Leader) {
         while let stamp = socket.receiveTransmitStamp() {
-            server.transmitted(packet: stamp.packet, at: stamp.at)
+            leader.transmitted(packet: stamp.packet, at: stamp.at)
             if !socket.isStampAwaited { return }
-        }
-    }
-
-    private static func answer(
-        _ waiting: Waiting, _ socket: TimeSocket, _ desk: BroadcastSender?,
-        _ server: inout ClockServer<SocketAddress>, _ clock: SharedClock
-    ) {
-        let arrival = waiting.arrival
-        guard
-            var reply = server.reply(
-                to: waiting.request, from: arrival.from, arrival: arrival.at,
-                isKernelStamp: arrival.isKernelStamp, departure: HostClock.now(),
-                packet: socket.packetsSent, clock: clock)
-        else { return }
-        if waiting.request.reference != nil {
-            reply.reference =
-                desk?.judge.verdict(for: arrival.from, on: waiting.request)
-                ?? ReferenceVerdict(state: .off)
-        }
-        do {
-            try socket.send(.reply(reply), to: arrival.from, from: arrival.local)
-        } catch {
-            server.forgetPending()
         }
     }
 }
 
-/// The part of the service that sends beacons and judges what rooms heard. Confined to its thread.
-private final class BroadcastSender {
-    var judge = ReferenceBroadcastJudge<SocketAddress>()
-    private let sender = BeaconSender()
-
-    /// A request has arrived; where a beacon is due, this wake-up sends it.
-    func take(_ request: TimeRequest, _ arrival: TimeSocket.Arrival, epoch: UInt64) {
-        guard request.reference != nil else { return }
+extension ClockLeader<SocketAddress, TimeSocket.LocalAddress>.Arrival {
+    fileprivate init(_ arrival: TimeSocket.Arrival) {
         let isIPv4 = arrival.local.level == Int32(IPPROTO_IP)
-        judge.receive(
-            request.reference, of: request, from: arrival.from,
-            medium: Int(arrival.local.interface) * 2 + (isIPv4 ? 0 : 1), at: arrival.at)
-        if let beacon = judge.beacon(on: arrival.from, epoch: epoch, at: arrival.at) {
-            sender.send(beacon, along: arrival.local)
-        }
+        self.init(
+            peer: arrival.from, route: arrival.local, instant: arrival.at,
+            isKernelStamp: arrival.isKernelStamp,
+            medium: Int(arrival.local.interface) * 2 + (isIPv4 ? 0 : 1))
     }
 }

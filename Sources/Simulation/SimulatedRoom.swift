@@ -33,16 +33,7 @@ final class SimulatedRoom {
         self.output = output
         id = machine.configuration.room
         stage = SimulatedStage(port: output.engine.port)
-        cell = Self.emptyCell()
-    }
-
-    static func emptyCell() -> ClockCell {
-        ClockCell(
-            SharedClock(
-                map: ClockMap(
-                    from: LocalInstant(nanoseconds: 0), to: GroupInstant(nanoseconds: 0)),
-                uncertainty: .seconds(1), estimatedAt: LocalInstant(nanoseconds: 0), epoch: 0,
-                quality: .none))
+        cell = ClockCell(.unknown)
     }
 }
 
@@ -50,12 +41,14 @@ final class SimulatedRoom {
 final class SimulatedLeader {
     let life: Int
     var machine: LeaderMachine
-    var server = ClockServer<Int>()
+    /// Its half of time exchange; the way back to a room is that room's life.
+    var time: ClockLeader<Int, World.RoomLife>
     let clock: SharedClock
     var packet: UInt32 = 0
     var alarm: GroupInstant?
 
     init(life: Int, machine: LeaderMachine, clock: SharedClock) {
+        time = ClockLeader(start: clock.estimatedAt, broadcasts: false)
         self.life = life
         self.machine = machine
         self.clock = clock

@@ -16,7 +16,7 @@ extension World {
         let place = room.life.room
         if room.followed != welcome.groupClockEpoch {
             room.followed = welcome.groupClockEpoch
-            room.cell = SimulatedRoom.emptyCell()
+            room.cell = ClockCell(.unknown)
             room.follower = nil
             if place == Self.leaderPlace, let leader {
                 room.cell.store(leader.clock)
@@ -120,37 +120,40 @@ extension World {
         let place = Self.leaderPlace
         let stamped = now + hosts[place].receiveStampLateness()
         let arrival = local(place, stamped)
-        let due = leader.server.admit(
-            request, from: life.peer, arrival: arrival, at: arrival)
-        guard let due else { return }
+        let receipt = leader.time.receive(
+            request,
+            .init(peer: life.peer, route: life, instant: arrival, isKernelStamp: true),
+            epoch: leader.clock.epoch, at: arrival)
+        guard let due = receipt.due else { return }
         queue.schedule(
-            .requestRead(life, bytes, arrival: arrival),
+            .leaderWakes(leader.life),
             at: stamped + (due - arrival) + hosts[place].readDuration())
     }
 
-    func answer(_ life: RoomLife, _ bytes: [UInt8], _ arrival: LocalInstant) {
-        guard let leader, case .request(let request)? = (unsafe TimePacket(bytes.span.bytes)) else {
-            return
-        }
+    /// The thread of the time service is awake: whatever is due leaves.
+    func answer(_ life: Int) {
+        guard let leader, leader.life == life else { return }
         let place = Self.leaderPlace
-        leader.packet += 1
-        let reply = leader.server.reply(
-            to: request, from: life.peer, arrival: arrival,
-            isKernelStamp: true, departure: local(place), packet: leader.packet,
-            clock: leader.clock)
-        guard let reply else { return }
-        let departure = now + hosts[place].sendDuration()
-        queue.schedule(
-            .replyStamp(
-                life: leader.life, packet: leader.packet, local(place, departure)),
-            at: departure + hosts[place].readDuration())
-        for arrival in hosts[life.room].toRoom.arrivals(of: departure) {
-            queue.schedule(.reply(life, TimePacket.reply(reply).encoded), at: arrival)
+        while true {
+            leader.packet += 1
+            guard
+                let answer = leader.time.advance(
+                    to: local(place), packet: leader.packet, clock: leader.clock)
+            else { return }
+            let departure = now + hosts[place].sendDuration()
+            queue.schedule(
+                .replyStamp(
+                    life: leader.life, packet: leader.packet, local(place, departure)),
+                at: departure + hosts[place].readDuration())
+            for arrival in hosts[answer.route.room].toRoom.arrivals(of: departure) {
+                queue.schedule(
+                    .reply(answer.route, TimePacket.reply(answer.reply).encoded), at: arrival)
+            }
         }
     }
 
     func replyStamped(_ life: Int, _ packet: UInt32, _ stamp: LocalInstant) {
         guard let leader, leader.life == life else { return }
-        leader.server.transmitted(packet: packet, at: stamp)
+        leader.time.transmitted(packet: packet, at: stamp)
     }
 }

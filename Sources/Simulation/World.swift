@@ -33,7 +33,8 @@ final class World {
         case notice(RoomLife, [UInt8])
         case linkDown(link: Int, atLeader: Bool)
         case request(RoomLife, [UInt8])
-        case requestRead(RoomLife, [UInt8], arrival: LocalInstant)
+        /// The time service of this life of the leader: something is due.
+        case leaderWakes(Int)
         case requestStamp(RoomLife, sequence: UInt32, LocalInstant)
         case reply(RoomLife, [UInt8])
         case replyRead(RoomLife, [UInt8], arrival: LocalInstant)
@@ -120,7 +121,7 @@ final class World {
         case .notice(let life, let bytes): with(life) { noticeArrived($0, bytes) }
         case .linkDown(let link, let atLeader): linkDown(link, atLeader: atLeader)
         case .request(let life, let bytes): requestArrived(life, bytes)
-        case .requestRead(let life, let bytes, let arrival): answer(life, bytes, arrival)
+        case .leaderWakes(let life): answer(life)
         case .requestStamp(let life, let sequence, let stamp):
             with(life) { requestStamped($0, sequence, stamp) }
         case .reply(let life, let bytes): replyArrived(life, bytes)

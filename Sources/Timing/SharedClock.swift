@@ -44,6 +44,12 @@ public struct SharedClock: Equatable, Sendable, BitwiseCopyable {
         self.quality = quality
     }
 
+    /// Nothing is known of the group clock yet.
+    public static let unknown = SharedClock(
+        map: ClockMap(from: LocalInstant(nanoseconds: 0), to: GroupInstant(nanoseconds: 0)),
+        uncertainty: .seconds(1), estimatedAt: LocalInstant(nanoseconds: 0), epoch: 0,
+        quality: .none)
+
     /// The group clock of the machine that defines it: its own local clock, without error.
     @inlinable
     public static func own(at now: LocalInstant, epoch: UInt64) -> SharedClock {

@@ -35,7 +35,7 @@ final class RemoteClock: Member.ClockSource {
     }
 
     private struct State {
-        var cell = RemoteClock.emptyCell()
+        var cell = ClockCell(.unknown)
         var host = ""
         var followed: (place: Place, epoch: UInt64)?
         var client: ClockClient?
@@ -125,7 +125,7 @@ final class RemoteClock: Member.ClockSource {
         let (old, isIdle, expectedStart) = state.withLock { state in
             let old = state.client
             state.followed = target
-            state.cell = source?.cell ?? Self.emptyCell()
+            state.cell = source?.cell ?? ClockCell(.unknown)
             state.client = source?.client
             state.figures = ClockFigures()
             state.quality = state.cell.load().quality
@@ -148,7 +148,7 @@ final class RemoteClock: Member.ClockSource {
     }
 
     private func ask(_ place: Place, _ stored: StoredSkew) throws(HostError) -> Source {
-        let cell = Self.emptyCell()
+        let cell = ClockCell(.unknown)
         let client = try ClockClient.start(
             host: place.host, port: Int(place.port), priority: priority,
             seed: .random(in: .min ... .max), stored: stored, broadcasts: broadcasts
@@ -221,14 +221,5 @@ final class RemoteClock: Member.ClockSource {
             return clock.quality != state.quality
         }
         if isNews { continuation.yield() }
-    }
-
-    private static func emptyCell() -> ClockCell {
-        ClockCell(
-            SharedClock(
-                map: ClockMap(
-                    from: LocalInstant(nanoseconds: 0), to: GroupInstant(nanoseconds: 0)),
-                uncertainty: .seconds(1), estimatedAt: LocalInstant(nanoseconds: 0), epoch: 0,
-                quality: .none))
     }
 }

@@ -58,7 +58,7 @@ extension AssetReader {
     func obstacle(to asset: AssetDescriptor) async -> String? {
         guard let known = library.asset(asset.hash) else { return nil }
         let reason = try? await blocking { _ throws(MediaError) in
-            AssetLibrary.obstacle(to: known)
+            SessionAssets.obstacle(to: known)
         }
         return reason ?? nil
     }

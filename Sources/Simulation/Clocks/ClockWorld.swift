@@ -8,8 +8,8 @@ struct ClockWorld {
     private enum Event {
         case timer
         case request(TimeRequest, arrival: LocalInstant, reading: Nanoseconds)
-        /// Its answer is due.
-        case read(TimeRequest, arrival: LocalInstant)
+        /// Something is due there.
+        case leaderWakes
         case reply(TimeReply, arrival: LocalInstant)
         case requestStamp(UInt32, LocalInstant)
         case replyStamp(UInt32, LocalInstant)
@@ -45,7 +45,7 @@ struct ClockWorld {
     private var requests: [TimeRequest] = []
 
     private let stamps: StampShape
-    private var server = ClockServer<Int>()
+    private var leader: ClockLeader<Int, Void>
     private var toLeader: NetworkPath
     private var toRoom: NetworkPath
     private var queue = EventQueue<Event>()
@@ -61,6 +61,7 @@ struct ClockWorld {
         clocks = parts.clocks
         stamps = parts.stamps
         (toLeader, toRoom) = (parts.toLeader, parts.toRoom)
+        leader = ClockLeader(start: LocalInstant(nanoseconds: 0), broadcasts: false)
         stamping = SplitMix64(seed: parts.seed, "stamps of the world")
         copying = SplitMix64(seed: parts.seed, "copies")
         follower = ClockFollower(
@@ -109,7 +110,7 @@ struct ClockWorld {
     }
 
     /// The leader's own clock at this moment.
-    var leaderNow: LocalInstant { leader(now) }
+    var leaderNow: LocalInstant { leaderReading(now) }
 
     /// The room's kernel will stamp a beacon at `instant`; not before this moment.
     mutating func hear(_ beacon: ReferenceBeacon, at instant: TrueInstant) {
@@ -135,18 +136,21 @@ struct ClockWorld {
             alarm = nil
             perform(follower.advance(to: local))
         case .request(let request, let arrival, let reading):
-            let due = server.admit(request, from: 1, arrival: arrival, at: arrival)
-            guard let due else { return }
-            queue.schedule(
-                .read(request, arrival: arrival), at: now + (due - arrival) + reading)
-        case .read(let request, let arrival): answer(request, arrival)
+            let receipt = leader.receive(
+                request,
+                .init(
+                    peer: 1, route: (), instant: arrival, isKernelStamp: stamps != .program),
+                epoch: epoch, at: arrival)
+            guard let due = receipt.due else { return }
+            queue.schedule(.leaderWakes, at: now + (due - arrival) + reading)
+        case .leaderWakes: answerAll()
         case .reply(let reply, let arrival):
             perform(
                 follower.receive(
                     reply, t4: arrival, isKernelStamp: stamps != .program, at: local))
         case .requestStamp(let sequence, let stamp):
             perform(follower.transmitted(sequence: sequence, at: stamp, now: local))
-        case .replyStamp(let number, let stamp): server.transmitted(packet: number, at: stamp)
+        case .replyStamp(let number, let stamp): leader.transmitted(packet: number, at: stamp)
         case .beacon(let beacon, let stamp): follower.receive(beacon, at: stamp)
         }
     }
@@ -176,32 +180,38 @@ struct ClockWorld {
             let stamped = arrival + receiveLateness()
             let reading = Nanoseconds(seconds: stamping.exponential(mean: 15e-6))
             queue.schedule(
-                .request(request, arrival: leader(stamped), reading: reading), at: stamped)
+                .request(request, arrival: leaderReading(stamped), reading: reading), at: stamped)
             if copies > 0, copying.chance(copies) {
                 // After the first has arrived, and within the server's memory of 64 requests, which
                 // may come in trains of 16, 8 ms apart.
                 let again = stamped + Nanoseconds(seconds: copying.uniform(0.5e-3, 0.02))
                 queue.schedule(
-                    .request(request, arrival: leader(again), reading: .zero), at: again)
+                    .request(request, arrival: leaderReading(again), reading: .zero), at: again)
             }
         }
     }
 
-    private mutating func answer(_ request: TimeRequest, _ arrival: LocalInstant) {
-        let number = packets
-        let reply = server.reply(
-            to: request, from: 1, arrival: arrival, isKernelStamp: stamps != .program,
-            departure: leader(now), packet: number, clock: .own(at: leader(now), epoch: epoch))
-        guard var reply else { return }
-        if let verdict {
-            requests.append(request)
-            reply.reference = verdict(request)
+    private mutating func answerAll() {
+        while let answer = leader.advance(
+            to: leaderReading(now), packet: packets,
+            clock: .own(at: leaderReading(now), epoch: epoch))
+        {
+            send(answer)
         }
+    }
+
+    private mutating func send(_ answer: ClockLeader<Int, Void>.Answer) {
+        var reply = answer.reply
+        if let verdict {
+            requests.append(answer.request)
+            reply.reference = verdict(answer.request)
+        }
+        let number = packets
         packets += 1
         let departure = now + sendDuration()
         if deliversTransmitStamp() {
             queue.schedule(
-                .replyStamp(number, leader(departure)), at: departure + .microseconds(3))
+                .replyStamp(number, leaderReading(departure)), at: departure + .microseconds(3))
         }
         for arrival in toRoom.arrivals(of: departure) {
             if keepsTravels {
@@ -217,7 +227,7 @@ struct ClockWorld {
     }
 
     /// The leader's own clock is the group's, number for number.
-    private func leader(_ instant: TrueInstant) -> LocalInstant {
+    private func leaderReading(_ instant: TrueInstant) -> LocalInstant {
         LocalInstant(nanoseconds: clocks.group(instant).nanoseconds)
     }
 
