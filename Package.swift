@@ -13,6 +13,13 @@ let everywhere: [SwiftSetting] = [
 /// For targets that touch pointers: each use says `unsafe` (SE-0458).
 let withPointers = everywhere + [.strictMemorySafety()]
 
+/// What only computes takes a tenth of the time with the optimiser; `deploy/test` asks for it. Not
+/// always: a package that sets such flags cannot be depended on.
+let optimised: [SwiftSetting] =
+    Context.environment["TUTTI_OPTIMISED"] == nil ? [] : [.unsafeFlags(["-O"])]
+let pure = everywhere + optimised
+let pureWithPointers = withPointers + optimised
+
 let package = Package(
     name: "tutti",
     products: [
@@ -37,14 +44,14 @@ let package = Package(
         // Pure: values decide. No clock, task, socket or random source of their own.
 
         // What an instant is, in which clock; media time; how two clocks relate; timebases.
-        .target(name: "Timing", swiftSettings: everywhere),
+        .target(name: "Timing", swiftSettings: pure),
         // Chance as an argument: seeded streams of numbers and their distributions.
-        .target(name: "Chance", swiftSettings: everywhere),
+        .target(name: "Chance", swiftSettings: pure),
         // Turns time-exchange packets into an estimate of the group clock with an honest bound.
         .target(
-            name: "ClockSync", dependencies: ["Timing", "Chance"], swiftSettings: everywhere),
+            name: "ClockSync", dependencies: ["Timing", "Chance"], swiftSettings: pure),
         // Turns commands and messages into group state and scheduled rate changes.
-        .target(name: "GroupControl", dependencies: ["Timing"], swiftSettings: everywhere),
+        .target(name: "GroupControl", dependencies: ["Timing"], swiftSettings: pure),
         // Messages of the two above as bytes and back; never trusts the bytes.
         .target(
             name: "Wire",
@@ -52,22 +59,22 @@ let package = Package(
                 "Timing", "ClockSync", "GroupControl",
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
-            exclude: ["tutti.proto"], swiftSettings: everywhere),
+            exclude: ["tutti.proto"], swiftSettings: pure),
         // Hands values between one writer and its readers without locks or allocation.
-        .target(name: "RealTime", swiftSettings: withPointers),
+        .target(name: "RealTime", swiftSettings: pureWithPointers),
         // One header: the inner loop of the resampler for processors with AVX2 and FMA.
         .systemLibrary(name: "CVector"),
         // Decides and renders the frames of each period; owns the ports to media and card.
         .target(
             name: "Playout", dependencies: ["Timing", "Chance", "RealTime", "CVector"],
-            swiftSettings: withPointers),
+            swiftSettings: pureWithPointers),
         // Runs all of the above in a seeded world of bad crystals, networks and cards.
         .target(
             name: "Simulation",
             dependencies: [
                 "Timing", "Chance", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout",
             ],
-            swiftSettings: withPointers),
+            swiftSettings: pureWithPointers),
 
         // Adapters: thin shells named after what they touch.
 
@@ -131,7 +138,7 @@ let package = Package(
             name: "TimingTests", dependencies: ["Timing", "Chance"], swiftSettings: everywhere),
         .testTarget(
             name: "ClockSyncTests", dependencies: ["Timing", "Chance", "ClockSync"],
-            swiftSettings: everywhere),
+            swiftSettings: pure),
         .testTarget(
             name: "GroupControlTests", dependencies: ["Timing", "Chance", "GroupControl"],
             swiftSettings: everywhere),
@@ -150,7 +157,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: ["Timing", "Chance", "ClockSync", "Playout", "Simulation"],
-            resources: [.copy("GoldenTraces")], swiftSettings: everywhere),
+            resources: [.copy("GoldenTraces")], swiftSettings: pure),
         .testTarget(
             name: "FFmpegMediaTests", dependencies: ["Timing", "Chance", "Playout", "FFmpegMedia"],
             swiftSettings: everywhere),

@@ -1,3 +1,4 @@
+import Chance
 import GroupControl
 import Timing
 import Wire

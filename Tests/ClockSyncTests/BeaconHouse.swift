@@ -1,4 +1,3 @@
-import Chance
 import ClockSync
 import Timing
 
@@ -13,7 +12,7 @@ struct BeaconHouse {
         /// What its clock does against the leader's.
         var skew = 0.0
         /// Between the beacon and its stamp, seconds; `nil`: lost.
-        var delay: (inout SplitMix64) -> Double? = { $0.uniform(0, 60e-6) }
+        var delay: (inout Randomness) -> Double? = { $0.uniform(0, 60e-6) }
         /// Between two requests, seconds.
         var pause = 0.125
         var isSilent = false
@@ -28,7 +27,7 @@ struct BeaconHouse {
 
     var rooms: [Room]
     var judge = ReferenceBroadcastJudge<Int>()
-    var random: SplitMix64
+    var random: Randomness
     var epoch: UInt64 = 1
     /// Changes a report on its way.
     var forge: (Int, inout ReferenceReport) -> Void = { _, _ in }
@@ -38,7 +37,7 @@ struct BeaconHouse {
 
     init(_ rooms: [Room], seed: UInt64) {
         self.rooms = rooms
-        random = SplitMix64(seed: seed)
+        random = Randomness(seed: seed)
         for room in rooms.indices { self.rooms[room].nextRequest = random.uniform(0, 0.1) }
     }
 

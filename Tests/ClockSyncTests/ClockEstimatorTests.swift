@@ -1,4 +1,3 @@
-import Chance
 import ClockSync
 import Testing
 import Timing
@@ -154,12 +153,12 @@ import Timing
         let known = StoredSkew(skew: 20e-6, deviation: 1e-9)
         var forward = ClockEstimator(stored: known)
         var shuffled = ClockEstimator(stored: known)
-        var random = SplitMix64(seed: 5)
+        var random = Randomness(seed: 5)
         let end = Self.start + .seconds(30)
         let samples = (0..<30).map {
             Self.sample(
-                at: Double($0) * 0.1, there: 50e-6 + random.exponential(mean: 100e-6),
-                back: 50e-6 + random.exponential(mean: 100e-6), ppm: 20)
+                at: Double($0) * 0.1, there: 50e-6 + random.exponential(100e-6),
+                back: 50e-6 + random.exponential(100e-6), ppm: 20)
         }
         // Received at one moment, so that both solve on the same knowledge.
         for sample in samples { _ = forward.receive(sample, at: end) }

@@ -41,11 +41,13 @@ import Timing
             to: due - Nanoseconds(1), packet: 0, clock: clock(at: due))
         #expect(early == nil)
         let late = due + .microseconds(30)
-        let answer = try #require(leader.advance(to: late, packet: 0, clock: clock(at: due)))
+        let sent = leader.advance(to: late, packet: 0, clock: clock(at: due))
+        let answer = try #require(sent)
         #expect(answer.peer == 3 && answer.route == "to 3" && answer.reply.sequence == 1)
         #expect(answer.reply.t2.nanoseconds == start.nanoseconds)
         #expect(answer.reply.t3.nanoseconds == late.nanoseconds)
-        #expect(leader.advance(to: late, packet: 1, clock: clock(at: due)) == nil)
+        let again = leader.advance(to: late, packet: 1, clock: clock(at: due))
+        #expect(again == nil)
         #expect(leader.nextDeadline == nil && leader.answered == 1)
     }
 
@@ -95,11 +97,13 @@ import Timing
         #expect(copy.due == nil)
         let due = try #require(leader.nextDeadline)
         let unknown = clock(at: due, quality: .none)
-        #expect(leader.advance(to: due, packet: 0, clock: unknown) == nil)
+        let unanswered = leader.advance(to: due, packet: 0, clock: unknown)
+        #expect(unanswered == nil)
         #expect(leader.nextDeadline == nil, "it asks again")
         _ = leader.receive(request(2), arrival(1, at: due), epoch: 5, at: due)
         let next = try #require(leader.nextDeadline)
-        #expect(leader.advance(to: next, packet: 0, clock: clock(at: next)) != nil)
+        let answer = leader.advance(to: next, packet: 0, clock: clock(at: next))
+        #expect(answer != nil)
     }
 
     @Test func `who reports of broadcasts is told, also where there are none`() throws {
@@ -113,13 +117,16 @@ import Timing
                     epoch: 5, reading: GroupInstant(nanoseconds: now.nanoseconds),
                     skewTrillionths: 0, expectedError: .microseconds(50), newest: 0,
                     ages: .zero)
-                let receipt = leader.receive(
-                    request(UInt32(number), isPrompt: true, reference: report),
-                    arrival(1, at: now), epoch: 5, at: now)
-                if receipt.beacon != nil { beacons += 1 }
-                let answer = leader.advance(
-                    to: now, packet: UInt32(number), clock: clock(at: now))
-                states.insert(try #require(answer?.reply.reference).state)
+                // Nothing is broadcast for one alone.
+                for peer in 1...2 {
+                    let receipt = leader.receive(
+                        request(UInt32(number), isPrompt: true, reference: report),
+                        arrival(peer, at: now), epoch: 5, at: now)
+                    if receipt.beacon != nil { beacons += 1 }
+                    let answer = leader.advance(
+                        to: now, packet: UInt32(2 * number + peer), clock: clock(at: now))
+                    states.insert(try #require(answer?.reply.reference).state)
+                }
             }
             #expect(broadcasts ? beacons > 0 : beacons == 0)
             #expect(broadcasts ? !states.contains(.off) : states == [.off])
@@ -156,7 +163,9 @@ import Timing
             guard random.chance(0.5) else { continue }
             while let answer = leader.advance(to: now, packet: packet, clock: clock(at: now)) {
                 let key = [UInt32(answer.peer), answer.reply.sequence]
-                #expect(answered[answer.peer, default: []].insert(answer.reply.sequence).inserted)
+                let isFirst = answered[answer.peer, default: []].insert(answer.reply.sequence)
+                    .inserted
+                #expect(isFirst)
                 #expect(dues[key].map { $0 <= now } == true)
                 packet &+= 1
             }

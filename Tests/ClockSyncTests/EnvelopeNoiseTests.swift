@@ -1,4 +1,3 @@
-import Chance
 import Testing
 
 @testable import ClockSync
@@ -45,12 +44,12 @@ struct EnvelopeNoiseTests {
 
     /// Under samples that come at random an edge is off by as much as they lie apart.
     @Test(arguments: UInt64(1)...4) func `chance is seldom taken for a floor`(seed: UInt64) {
-        var random = SplitMix64(seed: seed)
+        var random = Randomness(seed: seed)
         /// - Parameter contacts: which the line touches.
         func residuals(_ contacts: Int) -> [Double] {
             var value = 0.0
             return (0..<EnvelopeNoise.kept).map { index in
-                if index >= contacts { value += random.exponential(mean: 100) }
+                if index >= contacts { value += random.exponential(100) }
                 return value
             }
         }

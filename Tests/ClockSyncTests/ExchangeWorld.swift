@@ -1,4 +1,3 @@
-import Chance
 import ClockSync
 import Timing
 
@@ -51,7 +50,7 @@ struct ExchangeWorld {
     private(set) var now = 0.0
     private(set) var published: [SharedClock] = []
     private(set) var readings: [Reading] = []
-    private var random: SplitMix64
+    private var random: Randomness
     private var packets: [Packet] = []
     private var order = 0
     private var serverPackets: UInt32 = 0
@@ -62,8 +61,8 @@ struct ExchangeWorld {
         _ kind: PathModel.Kind, seed: UInt64, partsPerMillion: Double? = nil,
         stored: StoredSkew = .unknown, steadyCrystal: Bool = false
     ) {
-        var random = SplitMix64(seed: seed)
-        let skew = partsPerMillion ?? (random.uniform() * 90 - 45)
+        var random = Randomness(seed: seed)
+        let skew = partsPerMillion ?? (random.unit() * 90 - 45)
         self.partsPerMillion = skew
         path = PathModel(kind, seed: seed)
         follower = ClockFollower(
@@ -168,7 +167,7 @@ struct ExchangeWorld {
     }
 
     private mutating func answer(_ request: TimeRequest, _ arrival: GroupInstant) {
-        let departure = now + 20e-6 + random.exponential(mean: 15e-6)
+        let departure = now + 20e-6 + random.exponential(15e-6)
         let leader = { (group: GroupInstant) in LocalInstant(nanoseconds: group.nanoseconds) }
         let clock = SharedClock.own(at: leader(group(now)), epoch: epoch)
         let number = serverPackets
@@ -184,7 +183,7 @@ struct ExchangeWorld {
         if !silence.contains(now), let delay = path.delay(.toFollower, at: now) {
             post(.reply(reply), at: departure + delay)
             if random.chance(duplicates) {
-                post(.reply(reply), at: departure + delay + random.exponential(mean: 5e-3))
+                post(.reply(reply), at: departure + delay + random.exponential(5e-3))
             }
         }
     }
@@ -194,7 +193,7 @@ struct ExchangeWorld {
             switch effect {
             case .publish(let clock): published.append(clock)
             case .send(let request):
-                let departure = now + 5e-6 + random.exponential(mean: 10e-6)
+                let departure = now + 5e-6 + random.exponential(10e-6)
                 if !random.chance(missingStamps) {
                     post(.requestStamp(request.sequence, local(departure)), at: departure + 3e-6)
                 }
@@ -203,7 +202,7 @@ struct ExchangeWorld {
                     if random.chance(duplicates) {
                         post(
                             .request(request),
-                            at: departure + delay + random.exponential(mean: 5e-3))
+                            at: departure + delay + random.exponential(5e-3))
                     }
                 }
             }

@@ -1,4 +1,3 @@
-import Chance
 import Testing
 
 @testable import ClockSync
@@ -13,10 +12,10 @@ import Testing
         seed: UInt64
     ) -> (forward: [ModePeak.Point], backward: [ModePeak.Point]) {
         // Seeds next to each other give one sequence, moved by a step.
-        var random = SplitMix64(seed: seed << 32)
+        var random = Randomness(seed: seed << 32)
         func side(_ sign: Double) -> [ModePeak.Point] {
             stride(from: -seconds, to: 0, by: 0.002).map { time in
-                let queue = random.chance(clean) ? 0 : random.exponential(mean: 2e-3)
+                let queue = random.chance(clean) ? 0 : random.exponential(2e-3)
                 let delay = 350e-6 + blur * random.normal() + queue
                 return (time, sign * (offset + skew * time) + delay)
             }
@@ -27,7 +26,7 @@ import Testing
     @Test func `what it says is off by about as much as it claims`() throws {
         var (offsets, skews, count) = (0.0, 0.0, 0.0)
         for seed in 1...60 as ClosedRange<UInt64> {
-            var random = SplitMix64(seed: (seed << 32) ^ 77)
+            var random = Randomness(seed: (seed << 32) ^ 77)
             let (offset, skew) = (1e-3 * random.normal(), 80e-6 * random.normal())
             let (forward, backward) = Self.packets(0.5, offset: offset, skew: skew, seed: seed)
             let found = try #require(
@@ -117,12 +116,12 @@ import Testing
     /// By likelihood four are a little less than four: fewer than blocks want.
     @Test(arguments: [(1, false), (2, false), (4, true), (12, true)])
     func `so many packets must have met nobody`(clean: Int, isEnough: Bool) {
-        var random = SplitMix64(seed: 21 << 32)
+        var random = Randomness(seed: 21 << 32)
         func side(_ places: Int) -> [ModePeak.Point] {
             (0..<200).map { number in
                 // The clean ones are spread over the time; the others are at least 0.3 ms late.
                 let isClean = number % (200 / places) == 0 && number / (200 / places) < places
-                let queue = isClean ? 0 : 0.3e-3 + random.exponential(mean: 2e-3)
+                let queue = isClean ? 0 : 0.3e-3 + random.exponential(2e-3)
                 return (Double(number - 200) * 0.002, 350e-6 + 3e-6 * random.normal() + queue)
             }
         }

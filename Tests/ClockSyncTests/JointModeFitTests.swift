@@ -1,4 +1,3 @@
-import Chance
 import Testing
 
 @testable import ClockSync
@@ -12,9 +11,9 @@ struct JointModeFitTests {
     /// - Parameter delay: one way at a time, seconds; the time runs from −1 to 0.
     private func pair(
         seed: UInt64, skew: Double, count: Int = 500, known: Double? = nil,
-        delay: (inout SplitMix64, _ time: Double, _ isOutward: Bool) -> Double
+        delay: (inout Randomness, _ time: Double, _ isOutward: Bool) -> Double
     ) -> JointModeFit? {
-        var random = SplitMix64(seed: seed)
+        var random = Randomness(seed: seed)
         var (forward, backward): ([ModePeak.Point], [ModePeak.Point]) = ([], [])
         for number in 0..<count {
             let time = Double(number - count) / Double(count)
@@ -26,9 +25,9 @@ struct JointModeFitTests {
     }
 
     /// Emulated air as recorded: one packet in eight meets nobody, and stamps blur that by 25 µs.
-    private func air(_ random: inout SplitMix64) -> Double {
+    private func air(_ random: inout Randomness) -> Double {
         let blur = 60e-6 + 25e-6 * max(-2.4, random.normal())
-        return 300e-6 + blur + (random.chance(0.12) ? 0 : random.gamma(shape: 1.6, scale: 1.2e-3))
+        return 300e-6 + blur + (random.chance(0.12) ? 0 : random.gamma(1.6, 1.2e-3))
     }
 
     /// Two deviations of two crystals cover ±120 ppm.
@@ -36,7 +35,7 @@ struct JointModeFitTests {
     func `a second of packets says offset and skew, and how well`(skew: Double) {
         var (count, squares, claims, turns, turnClaims) = (0.0, 0.0, 0.0, 0.0, 0.0)
         for seed in 1...60 {
-            let delay = { (random: inout SplitMix64, _: Double, _: Bool) in air(&random) }
+            let delay = { (random: inout Randomness, _: Double, _: Bool) in air(&random) }
             guard let pair = pair(seed: UInt64(seed), skew: skew, delay: delay) else { continue }
             let error = pair.offset - (Self.offset + skew * 2e-3)
             count += 1
@@ -57,7 +56,7 @@ struct JointModeFitTests {
 
     @Test func `near a slope that is known it finds what it finds among all`() throws {
         let skew = 60e-6
-        let delay = { (random: inout SplitMix64, _: Double, _: Bool) in air(&random) }
+        let delay = { (random: inout Randomness, _: Double, _: Bool) in air(&random) }
         var compared = 0
         for seed in 1...40 {
             guard let all = pair(seed: UInt64(seed), skew: skew, delay: delay) else { continue }

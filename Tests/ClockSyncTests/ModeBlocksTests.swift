@@ -1,4 +1,3 @@
-import Chance
 import Testing
 
 @testable import ClockSync
@@ -13,10 +12,10 @@ struct ModeBlocksTests {
     /// - Parameter delay: one way at a time, seconds.
     private func blocks(
         seed: UInt64, isWire: Bool = false,
-        delay: (inout SplitMix64, _ time: Double, _ isOutward: Bool) -> Double
+        delay: (inout Randomness, _ time: Double, _ isOutward: Bool) -> Double
     ) -> (ModeBlocks, known: Double) {
         // Seeds next to each other give one sequence, moved by a step.
-        var random = SplitMix64(seed: seed << 32)
+        var random = Randomness(seed: seed << 32)
         var blocks = ModeBlocks()
         // The skew is known to 10 ppm at first, which blurs a block by 20 µs, and to one later.
         var known = Self.skew + 10e-6
@@ -35,23 +34,23 @@ struct ModeBlocksTests {
     /// What they say.
     private func fits(
         seed: UInt64, isWire: Bool = false,
-        delay: (inout SplitMix64, _ time: Double, _ isOutward: Bool) -> Double
+        delay: (inout Randomness, _ time: Double, _ isOutward: Bool) -> Double
     ) -> [ClockReading] {
         var (blocks, known) = blocks(seed: seed, isWire: isWire, delay: delay)
         return blocks.fits(at: 0, prior: (known, 1e-6 * 1e-6), delay: 600e-6)
     }
 
     /// Emulated air as recorded: one packet in eight meets nobody, and stamps blur that by 25 µs.
-    private func air(_ random: inout SplitMix64, unhindered: Double = 0.12) -> Double {
+    private func air(_ random: inout Randomness, unhindered: Double = 0.12) -> Double {
         let blur = 60e-6 + 25e-6 * max(-2.4, random.normal())
         return 300e-6 + blur
-            + (random.chance(unhindered) ? 0 : random.gamma(shape: 1.6, scale: 1.2e-3))
+            + (random.chance(unhindered) ? 0 : random.gamma(1.6, 1.2e-3))
     }
 
     /// Root mean square of error and claim, of all seeds and walks; seconds.
     private func errors(
         seeds: Int, isWire: Bool = false,
-        of delay: (inout SplitMix64, _ time: Double, _ isOutward: Bool) -> Double
+        of delay: (inout Randomness, _ time: Double, _ isOutward: Bool) -> Double
     ) -> (count: Int, error: Double, claim: Double) {
         var (count, squares, claims) = (0, 0.0, 0.0)
         for seed in 1...seeds {
@@ -84,7 +83,7 @@ struct ModeBlocksTests {
                 let (blocks, known) = blocks(seed: seed, isWire: isWire) {
                     random, time, isOutward in
                     let period = UInt64(time / 3 + 1_000)
-                    var chance = SplitMix64(seed: (seed << 40) ^ (floors(period, isOutward) << 20))
+                    var chance = Randomness(seed: (seed << 40) ^ (floors(period, isOutward) << 20))
                     return air(&random, unhindered: 0.5) + 60e-6 * chance.normal()
                 }
                 return blocks.lopsidedness(skew: known)
@@ -119,8 +118,8 @@ struct ModeBlocksTests {
     @Test(arguments: [false, true]) func `floors that move are in the error`(isWire: Bool) {
         var (squares, claims) = (0.0, 0.0)
         for seed in 1...40 {
-            var random = SplitMix64(seed: UInt64(1_000 + seed) << 32)
-            let floors = (0..<20).map { _ in 150e-6 * random.uniform() }
+            var random = Randomness(seed: UInt64(1_000 + seed) << 32)
+            let floors = (0..<20).map { _ in 150e-6 * random.unit() }
             let one = errors(seeds: 1, isWire: isWire) { random, time, isOutward in
                 air(&random) + floors[Int(-time / 7) * 2 + (isOutward ? 1 : 0)]
             }
@@ -137,7 +136,7 @@ struct ModeBlocksTests {
     func `delays that scatter widely say nothing, or what they claim`(isWire: Bool) {
         var (count, squares, claims) = (0, 0.0, 0.0)
         for seed in 1...40 {
-            var random = SplitMix64(seed: UInt64(seed) << 32)
+            var random = Randomness(seed: UInt64(seed) << 32)
             var blocks = ModeBlocks()
             for number in 0..<480 {
                 let time = Double(number - 480) / 8
@@ -172,7 +171,7 @@ struct ModeBlocksTests {
 
     @Test func `blocks are read anew when a path turns out to be of wires or of air`() {
         func history(_ kinds: [Bool]) -> [Double] {
-            var random = SplitMix64(seed: 11 << 32)
+            var random = Randomness(seed: 11 << 32)
             var blocks = ModeBlocks()
             for number in 0..<800 {
                 let time = Double(number) / 40
@@ -191,7 +190,7 @@ struct ModeBlocksTests {
 
     @Test(arguments: [false, true])
     func `the first seconds are forgotten too`(isWire: Bool) throws {
-        var random = SplitMix64(seed: 12 << 32)
+        var random = Randomness(seed: 12 << 32)
         var blocks = ModeBlocks()
         func run(offset: Double) -> ClockReading? {
             for number in 0..<800 {
@@ -211,7 +210,7 @@ struct ModeBlocksTests {
     @Test func `a room that joins on air learns from each packet at once`() throws {
         let prior = (skew: 0.0, variance: 80e-6 * 80e-6)
         for seed in 1...20 as ClosedRange<UInt64> {
-            var random = SplitMix64(seed: seed << 32)
+            var random = Randomness(seed: seed << 32)
             var blocks = ModeBlocks()
             func fit(of range: Range<Int>, unhindered: Double) throws -> ClockReading {
                 for number in range {
@@ -233,7 +232,7 @@ struct ModeBlocksTests {
     }
 
     @Test(arguments: [false, true]) func `what is forgotten is forgotten`(isWire: Bool) {
-        var random = SplitMix64(seed: 5)
+        var random = Randomness(seed: 5)
         var blocks = ModeBlocks()
         func run(_ seconds: Range<Int>, offset: Double) {
             for number in seconds.lowerBound * 40..<seconds.upperBound * 40 {
@@ -252,7 +251,7 @@ struct ModeBlocksTests {
     }
 
     @Test(arguments: [false, true]) func `a silence of minutes ends a block`(isWire: Bool) {
-        var random = SplitMix64(seed: 6)
+        var random = Randomness(seed: 6)
         var blocks = ModeBlocks()
         for number in 0..<1_600 {
             // One second of packets, then 300 s of nothing, then half a minute.
@@ -273,7 +272,7 @@ struct ModeBlocksTests {
         let all = errors(seeds: 30, isWire: isWire) { random, time, isOutward in
             // Two and a half seconds in which nobody in one direction meets nobody.
             let isBusy = isOutward && (-12.5)...(-10) ~= time
-            return isBusy ? 700e-6 + 20e-6 * random.uniform() : air(&random)
+            return isBusy ? 700e-6 + 20e-6 * random.unit() : air(&random)
         }
         // A tenth of what the block says.
         #expect(all.error < 18e-6, "\(all)")
@@ -282,8 +281,8 @@ struct ModeBlocksTests {
     /// Some 20 a block in a millisecond at the floor, which is an edge without a gathering. Where few packets
     /// may have met nobody that passes for one, but for an unsure one.
     @Test func `delays without a crest say nothing on wires, and no more than they know on air`() {
-        let delay = { (random: inout SplitMix64, _: Double, _: Bool) in
-            300e-6 + 5e-3 * random.uniform()
+        let delay = { (random: inout Randomness, _: Double, _: Bool) in
+            300e-6 + 5e-3 * random.unit()
         }
         #expect(errors(seeds: 20, isWire: true, of: delay).count == 0)
         let air = errors(seeds: 60, of: delay)
@@ -303,7 +302,7 @@ struct ModeBlocksTests {
     @Test(arguments: [false, true])
     func `of two crests the lower is the floor on air, on wires both are doubtful`(isWire: Bool) {
         let two = errors(seeds: 30, isWire: isWire) { random, _, isOutward in
-            300e-6 + 10e-6 * random.uniform() + (isOutward && random.chance(0.5) ? 250e-6 : 0)
+            300e-6 + 10e-6 * random.unit() + (isOutward && random.chance(0.5) ? 250e-6 : 0)
         }
         #expect(two.error < two.claim, "\(two)")
         if isWire {
@@ -320,7 +319,7 @@ struct ModeBlocksTests {
     ) throws {
         let lopsided = fits(seed: 3, isWire: isWire) { random, _, isOutward in
             300e-6 + (isOutward ? 100e-6 * (random.chance(0.1) ? 0 : 1) : 0) + 5e-6
-                * random.uniform()
+                * random.unit()
         }
         let reading = try #require(lopsided.first)
         let error = (reading.offset - Self.offset).magnitude

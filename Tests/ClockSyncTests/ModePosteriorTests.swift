@@ -1,4 +1,3 @@
-import Chance
 import Testing
 
 @testable import ClockSync
@@ -10,10 +9,10 @@ struct ModePosteriorTests {
         seed: UInt64, slope: Double = 0, shift: Double = 0
     ) -> [ModePeak.Point] {
         // Seeds next to each other give one sequence, moved by a step.
-        var random = SplitMix64(seed: seed << 32)
+        var random = Randomness(seed: seed << 32)
         return (0..<120).map { number in
             let time = Double(number - 120) / 40
-            let queue = random.chance(0.12) ? 0 : random.exponential(mean: 2e-3)
+            let queue = random.chance(0.12) ? 0 : random.exponential(2e-3)
             return (time, 350e-6 + 12e-6 * random.normal() + queue + slope * time + shift)
         }
     }
@@ -75,7 +74,7 @@ struct ModePosteriorTests {
     @Test func `a place beyond those looked at is not taken for one of them`() {
         var ends = 0
         for seed in 1...40 as ClosedRange<UInt64> {
-            var random = SplitMix64(seed: seed << 32)
+            var random = Randomness(seed: seed << 32)
             let points = (0..<480).map { (Double($0) / 40, 1e-3 + 100e-6 * random.normal()) }
             if Self.place(points).isAtEnd { ends += 1 }
         }

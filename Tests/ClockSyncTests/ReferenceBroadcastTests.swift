@@ -1,4 +1,3 @@
-import Chance
 import ClockSync
 import Testing
 import Timing
@@ -53,7 +52,7 @@ import func Glibc.sin
         var house = Self.house(seed: seed)
         house.rooms = (0..<count).map { house.rooms[$0 % 3] }
         for room in house.rooms.indices {
-            house.rooms[room].delay = { 0.3e-3 + $0.exponential(mean: 300e-6) }
+            house.rooms[room].delay = { 0.3e-3 + $0.exponential(300e-6) }
         }
         for second in 1...60 {
             house.run(until: Double(second))
@@ -184,7 +183,7 @@ import func Glibc.sin
     func `nonsense in one room's reports does not move the others`(seed: UInt64) throws {
         var house = Self.house(seed: seed)
         house.rooms.append(house.rooms[1])
-        var forger = SplitMix64(seed: seed)
+        var forger = Randomness(seed: seed)
         let words = ExternalWords((0..<4_096).map { _ in forger.next() })
         house.forge = { room, report in
             guard room == 3, words.next() % 3 == 0 else { return }

@@ -1,4 +1,3 @@
-import Chance
 import Testing
 
 @testable import ClockSync
@@ -31,7 +30,7 @@ struct WeightedReadingTests {
 
     @Test(arguments: 1...100 as ClosedRange<UInt64>)
     func `it lies among the opinions, moves with them, and their order is nothing`(seed: UInt64) {
-        var random = SplitMix64(seed: seed)
+        var random = Randomness(seed: seed)
         let count = Int.random(in: 1...13, using: &random)
         let values = (0..<count).map { _ in Double.random(in: -50...50, using: &random) }
         let errors = (0..<count).map { _ in Double.random(in: 0.5...40, using: &random) }
