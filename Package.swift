@@ -137,6 +137,8 @@ let package = Package(
         .testTarget(
             name: "TimingTests", dependencies: ["Timing", "Chance"], swiftSettings: everywhere),
         .testTarget(
+            name: "ChanceTests", dependencies: ["Chance"], swiftSettings: everywhere),
+        .testTarget(
             name: "ClockSyncTests", dependencies: ["Timing", "Chance", "ClockSync"],
             swiftSettings: pure),
         .testTarget(

@@ -54,7 +54,7 @@ public struct ClockEstimator: Sendable {
     }
 
     private var base: ClockBase?
-    private var history = ReadingEnsemble()
+    private var history: ReadingEnsemble
     private var filter: SkewFilter
     private var estimate: Estimate?
     private var line: ClockLine?
@@ -75,10 +75,13 @@ public struct ClockEstimator: Sendable {
     /// How often the measurements had to start over.
     public private(set) var restarts = 0
 
-    /// - Parameter stored: what ``storedSkew`` said at the end of an earlier session with the same
-    ///   leader; makes the first seconds better.
-    public init(stored: StoredSkew = .unknown) {
+    /// - Parameters:
+    ///   - stored: what ``storedSkew`` said at the end of an earlier session with the same leader;
+    ///     makes the first seconds better.
+    ///   - withheld: readings that have no say; for showing what they earn.
+    public init(stored: StoredSkew = .unknown, withholding withheld: Set<ReadingKind> = []) {
         self.filter = SkewFilter(stored)
+        history = ReadingEnsemble(withholding: withheld)
     }
 
     // MARK: - Input

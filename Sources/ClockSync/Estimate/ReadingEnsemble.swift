@@ -25,8 +25,8 @@ struct ReadingEnsemble: Sendable {
     /// The same for tracks, which repeat each other less since there is one a scale. On wires, where
     /// jitter is like noise, they are better than they say; with 1 a wire loaded in one direction
     /// (`ho-load`) is lost to plain hulls.
-    static let trackModesty = 1.4
-    static let wireTrackModesty = 1.1
+    static let trackErrorFactor = 1.4
+    static let wireTrackErrorFactor = 1.1
     /// A round trip that is longer than the shortest known may be so in one direction; half of it
     /// then is error. Where in between is drawn at random.
     static let lopsided = 0.6
@@ -46,6 +46,8 @@ struct ReadingEnsemble: Sendable {
     /// say.
     static let relevance = 2.0
 
+    /// What has no say, to show what it earns.
+    private let withheld: Set<ReadingKind>
     private var forward = EnvelopePoints()
     private var backward = EnvelopePoints()
     private var offsets = OffsetSamples()
@@ -56,6 +58,8 @@ struct ReadingEnsemble: Sendable {
     private(set) var floor = DelayFloor()
     /// Smallest round trip of one exchange.
     private var shortestTrip = DelayFloor()
+
+    init(withholding withheld: Set<ReadingKind> = []) { self.withheld = withheld }
 
     mutating func removeAll() {
         forward.removeAll()
@@ -111,17 +115,25 @@ struct ReadingEnsemble: Sendable {
         blocks.measure(skew: filter.skew)
         let isWirePath = floor <= RequestSchedule.wirePath.seconds
         modes.measure(skew: filter.skew, isWire: isWirePath)
-        let edges = DelayBlocks.walks.compactMap {
-            blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
-        }
+        let edges =
+            withheld.contains(.edges)
+            ? []
+            : DelayBlocks.walks.compactMap {
+                blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
+            }
         let change = pathChange(extremes, at: time)
         let isWire = envelope.delay <= RequestSchedule.wirePath.seconds
         let doubt = change * modes.lopsidedness(skew: filter.skew)
-        let gatherings = modes.fits(at: time, prior: filter.prior, delay: floor)
-            .map { $0.doubted(by: doubt) }
-        let tracks = tracks(at: time, floor: floor, change: change, filter)
+        let gatherings = modes.fits(
+            at: time, prior: filter.prior, delay: floor, withholding: withheld
+        )
+        .map { $0.doubted(by: doubt) }
+        let tracks =
+            withheld.contains(.averages)
+            ? [] : tracks(at: time, floor: floor, change: change, filter)
         let others =
-            (Reading.all(tracks, errorFactor: isWire ? Self.wireTrackModesty : Self.trackModesty)
+            (Reading.all(
+                tracks, errorFactor: isWire ? Self.wireTrackErrorFactor : Self.trackErrorFactor)
             + Reading.all(edges, errorFactor: Self.errorFactor)
             + Reading.all(gatherings, errorFactor: isWirePath ? Self.errorFactor : 1))
             .filter { envelope.admits($0.fit) }

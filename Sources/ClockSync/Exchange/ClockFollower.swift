@@ -59,8 +59,12 @@ public struct ClockFollower: Sendable {
     ///   - start: local time now; the first request is due at once.
     ///   - seed: of the first sequence number and of the spacing.
     ///   - stored: skew known from an earlier session with this leader.
-    public init(start: LocalInstant, seed: UInt64, stored: StoredSkew = .unknown) {
-        self.estimator = ClockEstimator(stored: stored)
+    ///   - withheld: readings that have no say; see ``ClockEstimator``.
+    public init(
+        start: LocalInstant, seed: UInt64, stored: StoredSkew = .unknown,
+        withholding withheld: Set<ReadingKind> = []
+    ) {
+        self.estimator = ClockEstimator(stored: stored, withholding: withheld)
         var random = SplitMix64(seed: seed)
         self.nextSequence = UInt32(truncatingIfNeeded: random.next())
         self.schedule = RequestSchedule(start: start, random: random)

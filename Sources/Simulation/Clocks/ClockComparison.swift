@@ -81,17 +81,7 @@ public struct ClockComparison: Sendable {
         paths names: [String] = [], seeds: Int, heldOut: Bool = false, joins: Bool = true,
         events: Bool = true
     ) throws(SimulationError) {
-        var paths: [ClockPath] = []
-        for name in names {
-            guard let path = ClockPath.named(name) else {
-                let all = ClockPath.all.map(\.name).joined(separator: ", ")
-                throw SimulationError(
-                    code: .unknownPath,
-                    description: "there is no path \"\(name)\"; there are \(all)")
-            }
-            paths.append(path)
-        }
-        if paths.isEmpty { paths = ClockPath.all.filter { !$0.isHeldOut || heldOut } }
+        let paths = try Self.paths(names, heldOut: heldOut)
         let first = heldOut ? Self.heldOutSeeds : 0
         let numbers = (1...UInt64(max(1, seeds))).map { first + $0 }
         let few = numbers.prefix(Self.eventSeeds)
@@ -116,6 +106,21 @@ public struct ClockComparison: Sendable {
         }
         self.seeds = numbers.count
         self.jobs = jobs
+    }
+
+    /// The paths of these names; where none is named all, the held-out ones if they are wanted.
+    static func paths(_ names: [String], heldOut: Bool) throws(SimulationError) -> [ClockPath] {
+        var paths: [ClockPath] = []
+        for name in names {
+            guard let path = ClockPath.named(name) else {
+                let all = ClockPath.all.map(\.name).joined(separator: ", ")
+                throw SimulationError(
+                    code: .unknownPath,
+                    description: "there is no path \"\(name)\"; there are \(all)")
+            }
+            paths.append(path)
+        }
+        return paths.isEmpty ? ClockPath.all.filter { !$0.isHeldOut || heldOut } : paths
     }
 }
 

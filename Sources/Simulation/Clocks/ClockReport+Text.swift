@@ -137,7 +137,7 @@ extension ClockReport: CustomStringConvertible {
     }
 
     /// The first column to the left, the others to the right.
-    private static func aligned(_ rows: [[String]]) -> String {
+    static func aligned(_ rows: [[String]]) -> String {
         let columns = rows[0].indices
         let widths = columns.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in

@@ -56,7 +56,8 @@ struct ClockWorld {
 
     /// - Parameter start: what the room waits for.
     init(
-        _ parts: ClockParts, stored: StoredSkew = .unknown, start: ExpectedStart = .joining
+        _ parts: ClockParts, stored: StoredSkew = .unknown, start: ExpectedStart = .joining,
+        withholding withheld: Set<ReadingKind> = []
     ) {
         clocks = parts.clocks
         stamps = parts.stamps
@@ -65,7 +66,7 @@ struct ClockWorld {
         stamping = SplitMix64(seed: parts.seed, "stamps of the world")
         copying = SplitMix64(seed: parts.seed, "copies")
         follower = ClockFollower(
-            start: clocks.local(now), seed: parts.seed, stored: stored)
+            start: clocks.local(now), seed: parts.seed, stored: stored, withholding: withheld)
         follower.expectStart(start, at: clocks.local(now))
         arm()
     }

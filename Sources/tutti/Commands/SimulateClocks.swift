@@ -1,4 +1,5 @@
 import ArgumentParser
+import ClockSync
 import Foundation
 import Simulation
 
@@ -22,7 +23,10 @@ struct SimulateClocks: AsyncParsableCommand {
               tutti simulate clocks --seeds 3 --paths wired,wifi
               tutti simulate clocks --held-out --json | jq .columns
               tutti simulate clocks --pairs --seeds 5
+              tutti simulate clocks --without each --paths wired,wifi
             """)
+
+    private static let readings = ReadingKind.allCases.map(\.rawValue).joined(separator: ", ")
 
     private static let tie =
         "\((100 * ClockReport.tieShare).text(0)) % and \(ClockReport.tieMicroseconds.text(1)) µs"
@@ -50,6 +54,14 @@ struct SimulateClocks: AsyncParsableCommand {
             visibility: .default))
     var pairs = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Show what readings of the clock earn: run without each of these, or \"each\".",
+            discussion: "Readings: \(Self.readings).",
+            valueName: "readings"),
+        completion: .list(["each"] + ReadingKind.allCases.map(\.rawValue)))
+    var without: String?
+
     @Flag(help: "One JSON object instead of tables.")
     var json = false
 
@@ -68,6 +80,7 @@ struct SimulateClocks: AsyncParsableCommand {
     func run() async throws {
         if let golden { return try write(to: URL(fileURLWithPath: golden, isDirectory: true)) }
         if pairs { return try await comparePairs() }
+        if let without { return try await compareReadings(without) }
         let comparison: ClockComparison
         do {
             let names = paths.split(separator: ",").map(String.init)
@@ -82,6 +95,33 @@ struct SimulateClocks: AsyncParsableCommand {
         Terminal.output.write(json ? jsonText(report, pretty: false) + "\n" : "\(report)\n")
         if !report.lost.isEmpty { throw ExitCode.failure }
     }
+
+    private func compareReadings(_ words: String) async throws {
+        let ablation: ReadingAblation
+        do {
+            let kinds =
+                words == "each"
+                ? []
+                : try words.split(separator: ",").map { word in
+                    guard let kind = ReadingKind(rawValue: String(word)) else {
+                        throw ValidationError(
+                            "there is no reading \"\(word)\"; there are \(Self.readings), and each")
+                    }
+                    return kind
+                }
+            let names = paths.split(separator: ",").map(String.init)
+            ablation = try ReadingAblation(
+                kinds, paths: names, seeds: seeds ?? Self.usualAblationSeeds, heldOut: heldOut)
+        } catch let error as SimulationError {
+            throw CommandError("simulate clocks: \(error)")
+        }
+        let outcomes = await inParallel(ablation.jobs) { $0.perform() }
+        let report = ablation.report(of: outcomes)
+        Terminal.output.write(json ? jsonText(report, pretty: false) + "\n" : "\(report)\n")
+    }
+
+    /// Enough for a tenth of difference; each costs a steady run for every path and reading.
+    private static let usualAblationSeeds = 8
 
     private func comparePairs() async throws {
         let comparison: PairComparison

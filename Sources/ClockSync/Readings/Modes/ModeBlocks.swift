@@ -190,15 +190,24 @@ struct ModeBlocks: Sendable {
     /// - Parameters:
     ///   - prior: of the skew, before the samples.
     ///   - delay: smallest delay known of the path.
+    ///   - withheld: what is left out.
     mutating func fits(
-        at now: Double, prior: (skew: Double, variance: Double), delay: Double
+        at now: Double, prior: (skew: Double, variance: Double), delay: Double,
+        withholding withheld: Set<ReadingKind> = []
     ) -> [ClockReading] {
-        guard isWire else {
-            let joining = joining(at: now, prior: prior, delay: delay)
-            return lines(at: now, prior: prior, delay: delay) + (joining.map { [$0] } ?? [])
+        if isWire, !withheld.contains(.joint),
+            let young = young(at: now, prior: prior, delay: delay)
+        {
+            return [young]
         }
-        if let young = young(at: now, prior: prior, delay: delay) { return [young] }
-        return lines(at: now, prior: prior, delay: delay)
+        var fits =
+            withheld.contains(.gatherings) ? [] : lines(at: now, prior: prior, delay: delay)
+        if !isWire, !withheld.contains(.joining),
+            let joining = joining(at: now, prior: prior, delay: delay)
+        {
+            fits.append(joining)
+        }
+        return fits
     }
 
     private func lines(

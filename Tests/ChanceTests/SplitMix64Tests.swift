@@ -1,4 +1,3 @@
-@testable import Simulation
 import Chance
 import Testing
 
@@ -9,17 +8,6 @@ import Testing
         #expect(random.next() == 6_457_827_717_110_365_317)
         #expect(random.next() == 3_203_168_211_198_807_973)
         #expect(random.next() == 9_817_491_932_198_370_423)
-    }
-
-    @Test func `streams of different concerns have nothing in common`() {
-        var numbers: Set<UInt64> = []
-        for concern in ["host", "to leader", "to room"] {
-            for room in 0..<10 {
-                var stream = SplitMix64(seed: 1, concern, room)
-                numbers.insert(stream.next())
-            }
-        }
-        #expect(numbers.count == 30)
     }
 
     @Test func `means and spreads are those of the distributions`() {

@@ -1,0 +1,164 @@
+public import ClockSync
+
+/// What each reading of the clock earns: the same rooms on the same paths, once with all readings
+/// and once without each of some.
+///
+/// A room runs on its own schedule (``ClockWorld``), since that depends on how good its clock is. All
+/// runs of a seed have the same crystals and draw the same delays, packet for packet, until their
+/// schedules part.
+public struct ReadingAblation: Sendable {
+    /// Seconds of a steady run, and from when on it counts.
+    public static let seconds = ClockComparison.seconds
+    static let settling = ClockComparison.settling
+    /// When a joining room is read, seconds: half of those are heard by then, and one counts as
+    /// settled.
+    public static let joinTimes = [0.5, 2.0]
+    public static let joinsPerSeed = 10
+
+    public struct Job: Sendable {
+        enum Kind: Sendable { case steady, join }
+        var path: ClockPath
+        var seed: UInt64
+        var kind: Kind
+        /// `nil`: with all readings.
+        var withheld: ReadingKind?
+    }
+
+    public struct Outcome: Sendable {
+        var job: Job
+        /// 99 of a hundred readings of a steady run, or the error at each of
+        /// ``ReadingAblation/joinTimes``; µs.
+        var figures: [Double]
+    }
+
+    public let kinds: [ReadingKind]
+    public let seeds: Int
+    public let jobs: [Job]
+
+    /// - Parameters:
+    ///   - kinds: each is withheld by itself; empty: every one.
+    ///   - names: paths out of ``ClockComparison/paths``; empty: all that are not held out, or all
+    ///     when `heldOut`.
+    ///   - seeds: steady runs of each path; ten joins for each.
+    /// - Throws: ``SimulationError`` with the names there are.
+    public init(
+        _ kinds: [ReadingKind], paths names: [String], seeds: Int, heldOut: Bool
+    ) throws(SimulationError) {
+        let kinds = kinds.isEmpty ? ReadingKind.allCases : kinds
+        let paths = try ClockComparison.paths(names, heldOut: heldOut)
+        let first = heldOut ? ClockComparison.heldOutSeeds : 0
+        var jobs: [Job] = []
+        for path in paths {
+            for kind in [nil] + kinds.map(Optional.some) {
+                for number in 1...UInt64(max(1, seeds)) {
+                    jobs.append(
+                        Job(path: path, seed: first + number, kind: .steady, withheld: kind))
+                }
+                guard path.network.toRoom.download == nil else { continue }
+                for number in 1...UInt64(max(1, seeds) * Self.joinsPerSeed) {
+                    jobs.append(Job(path: path, seed: first + number, kind: .join, withheld: kind))
+                }
+            }
+        }
+        self.kinds = kinds
+        self.seeds = max(1, seeds)
+        self.jobs = jobs
+    }
+
+    public func report(of outcomes: [Outcome]) -> AblationReport {
+        AblationReport(self, outcomes)
+    }
+}
+
+extension ReadingAblation.Job {
+    public func perform() -> ReadingAblation.Outcome {
+        let world = ClockWorld(
+            ClockParts(path, seed: seed), withholding: withheld.map { [$0] } ?? [])
+        switch kind {
+        case .steady:
+            let errors = ClockErrors(world, seconds: ReadingAblation.seconds)
+            let span = ReadingAblation.settling..<ReadingAblation.seconds + 1
+            return .init(job: self, figures: [errors.percentiles(span).p99])
+        case .join:
+            let errors = ClockErrors(world, seconds: ReadingAblation.joinTimes.max()! + 0.1)
+            return .init(
+                job: self, figures: ReadingAblation.joinTimes.map { errors.magnitude(at: $0) })
+        }
+    }
+}
+
+/// One table: paths down, readings across.
+public struct AblationReport: Codable, Equatable, Sendable, CustomStringConvertible {
+    public struct Row: Codable, Equatable, Sendable {
+        public var path: String
+        /// What is read: `steady`, or `joining, 0.5 s`.
+        public var figure: String
+        /// Error with all readings, µs: the median over seeds of 99 of a hundred; of joins 90 of a
+        /// hundred rooms.
+        public var all: Double
+        /// The same without each reading, as a ratio to `all`, in the order of
+        /// ``AblationReport/readings``.
+        public var ratios: [Double]
+    }
+
+    public var readings: [String]
+    public var seeds: Int
+    public var rows: [Row]
+
+    init(_ ablation: ReadingAblation, _ outcomes: [ReadingAblation.Outcome]) {
+        readings = ablation.kinds.map(\.rawValue)
+        seeds = ablation.seeds
+        rows = []
+        var paths: [String] = []
+        for job in ablation.jobs where paths.last != job.path.name { paths.append(job.path.name) }
+        func values(_ path: String, _ isSteady: Bool, _ kind: ReadingKind?, _ place: Int)
+            -> [Double]
+        {
+            outcomes.filter {
+                $0.job.path.name == path && $0.job.withheld == kind
+                    && (isSteady ? $0.job.kind == .steady : $0.job.kind == .join)
+            }.map { $0.figures[place] }.sorted()
+        }
+        func add(_ path: String, _ figure: String, _ isSteady: Bool, _ place: Int) {
+            func figure(of kind: ReadingKind?) -> Double? {
+                let values = values(path, isSteady, kind, place)
+                guard !values.isEmpty else { return nil }
+                let share = isSteady ? 0.5 : 0.9
+                return values[min(values.count - 1, Int(share * Double(values.count)))]
+            }
+            guard let all = figure(of: nil) else { return }
+            rows.append(
+                Row(
+                    path: path, figure: figure, all: all,
+                    ratios: ablation.kinds.map { (figure(of: $0) ?? .infinity) / max(all, 1e-3) }))
+        }
+        for path in paths {
+            add(path, "steady", true, 0)
+            for (place, time) in ReadingAblation.joinTimes.enumerated() {
+                add(path, "joining, \(time) s", false, place)
+            }
+        }
+    }
+
+    public var description: String {
+        var table = [["path", "", "all, µs"] + readings.map { "without \($0)" }]
+        var last = ""
+        for row in rows {
+            table.append(
+                [row.path == last ? "" : row.path, row.figure, Self.text(row.all)]
+                    + row.ratios.map { "× \(Self.text($0))" })
+            last = row.path
+        }
+        return "Error of the clock, and by how many times it is larger without a reading.\n"
+            + "Steady: 99 of a hundred readings of 300 s, median of \(seeds) seeds; joining: 90 of "
+            + "a hundred of \(seeds * ReadingAblation.joinsPerSeed) rooms.\n\n"
+            + ClockReport.aligned(table)
+    }
+
+    private static func text(_ value: Double) -> String {
+        guard value.isFinite else { return "–" }
+        let digits = value < 9.95 ? 100.0 : value < 99.5 ? 10.0 : 1.0
+        let rounded = (value * digits).rounded() / digits
+        return rounded == rounded.rounded() && digits == 1 ? "\(Int(rounded))" : "\(rounded)"
+    }
+}
