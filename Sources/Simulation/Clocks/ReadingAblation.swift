@@ -119,7 +119,7 @@ public struct AblationReport: Codable, Equatable, Sendable, CustomStringConverti
                     && (isSteady ? $0.job.kind == .steady : $0.job.kind == .join)
             }.map { $0.figures[place] }.sorted()
         }
-        func add(_ path: String, _ figure: String, _ isSteady: Bool, _ place: Int) {
+        func add(_ path: String, _ name: String, _ isSteady: Bool, _ place: Int) {
             func figure(of kind: ReadingKind?) -> Double? {
                 let values = values(path, isSteady, kind, place)
                 guard !values.isEmpty else { return nil }
@@ -129,7 +129,7 @@ public struct AblationReport: Codable, Equatable, Sendable, CustomStringConverti
             guard let all = figure(of: nil) else { return }
             rows.append(
                 Row(
-                    path: path, figure: figure, all: all,
+                    path: path, figure: name, all: all,
                     ratios: ablation.kinds.map { (figure(of: $0) ?? .infinity) / max(all, 1e-3) }))
         }
         for path in paths {

@@ -99,16 +99,14 @@ struct SimulateClocks: AsyncParsableCommand {
     private func compareReadings(_ words: String) async throws {
         let ablation: ReadingAblation
         do {
-            let kinds =
-                words == "each"
-                ? []
-                : try words.split(separator: ",").map { word in
-                    guard let kind = ReadingKind(rawValue: String(word)) else {
-                        throw ValidationError(
-                            "there is no reading \"\(word)\"; there are \(Self.readings), and each")
-                    }
-                    return kind
+            let words = words == "each" ? [] : words.split(separator: ",").map(String.init)
+            let kinds = try words.map { word throws(ValidationError) -> ReadingKind in
+                guard let kind = ReadingKind(rawValue: word) else {
+                    throw ValidationError(
+                        "there is no reading \"\(word)\"; there are \(Self.readings), and each")
                 }
+                return kind
+            }
             let names = paths.split(separator: ",").map(String.init)
             ablation = try ReadingAblation(
                 kinds, paths: names, seeds: seeds ?? Self.usualAblationSeeds, heldOut: heldOut)
