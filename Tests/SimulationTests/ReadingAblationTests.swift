@@ -8,7 +8,9 @@ import Testing
     @Test(arguments: ReadingKind.allCases)
     func `what is withheld has no say, and the rest is as before`(kind: ReadingKind) throws {
         var differs = false
-        for path in try ClockComparison.paths(["wired", "wifi", "em-wifi"], heldOut: false) {
+        for path in try ClockComparison.paths(
+            ["wired", "wifi", "em-wifi", "em-wired", "two-hops"], heldOut: false)
+        {
             func line(_ withheld: Set<ReadingKind>) -> [Double?] {
                 var world = ClockWorld(ClockParts(path, seed: 3), withholding: withheld)
                 return (1...40).map { step in
