@@ -14,9 +14,10 @@ let everywhere: [SwiftSetting] = [
 let withPointers = everywhere + [.strictMemorySafety()]
 
 /// What only computes takes a tenth of the time with the optimiser; `deploy/test` asks for it. Not
-/// always: a package that sets such flags cannot be depended on.
+/// always: a package that sets such flags cannot be depended on. The name does not begin with `TUTTI_`,
+/// which are settings of the program.
 let optimised: [SwiftSetting] =
-    Context.environment["TUTTI_OPTIMISED"] == nil ? [] : [.unsafeFlags(["-O"])]
+    Context.environment["OPTIMISE_PURE_TARGETS"] == nil ? [] : [.unsafeFlags(["-O"])]
 let pure = everywhere + optimised
 let pureWithPointers = withPointers + optimised
 

@@ -61,7 +61,8 @@ import Testing
         }
         for (word, command) in [
             ("+10", GroupCommand.seekBy(seconds: 10)), ("-1:30", .seekBy(seconds: -90)),
-            ("50%", .seekTo(share: 0.5)), ("83.5", .seek(seconds: 83.5)),
+            ("50%", .seekTo(share: 0.5)), ("50 %", .seekTo(share: 0.5)),
+            (".5", .seek(seconds: 0.5)), ("83.5", .seek(seconds: 83.5)),
         ] {
             #expect(try (Tutti.parseAsRoot(["seek", word]) as? Seek)?.parsed() == command)
         }
@@ -70,7 +71,7 @@ import Testing
     @Test(arguments: [
         (["volume", "loud"], "is no volume"), (["volume", "a", "b", "3"], "is no volume"),
         (["volume", "--ledaer", "x", "3"], "--ledaer"), (["seek", "soon"], "is no place"),
-        (["seek"], "is no place"), (["volume"], "is no volume"),
+        (["seek"], "is no place"), (["volume"], "how loud"),
     ])
     func `words that say nothing are answered with what may stand there`(
         words: [String], text: String

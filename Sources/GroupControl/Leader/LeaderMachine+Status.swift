@@ -36,7 +36,8 @@ extension LeaderMachine {
         let title = session.current.map { "\"\($0.title)\"\(place)" } ?? "nothing"
         let wait = detail.isEmpty ? "" : ": \(detail)"
         return switch session.phase {
-        case .waiting: detail.isEmpty ? "waits for rooms" : detail
+        case .waiting where detail.isEmpty: "waits for rooms"
+        case .waiting: detail.hasPrefix("waits ") ? detail : "waits: \(detail)"
         case .preparing: "prepares \(title)\(wait)"
         case .playing: "plays \(title)"
         case .paused: "is paused in \(title)"

@@ -123,7 +123,8 @@ public struct NodeLog: LogHandler {
                 state.isAlarmSet = false
                 putUnread(&state)
                 for counted in state.lines.due(at: HostClock.now()) {
-                    put("\(counted.line) [\(counted.count) times more]", &state)
+                    let count = counted.count == 1 ? "once more" : "\(counted.count) times more"
+                    put("\(counted.line) [\(count)]", &state)
                 }
                 setAlarm(&state)
             }

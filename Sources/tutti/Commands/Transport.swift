@@ -83,11 +83,10 @@ struct Seek: AsyncParsableCommand {
 
     func parsed() throws -> GroupCommand {
         try refuseOptions(in: words)
-        // A space before the sign is a word of its own: 50 %.
+        // A space before the sign may make it a word of its own: 50 %.
         let isPercent = words.count == 2 && words[1] == "%"
-        guard words.count == 1 || isPercent,
-            let place = PositionArgument(argument: words.joined())
-        else {
+        let text = words.joined().split(separator: " ").joined()
+        guard words.count == 1 || isPercent, let place = PositionArgument(argument: text) else {
             throw ValidationError(
                 "\"\(words.joined(separator: " "))\" is no place: "
                     + "write tutti seek 83.5, 1:23.5, +10, -10 or 50%")

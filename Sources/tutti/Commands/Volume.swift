@@ -34,6 +34,9 @@ struct Volume: AsyncParsableCommand {
 
     func parsed() throws -> GroupCommand {
         try refuseOptions(in: words)
+        guard !words.isEmpty else {
+            throw ValidationError("how loud? write tutti volume [ROOM] 0…100, +5 or -5")
+        }
         guard (1...2).contains(words.count), let last = words.last,
             let change = VolumeArgument(last)
         else {
