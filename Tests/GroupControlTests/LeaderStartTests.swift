@@ -19,6 +19,40 @@ import Timing
         #expect(stage.commits(1).map(\.change) == stage.commits(2).map(\.change))
     }
 
+    @Test func `nothing begins while no room has a card, and the first that gets one starts it`() {
+        var lost = RoomReport()
+        lost.isCardLost = true
+        for wanted in [0, 1, 2] {
+            var stage = Stage(configuration(rooms: wanted))
+            for (link, name) in [(1, "kitchen"), (2, "bath")] as [(LinkID, String)] {
+                stage.hello(link, name)
+                stage.receive(.report(lost), from: link)
+                stage.ready(link)
+            }
+            stage.advance(by: .seconds(60), heard: [1, 2])
+            #expect(stage.commits(1).isEmpty && stage.commits(2).isEmpty)
+            #expect(stage.leader.headline.contains("waits for a sound card of 2 rooms"))
+            stage.receive(.report(RoomReport()), from: 2)
+            #expect(stage.commits(2).count == 1)
+            #expect(stage.commits(1).count == 1, "it is on the line when its card comes")
+        }
+    }
+
+    @Test func `by hand it begins without a card, and a card that is lost later ends nothing`() {
+        var lost = RoomReport()
+        lost.isCardLost = true
+        var stage = Stage(configuration(queue: [asset(1), asset(2)], rooms: 1))
+        stage.hello(1, "kitchen")
+        stage.receive(.report(lost), from: 1)
+        stage.ready(1)
+        #expect(stage.commits(1).isEmpty)
+        stage.command(.play)
+        #expect(stage.commits(1).count == 1)
+        stage.command(.next)
+        stage.ready(1)
+        #expect(stage.commits(1).count == 2)
+    }
+
     @Test func `a node without an output is not waited for and not asked to prepare`() {
         var stage = Stage(configuration(rooms: 1))
         stage.hello(1, "phone", hasOutput: false)

@@ -44,6 +44,24 @@ extension IntegrationTests {
             }
         }
 
+        @Test(.timeLimit(.minutes(1)))
+        func `a leader alone without its card plays to nobody, and says what it waits for`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 1, seed: 56, as: "a.wav")
+                try await group.lead([asset], output: Self.noCard)
+                try await group.untilStatus("it waits for its card") {
+                    $0.rooms.map(\.state) == [.cardLost]
+                        && $0.detail?.contains("sound card of leader") == true
+                }
+                // Longer than the item.
+                try await Task.sleep(for: .seconds(2))
+                let status = try await group.client().status()
+                #expect(status.phase != .playing && status.phase != .ended)
+            }
+        }
+
         @Test(
             .timeLimit(.minutes(1)), arguments: ["hw:77", "hw:1,2,3,4", "no_such_name", "hw:FOO=2"])
         func `what no card can be called is an error at once`(pcm: String) async throws {

@@ -45,7 +45,8 @@ extension LeaderMachine {
         watchDeadline(isEnough: isEnough, at: now)
 
         let mustWait = members.contains(where: isWaitedFor)
-        let mayStart = isEnough && (!mustWait || pending?.isOverdue == true)
+        let mayStart =
+            isEnough && (!mustWait || pending?.isOverdue == true) && !waitsForCard
         if mayStart, ready > 0 || offers.isEmpty {
             commit(start, at: now)
         } else if !offers.isEmpty, offers.allSatisfy({ $0.map(hasGivenUp) ?? false }), isEnough {
@@ -54,6 +55,24 @@ extension LeaderMachine {
         } else {
             showPreparing(isEnough: offers.count >= max(1, required))
         }
+    }
+
+    /// A first start into rooms none of which has a card yet would play to nobody. Later ones go on: a
+    /// card that was lost comes back to the line.
+    private var waitsForCard: Bool {
+        guard pending?.required != nil else { return false }
+        let ready = members.filter { $0.takesPart && $0.pending?.standing == .ready }
+        return !ready.isEmpty && ready.allSatisfy { $0.report?.isCardLost == true }
+    }
+
+    /// For people; empty where no card is waited for.
+    var cardWords: String {
+        guard waitsForCard else { return "" }
+        let names = members.filter { $0.takesPart && $0.report?.isCardLost == true }
+            .map { "\($0.hello.room)" }.sorted()
+        return names.count == 1
+            ? "waits for the sound card of \(names[0])"
+            : "waits for a sound card of \(names.count) rooms"
     }
 
     private func hasGivenUp(_ offer: Offer) -> Bool {

@@ -52,6 +52,7 @@ extension LeaderMachine {
             return session.queue.isEmpty
                 ? "the first item is still being read" : "the next item is still being read"
         }
+        if complaint.isEmpty, !isRunning, !cardWords.isEmpty { return cardWords }
         if session.phase == .waiting, complaint.isEmpty, let required = pending?.required {
             let ready = members.count { $0.takesPart && $0.pending?.standing == .ready }
             return "waits for rooms: \(ready) of \(required) are ready"

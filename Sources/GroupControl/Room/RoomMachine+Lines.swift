@@ -163,6 +163,11 @@ extension RoomMachine {
             guard case .clockless(let latency) = preparations[place].standing else { continue }
             preparations[place].standing = .ready
             failure = ""
+            // The leader must know before it counts this room as one that is heard.
+            if report.isCardLost, reported?.activity != .cardLost {
+                effects.append(.send(.report(currentReport)))
+                reported = (activity, proof.finding, now)
+            }
             effects.append(
                 .send(.ready(preparation: preparations[place].order.id, latency: latency)))
         }

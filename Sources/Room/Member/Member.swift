@@ -391,6 +391,8 @@ actor Member {
     }
 
     private func finish(_ preparation: Preparation, _ outcome: PrepareOutcome) {
+        // Whoever is told that this room is ready is told too whether it has a card.
+        if let output, case .lost = output.state { takeFigures() }
         receiveInput(.prepared(preparation.id, outcome))
     }
 
