@@ -22,7 +22,7 @@ import Timing
     @Test func `nothing begins while no room has a card, and the first that gets one starts it`() {
         var lost = RoomReport()
         lost.isCardLost = true
-        for wanted in [0, 1, 2] {
+        for wanted in [1, 2] {
             var stage = Stage(configuration(rooms: wanted))
             for (link, name) in [(1, "kitchen"), (2, "bath")] as [(LinkID, String)] {
                 stage.hello(link, name)
