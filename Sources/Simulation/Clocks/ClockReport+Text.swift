@@ -115,7 +115,7 @@ extension ClockReport: CustomStringConvertible {
     // MARK: Numbers
 
     /// Three digits: 0.4, 12.3, 456, 12k.
-    private static func number(_ value: Double?) -> String {
+    static func number(_ value: Double?) -> String {
         guard let value else { return "–" }
         if value >= 99_950 { return "\(Int(value / 1e3 + 0.5))k" }
         if value >= 99.95 { return "\(Int(value + 0.5))" }
@@ -125,7 +125,7 @@ extension ClockReport: CustomStringConvertible {
     private static func count(_ value: Double?) -> String { value.map { "\(Int($0))" } ?? "–" }
 
     /// Two decimals.
-    private static func precise(_ value: Double?) -> String {
+    static func precise(_ value: Double?) -> String {
         guard let value else { return "never" }
         let hundredths = Int(value * 100 + 0.5)
         return "\(hundredths / 100).\(hundredths / 10 % 10)\(hundredths % 10)"

@@ -10,8 +10,7 @@ public struct ReadingAblation: Sendable {
     /// Seconds of a steady run, and from when on it counts.
     public static let seconds = ClockComparison.seconds
     static let settling = ClockComparison.settling
-    /// When a joining room is read, seconds: half of those are heard by then, and one counts as
-    /// settled.
+    /// When a joining room is read, seconds after its first packet.
     public static let joinTimes = [0.5, 2.0]
     public static let joinsPerSeed = 10
 
@@ -95,10 +94,11 @@ public struct AblationReport: Codable, Equatable, Sendable, CustomStringConverti
         public var figure: String
         /// Error with all readings, µs: the median over seeds of 99 of a hundred; of joins 90 of a
         /// hundred rooms.
-        public var all: Double
+        /// `nil`: there was no clock.
+        public var all: Double?
         /// The same without each reading, as a ratio to `all`, in the order of
         /// ``AblationReport/readings``.
-        public var ratios: [Double]
+        public var ratios: [Double?]
     }
 
     public var readings: [String]
@@ -126,11 +126,15 @@ public struct AblationReport: Codable, Equatable, Sendable, CustomStringConverti
                 let share = isSteady ? 0.5 : 0.9
                 return values[min(values.count - 1, Int(share * Double(values.count)))]
             }
+            // Without a clock there is no figure, and JSON has no word for infinity.
+            func known(_ value: Double) -> Double? { value.isFinite ? value : nil }
             guard let all = figure(of: nil) else { return }
             rows.append(
                 Row(
-                    path: path, figure: name, all: all,
-                    ratios: ablation.kinds.map { (figure(of: $0) ?? .infinity) / max(all, 1e-3) }))
+                    path: path, figure: name, all: known(all),
+                    ratios: ablation.kinds.map {
+                        known((figure(of: $0) ?? .infinity) / max(all, 1e-3))
+                    }))
         }
         for path in paths {
             add(path, "steady", true, 0)
@@ -145,20 +149,13 @@ public struct AblationReport: Codable, Equatable, Sendable, CustomStringConverti
         var last = ""
         for row in rows {
             table.append(
-                [row.path == last ? "" : row.path, row.figure, Self.text(row.all)]
-                    + row.ratios.map { "× \(Self.text($0))" })
+                [row.path == last ? "" : row.path, row.figure, ClockReport.number(row.all)]
+                    + row.ratios.map { $0.map { "× \(ClockReport.precise($0))" } ?? "–" })
             last = row.path
         }
         return "Error of the clock, and by how many times it is larger without a reading.\n"
             + "Steady: 99 of a hundred readings of 300 s, median of \(seeds) seeds; joining: 90 of "
             + "a hundred of \(seeds * ReadingAblation.joinsPerSeed) rooms.\n\n"
             + ClockReport.aligned(table)
-    }
-
-    private static func text(_ value: Double) -> String {
-        guard value.isFinite else { return "–" }
-        let digits = value < 9.95 ? 100.0 : value < 99.5 ? 10.0 : 1.0
-        let rounded = (value * digits).rounded() / digits
-        return rounded == rounded.rounded() && digits == 1 ? "\(Int(rounded))" : "\(rounded)"
     }
 }

@@ -65,6 +65,8 @@ struct Terminal: Sendable {
     /// Writes, unless that would have to wait: a terminal that was stopped (Ctrl-S), or a pager that
     /// is not scrolled, must not stop what reports to it.
     ///
+    /// Text longer than PIPE_BUF bytes may still wait for the rest of it.
+    ///
     /// - Returns: false when it would have to wait. What cannot be written at all counts as written.
     func writeIfRead(_ text: String) -> Bool {
         var descriptor = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
