@@ -24,7 +24,12 @@ public struct CardRecording: Sendable {
     public struct Segment: Sendable {
         /// The first frame, and one behind the last.
         public var frames: Range<Double>
+        /// Whether it ended because the card ran dry.
+        public var ranDry: Bool
         var knots: [Knot]
+
+        /// When its last frame left.
+        public var end: LocalInstant { knots[knots.count - 1].instant }
     }
 
     /// Between two knots the card's rate is constant.
@@ -56,7 +61,7 @@ public struct CardRecording: Sendable {
             let channels = Self.value("channels", in: header).flatMap({ Int($0) }), channels > 0
         else { throw bad(lines.first ?? "") }
 
-        var segments: [[Knot]] = []
+        var segments: [(knots: [Knot], ranDry: Bool)] = []
         var (underruns, lost, isInside) = (0, 0, false)
         for line in lines.dropFirst() {
             let kind = line.prefix { $0 != " " }
@@ -70,13 +75,14 @@ public struct CardRecording: Sendable {
             guard let knot = Self.knot(in: line) else { throw bad(line) }
             switch kind {
             case "START" where !isInside:
-                segments.append([knot])
+                segments.append(([knot], false))
                 isInside = true
             case "ANCHOR" where isInside:
-                segments[segments.count - 1].append(knot)
+                segments[segments.count - 1].knots.append(knot)
             case "UNDERRUN" where isInside, "END" where isInside:
-                segments[segments.count - 1].append(knot)
+                segments[segments.count - 1].knots.append(knot)
                 isInside = false
+                segments[segments.count - 1].ranDry = kind == "UNDERRUN"
                 underruns += kind == "UNDERRUN" ? 1 : 0
             default: throw bad(line)
             }
@@ -85,11 +91,11 @@ public struct CardRecording: Sendable {
         channelCount = channels
         self.underruns = underruns
         lostFrames = lost
-        self.segments = segments.compactMap { knots in
+        self.segments = segments.compactMap { knots, ranDry in
             guard let first = knots.first, let last = knots.last, last.frame > first.frame else {
                 return nil
             }
-            return Segment(frames: first.frame..<last.frame, knots: knots)
+            return Segment(frames: first.frame..<last.frame, ranDry: ranDry, knots: knots)
         }
         samples = Self.floats(data, channelCount: channels)
     }

@@ -383,6 +383,10 @@ extension Feed {
         case .ended: return isStopped ? Self.idleNap : Self.shortestNap
         case .starved: return Self.shortestNap
         case .armed, .playing:
+            // A card that is just back jumps over what it missed, and needs what lies behind that.
+            if output.port.hasCard, report.at < output.now() - Self.standstill {
+                return Self.commandNap
+            }
             // Three eighths of the ring, or what is left to play: one is behind the playing
             // position, and four are in hand when the next turn comes, 1.4 s at 48 kHz.
             let portion = Double(ring.capacityFrames / 8 * 3) / framesPerSecond

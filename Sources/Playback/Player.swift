@@ -93,6 +93,8 @@ public final class Player: Sendable {
             let hasCard = output.port.hasCard
             guard state.toldCard != hasCard else { return }
             state.toldCard = hasCard
+            // What the rings hold may be over by now; see `Feed.pause`.
+            for feed in state.feeds { feed.wake() }
             announce(.outputDidChange(isAvailable: hasCard), &state)
         }
     }

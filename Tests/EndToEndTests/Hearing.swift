@@ -1,4 +1,5 @@
 import DeviceOutput
+import Testing
 import Timing
 
 @testable import tutti
@@ -14,6 +15,8 @@ struct Hearing {
     /// First and last sound of each room.
     let audible: [ClosedRange<Double>]
     let gaps: [[Gap]]
+    /// When each room's card ran dry, heard or not.
+    let dry: [[Double]]
 
     /// Noise is never this quiet for so long: a millisecond.
     private static let gapFrames = 48
@@ -28,6 +31,31 @@ struct Hearing {
         self.takes = takes
         self.audible = audible
         gaps = takes.map(Self.gaps)
+        dry = recordings.map {
+            $0.segments.filter(\.ranDry).map { Double(($0.end - base).count) }
+        }
+    }
+
+    /// Rooms whose cards ran dry between their first sound and their last.
+    ///
+    /// One that runs dry before or after it is heard by nobody: a machine that stood still for as
+    /// long as the card's queue is, while the program began or ended. That is a warning, with its
+    /// time.
+    func ranDry(_ sourceLocation: SourceLocation = #_sourceLocation) -> [String] {
+        var rooms: [String] = []
+        for (room, take) in takes.enumerated() {
+            for time in dry[room] {
+                let seconds = (time - audible[room].lowerBound) * 1e-9
+                let span = (audible[room].upperBound - audible[room].lowerBound) * 1e-9
+                let what = "\(take.name)'s card ran dry at \(seconds) s of \(span) s of sound"
+                if audible[room].contains(time) {
+                    rooms.append(what)
+                } else {
+                    Issue.record("\(what)", severity: .warning, sourceLocation: sourceLocation)
+                }
+            }
+        }
+        return rooms
     }
 
     private static func gaps(_ take: Take) -> [Gap] {

@@ -251,6 +251,15 @@ final class House {
         return (child.status.map { $0 >> 8 & 0xFF } ?? -1, (try? readFile(log)) ?? "")
     }
 
+    /// What a house leaves, its recordings and logs, is kept where this folder is named.
+    deinit {
+        guard let kept = ProcessInfo.processInfo.environment["KEEP_HOUSES"] else { return }
+        try? FileManager.default.createDirectory(
+            atPath: kept, withIntermediateDirectories: true)
+        let name = folder.path.split(separator: "/").last ?? "house"
+        try? FileManager.default.copyItem(atPath: folder.path, toPath: "\(kept)/\(name)")
+    }
+
     /// Ends the rooms in order, the last first, so that they close their cards.
     ///
     /// - Throws: when one had ended before, with what it said.

@@ -242,6 +242,25 @@ struct LockstepTests {
             to: back + .milliseconds(1_900))
     }
 
+    /// What is left of the ring then is played while more is decoded.
+    @Test(arguments: [6.0, 13.0, 13.2, 13.4, 13.6, 13.8, 14, 14.2, 14.4, 20])
+    func `a card that comes back sounds without a hole`(away: Double) async throws {
+        let room = VirtualRoom()
+        let player = try await room.makeReadyPlayer(Library().item(seconds: 60), shared: true)
+        let host = room.groupNow + .milliseconds(300)
+        try player.setRate(1, time: .zero, atHostTime: host)
+        await room.step(seconds: 3)
+        await room.loseCard(seconds: away)
+        let back = room.heard.count
+        await room.step(seconds: 4)
+        let sound = room.heard[back...].drop { $0.value < TestSource.base / 2 }
+        let first = try #require(sound.first)
+        let begin = room.clock.load().map(first.instant)
+        expectOnLine(
+            room, Line(itemFrame: 0, instant: host, rate: 1), from: begin + Self.fade,
+            to: begin + .seconds(2))
+    }
+
     @Test func `two players on one port follow each other without a gap`() async throws {
         let room = VirtualRoom()
         let first = try await room.makeReadyPlayer(Library().item(seconds: 1.5), shared: true)

@@ -43,6 +43,8 @@ final class VirtualRoom: @unchecked Sendable {
     private(set) var heard: [Heard] = []
     /// False: time moves on while a source is blocked.
     var waitsForFeeds = true
+    /// Whether the card is away: nothing is rendered meanwhile.
+    private var isCardAway = false
 
     init(sampleRate: Int = 8_000, cardPartsPerMillion: Double = 80, clockSkew: Double = 50e-6) {
         format = OutputFormat(
@@ -144,6 +146,19 @@ final class VirtualRoom: @unchecked Sendable {
             $0.now += duration
             return $0.now
         }
+        if !isCardAway { play(until: now) }
+        let due = sleepers.withLock { sleepers in
+            let due = sleepers.waiting.filter { $0.value.deadline <= now }
+            for serial in due.keys { sleepers.waiting[serial] = nil }
+            return due
+        }
+        for waiting in due.values { waiting.continuation.resume() }
+        lateness?.deliver(until: now)
+        await Task.yield()
+    }
+
+    /// The card plays what it holds, and the engine fills it up.
+    private func play(until now: LocalInstant) {
         var emitted: [(ArraySlice<Float>, Int64)] = []
         let event = card.advance(to: now) { emitted.append(($0, $1)) }
         if event == .restarted { engine.restarted() }
@@ -162,14 +177,20 @@ final class VirtualRoom: @unchecked Sendable {
             }
             period.withUnsafeBufferPointer { card.write($0, now: now) }
         }
-        let due = sleepers.withLock { sleepers in
-            let due = sleepers.waiting.filter { $0.value.deadline <= now }
-            for serial in due.keys { sleepers.waiting[serial] = nil }
-            return due
-        }
-        for waiting in due.values { waiting.continuation.resume() }
-        lateness?.deliver(until: now)
-        await Task.yield()
+    }
+
+    /// The card is pulled out, and plugged in again.
+    func loseCard(seconds: Double) async {
+        isCardAway = true
+        engine.port.setHasCard(false)
+        await step(seconds: seconds)
+        isCardAway = false
+        card = VirtualCard(
+            format: format,
+            crystal: Crystal(
+                nominalRate: format.sampleRate, partsPerMillion: 80, wander: 0, seed: 2))
+        engine.replaced()
+        engine.port.setHasCard(true)
     }
 
     func step(seconds: Double) async {
