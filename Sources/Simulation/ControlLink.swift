@@ -6,6 +6,7 @@ final class ControlLink {
     let id: Int
     let room: World.RoomLife
     let leaderLife: Int
+    let leaderPlace: Int
     var isClosedByRoom = false
     var isClosedByLeader = false
     /// What was sent before arrives before.
@@ -14,10 +15,13 @@ final class ControlLink {
     var atLeader = FrameDecoder(limit: FrameDecoder.leaderLimit)
     var atRoom = FrameDecoder(limit: FrameDecoder.roomLimit)
 
-    init(id: Int, room: World.RoomLife, leaderLife: Int, at now: TrueInstant) {
+    init(
+        id: Int, room: World.RoomLife, leaderLife: Int, leaderPlace: Int, at now: TrueInstant
+    ) {
         self.id = id
         self.room = room
         self.leaderLife = leaderLife
+        self.leaderPlace = leaderPlace
         lastToLeader = now
         lastToRoom = now
     }

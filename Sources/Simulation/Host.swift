@@ -24,12 +24,18 @@ struct Host {
         crystal = HostCrystal(
             epoch: epoch, partsPerMillion: plan.host ?? drawn, wander: 0.01,
             random: SplitMix64(seed: seed, "host crystal", place))
-        let network = place == World.leaderPlace ? .inProcess : plan.network
+        let network = place == World.firstLeaderPlace ? .inProcess : plan.network
         toLeader = NetworkPath(
             network.toLeader, random: SplitMix64(seed: seed, "to leader", place))
         toRoom = NetworkPath(network.toRoom, random: SplitMix64(seed: seed, "to room", place))
         scheduling = SplitMix64(seed: seed, "scheduling", place)
         stamping = SplitMix64(seed: seed, "stamping", place)
+    }
+
+    /// The leader is another one: its own room reaches it within its process.
+    mutating func reach(_ network: NetworkProfile, draw: inout SplitMix64) {
+        toLeader = NetworkPath(network.toLeader, random: SplitMix64(seed: draw.next()))
+        toRoom = NetworkPath(network.toRoom, random: SplitMix64(seed: draw.next()))
     }
 
     // MARK: How long things take

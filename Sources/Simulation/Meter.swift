@@ -70,6 +70,7 @@ struct Meter {
     /// Looks at which rooms sounded on different lines.
     private(set) var apart = 0
     var refusals: [String] = []
+    var handovers: [SimulationReport.Handover] = []
 
     private var group = GroupInstant(nanoseconds: 0)
     private var readings: [MeterReading] = []

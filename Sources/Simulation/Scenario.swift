@@ -4,7 +4,7 @@ import GroupControl
 struct Scenario: Sendable {
     var name: String
     var summary: String
-    /// The first leads.
+    /// The first leads, until it hands over.
     var rooms: [RoomPlan]
     /// Lengths of the items in the queue, seconds.
     var items: [Double] = [200]
@@ -39,6 +39,8 @@ struct ScriptLine: Sendable {
         /// The host vanishes from the network without a word.
         case powerOff(room: Int)
         case start(room: Int)
+        /// This room's node leads from now on, by command.
+        case handOver(to: Int)
     }
 }
 

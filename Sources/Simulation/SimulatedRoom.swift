@@ -16,7 +16,10 @@ final class SimulatedRoom {
     var cell: ClockCell
     /// `nil` in the leader's own room, whose clock is the group clock.
     var follower: ClockFollower?
+    /// Of the group clock that is followed.
     var followed: UInt64?
+    /// Life of the leader that is asked for the time.
+    var asked = 0
 
     /// The link of this room's attempt to connect, or of its connection.
     var link: Int?
@@ -40,6 +43,7 @@ final class SimulatedRoom {
 /// The leader's process, without its room.
 final class SimulatedLeader {
     let life: Int
+    let place: Int
     var machine: LeaderMachine
     /// Its half of time exchange; the way back to a room is that room's life.
     var time: ClockLeader<Int, World.RoomLife>
@@ -47,9 +51,10 @@ final class SimulatedLeader {
     var packet: UInt32 = 0
     var alarm: GroupInstant?
 
-    init(life: Int, machine: LeaderMachine, clock: SharedClock) {
+    init(life: Int, place: Int, machine: LeaderMachine, clock: SharedClock) {
         time = ClockLeader(start: clock.estimatedAt, broadcasts: false)
         self.life = life
+        self.place = place
         self.machine = machine
         self.clock = clock
     }

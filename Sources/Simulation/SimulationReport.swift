@@ -77,6 +77,14 @@ public struct SimulationReport: Equatable, Sendable {
         public var strayFrames: Int
     }
 
+    /// One leader after another; µs.
+    public struct Handover: Equatable, Sendable {
+        /// The group clock of the new leader against that of the old one.
+        public var step: Double
+        /// What the new leader promised of its estimate at that moment.
+        public var bound: Double
+    }
+
     public var scenario: String
     public var seed: UInt64
     public var simulatedSeconds: Double
@@ -93,6 +101,7 @@ public struct SimulationReport: Equatable, Sendable {
     /// Time in which rooms sounded on different lines; ms.
     public var apartMilliseconds: Double
     public var audio: Audio?
+    public var handovers: [Handover]
     /// Commands that the leader refused, and why.
     public var refusals: [String]
     public var eventCount: Int
@@ -136,6 +145,7 @@ extension SimulationReport {
                 worstLead: meter.rooms.map(\.worstLead).max() ?? 0,
                 strayFrames: meter.rooms.reduce(0) { $0 + $1.strayFrames })
         }
+        handovers = meter.handovers
         refusals = meter.refusals
         eventCount = world.eventCount
         traceHash = world.trace.value

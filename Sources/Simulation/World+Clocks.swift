@@ -14,23 +14,40 @@ extension World {
     /// The leader told which clock is the group's.
     func follow(_ welcome: Welcome, _ room: SimulatedRoom) {
         let place = room.life.room
-        if room.followed != welcome.groupClockEpoch {
-            room.followed = welcome.groupClockEpoch
+        room.asked = room.link.map { links[$0].leaderLife } ?? 0
+        if room.followed != welcome.groupClockOrigin {
+            room.followed = welcome.groupClockOrigin
             room.cell = ClockCell(.unknown)
             room.follower = nil
-            if place == Self.leaderPlace, let leader {
+            if place == leaderPlace, let leader {
                 room.cell.store(leader.clock)
             } else {
-                room.clocksMade += 1
-                var draw = SplitMix64(
-                    seed: seed, "clock", place, room.life.life * 1_000 + room.clocksMade)
-                room.follower = ClockFollower(start: local(place), seed: draw.next())
-                room.clockAlarm = nil
-                armClock(room)
+                let draw = drawOfClock(room)
+                begin(ClockFollower(start: local(place), seed: draw), room)
             }
+        } else if room.follower == nil, place != leaderPlace {
+            // It led until now, and goes on from where its own clock is.
+            let clock = room.cell.load()
+            begin(
+                ClockFollower(
+                    start: local(place), seed: drawOfClock(room), continuing: clock,
+                    stored: .continuing(clock)), room)
         }
         let quality = room.cell.load().quality
         step(room) { $0.receive(.clock(quality), at: $1) }
+    }
+
+    private func drawOfClock(_ room: SimulatedRoom) -> UInt64 {
+        room.clocksMade += 1
+        var draw = SplitMix64(
+            seed: seed, "clock", room.life.room, room.life.life * 1_000 + room.clocksMade)
+        return draw.next()
+    }
+
+    private func begin(_ follower: ClockFollower, _ room: SimulatedRoom) {
+        room.follower = follower
+        room.clockAlarm = nil
+        armClock(room)
     }
 
     func expect(_ start: ExpectedStart, _ room: SimulatedRoom) {
@@ -88,10 +105,13 @@ extension World {
         queue.schedule(
             .requestStamp(room.life, sequence: request.sequence, stamp),
             at: departure + hosts[place].readDuration())
-        guard hosts[place].isOn, hosts[Self.leaderPlace].isOn else { return }
+        guard let leader = leader(ofLife: room.asked), hosts[place].isOn, hosts[leader.place].isOn
+        else { return }
         for arrival in hosts[place].toLeader.arrivals(of: departure) {
             queue.schedule(
-                .request(room.life, TimePacket.request(request).encoded), at: arrival)
+                .request(
+                    room.life, leader: leader.life, TimePacket.request(request).encoded),
+                at: arrival)
         }
     }
 
@@ -113,11 +133,11 @@ extension World {
 
     // MARK: Answering
 
-    func requestArrived(_ life: RoomLife, _ bytes: [UInt8]) {
-        guard let leader, case .request(let request)? = (unsafe TimePacket(bytes.span.bytes)) else {
-            return
-        }
-        let place = Self.leaderPlace
+    func requestArrived(_ life: RoomLife, of asked: Int, _ bytes: [UInt8]) {
+        guard let leader = leader(ofLife: asked),
+            case .request(let request)? = (unsafe TimePacket(bytes.span.bytes))
+        else { return }
+        let place = leader.place
         let stamped = now + hosts[place].receiveStampLateness()
         let arrival = local(place, stamped)
         let receipt = leader.time.receive(
@@ -132,8 +152,8 @@ extension World {
 
     /// The thread of the time service is awake: whatever is due leaves.
     func answer(_ life: Int) {
-        guard let leader, leader.life == life else { return }
-        let place = Self.leaderPlace
+        guard let leader = leader(ofLife: life) else { return }
+        let place = leader.place
         while true {
             leader.packet += 1
             guard
@@ -153,7 +173,7 @@ extension World {
     }
 
     func replyStamped(_ life: Int, _ packet: UInt32, _ stamp: LocalInstant) {
-        guard let leader, leader.life == life else { return }
+        guard let leader = leader(ofLife: life) else { return }
         leader.time.transmitted(packet: packet, at: stamp)
     }
 }

@@ -10,10 +10,11 @@ extension World {
     func connect(_ room: SimulatedRoom) {
         let place = room.life.room
         let link = ControlLink(
-            id: links.count, room: room.life, leaderLife: leader?.life ?? 0, at: now)
+            id: links.count, room: room.life, leaderLife: leader?.life ?? 0,
+            leaderPlace: leaderPlace, at: now)
         links.append(link)
         room.link = link.id
-        guard hosts[place].isOn, hosts[Self.leaderPlace].isOn else { return }
+        guard hosts[place].isOn, hosts[leaderPlace].isOn else { return }
         let there = hosts[place].toLeader.streamArrival(of: now)
         let back = hosts[place].toRoom.streamArrival(of: there)
         link.lastToRoom = back
@@ -51,7 +52,7 @@ extension World {
     /// A datagram and its repetition: each late, doubled or lost like any other.
     func notify(_ notice: CommitDatagram, on link: ControlLink) {
         let place = link.room.room
-        guard !link.isClosedByLeader, hosts[place].isOn, hosts[Self.leaderPlace].isOn else {
+        guard !link.isClosedByLeader, hosts[place].isOn, hosts[link.leaderPlace].isOn else {
             return
         }
         for departure in [now, now + Self.noticeRepeat] {
@@ -75,7 +76,7 @@ extension World {
     /// When what is sent now gets through, behind all that was sent before.
     private func arrival(on link: ControlLink, toLeader: Bool) -> TrueInstant? {
         let place = link.room.room
-        guard hosts[place].isOn, hosts[Self.leaderPlace].isOn else { return nil }
+        guard hosts[place].isOn, hosts[link.leaderPlace].isOn else { return nil }
         if toLeader {
             link.lastToLeader = max(
                 link.lastToLeader, hosts[place].toLeader.streamArrival(of: now))
@@ -89,7 +90,7 @@ extension World {
         let link = links[id]
         do throws(WireError) {
             if toLeader {
-                guard let leader, leader.life == link.leaderLife else { return }
+                guard let leader = leader(ofLife: link.leaderLife) else { return }
                 for message in try link.atLeader.feed(bytes) where !link.isClosedByLeader {
                     guard case .toLeader(let said) = try MessageCodec.decode(message) else {
                         continue
@@ -120,7 +121,9 @@ extension World {
     func linkDown(_ id: Int, atLeader: Bool) {
         let link = links[id]
         if atLeader {
-            guard let leader, leader.life == link.leaderLife, !link.isClosedByLeader else { return }
+            guard let leader = leader(ofLife: link.leaderLife), !link.isClosedByLeader else {
+                return
+            }
             link.isClosedByLeader = true
             step(leader) { $0.receive(.closed(id), at: $1) }
         } else {

@@ -88,7 +88,8 @@ extension World {
             if let link = room.link { send(.toLeader(message), on: links[link]) }
         case .joined(let welcome): follow(welcome, room)
         case .lineAlarm(let finding, _): meter.note(finding, of: room.life.room)
-        case .disconnected, .refused, .renamed, .state: break
+        case .disconnected, .refused, .renamed, .state, .follow: break
+        case .lead(let handover, let session): takeOver(handover, session, room)
         case .fetch(let asset): fetch(asset, room)
         case .prepare(let order):
             expect(order.change == nil ? .common : .joining, room)
@@ -116,7 +117,7 @@ extension World {
 
     private func fetch(_ asset: AssetDescriptor, _ room: SimulatedRoom) {
         let place = room.life.room
-        let isHere = place == Self.leaderPlace || hosts[place].cached.contains(asset.hash)
+        let isHere = place == leaderPlace || hosts[place].cached.contains(asset.hash)
         let duration =
             isHere
             ? hosts[place].taskLateness() : hosts[place].fetchDuration(bytes: asset.byteCount)
@@ -125,7 +126,7 @@ extension World {
 
     func fetched(_ room: SimulatedRoom, _ asset: AssetDescriptor) {
         let place = room.life.room
-        if place == Self.leaderPlace || hosts[place].cached.contains(asset.hash) {
+        if place == leaderPlace || hosts[place].cached.contains(asset.hash) {
             return step(room) { $0.receive(.fetched(asset.hash, .done), at: $1) }
         }
         guard leader != nil else {
@@ -189,9 +190,8 @@ extension World {
         let (boundaries, next) = room.output.run(at: local(place)) { room.stage.reports() }
         for boundary in boundaries {
             let instant = hosts[place].crystal.instant(of: boundary.instant)
-            let group = GroupInstant(nanoseconds: local(Self.leaderPlace, instant).nanoseconds)
             trace.add(instant.nanoseconds)
-            meter.note(boundary, of: place, at: instant, group: group)
+            meter.note(boundary, of: place, at: instant, group: group(at: instant))
         }
         let due = max(now, hosts[place].crystal.instant(of: next))
         queue.schedule(.period(room.life), at: due + hosts[place].realTimeLateness())

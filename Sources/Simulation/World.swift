@@ -14,8 +14,8 @@ import Timing
 final class World {
     /// Between two looks at who plays what.
     static let grid = Nanoseconds.milliseconds(10)
-    /// The leader's host and room.
-    static let leaderPlace = 0
+    /// Host and room of the leader at the beginning.
+    static let firstLeaderPlace = 0
 
     enum Event {
         case script(Int)
@@ -32,7 +32,7 @@ final class World {
         case segment(link: Int, toLeader: Bool, [UInt8])
         case notice(RoomLife, [UInt8])
         case linkDown(link: Int, atLeader: Bool)
-        case request(RoomLife, [UInt8])
+        case request(RoomLife, leader: Int, [UInt8])
         /// The time service of this life of the leader: something is due.
         case leaderWakes(Int)
         case requestStamp(RoomLife, sequence: UInt32, LocalInstant)
@@ -59,6 +59,12 @@ final class World {
     var rooms: [SimulatedRoom?]
     var lives: [Int]
     var leader: SimulatedLeader?
+    /// Who led before, and has handed over: it still says what the time is.
+    var retired: SimulatedLeader?
+    /// Host and room of whoever leads, or led last.
+    var leaderPlace = World.firstLeaderPlace
+    /// What the group clock is, by the clock of that host.
+    var groupClock = SharedClock.own(at: LocalInstant(nanoseconds: 0), epoch: 0)
     var links: [ControlLink] = []
     var trace = TraceHash()
     var meter: Meter
@@ -120,7 +126,8 @@ final class World {
             arrive(bytes, on: link, toLeader: toLeader)
         case .notice(let life, let bytes): with(life) { noticeArrived($0, bytes) }
         case .linkDown(let link, let atLeader): linkDown(link, atLeader: atLeader)
-        case .request(let life, let bytes): requestArrived(life, bytes)
+        case .request(let life, let leader, let bytes):
+            requestArrived(life, of: leader, bytes)
         case .leaderWakes(let life): answer(life)
         case .requestStamp(let life, let sequence, let stamp):
             with(life) { requestStamped($0, sequence, stamp) }
@@ -148,18 +155,23 @@ final class World {
                 close(link, fromLeader: false)
             }
             retire(room: place)
-            if place == Self.leaderPlace {
+            if place == leaderPlace {
                 for link in links where link.isOpen { close(link, fromLeader: true) }
                 leader = nil
             }
+            if place == retired?.place { retired = nil }
         case .powerOff(let place):
             retire(room: place)
             hosts[place].isOn = false
-            if place == Self.leaderPlace { leader = nil }
+            if place == leaderPlace { leader = nil }
+            if place == retired?.place { retired = nil }
         case .start(let place):
             hosts[place].isOn = true
-            if place == Self.leaderPlace { startLeader() }
+            if place == leaderPlace { startLeader() }
             start(room: place)
+        case .handOver(let place):
+            guard let room = rooms[place] else { return }
+            command(.handOver(to: room.id))
         }
     }
 
@@ -169,10 +181,12 @@ final class World {
         hosts[place].crystal.reading(at: instant ?? now)
     }
 
-    /// What the group clock is, now: the clock of the leader's host, whoever still knows it.
-    var groupNow: GroupInstant {
-        GroupInstant(nanoseconds: local(Self.leaderPlace).nanoseconds)
+    /// What the group clock is: by the clock of the leader's host, whoever still knows it.
+    func group(at instant: TrueInstant) -> GroupInstant {
+        groupClock.map(local(leaderPlace, instant))
     }
+
+    var groupNow: GroupInstant { group(at: now) }
 
     private func look() {
         let group = groupNow
@@ -189,9 +203,7 @@ final class World {
                 meter.note(
                     MeterReading(
                         room: place, key: key, sampleRate: voice.sampleRate, position: position),
-                    helloGroup: room.helloAt.map {
-                        GroupInstant(nanoseconds: self.local(Self.leaderPlace, $0).nanoseconds)
-                    })
+                    helloGroup: room.helloAt.map(self.group(at:)))
             }
         }
         meter.finish { trace.add($0) }

@@ -57,4 +57,19 @@ public struct SharedClock: Equatable, Sendable, BitwiseCopyable {
             map: ClockMap(from: now, to: GroupInstant(nanoseconds: now.nanoseconds)),
             uncertainty: .zero, estimatedAt: now, epoch: epoch, quality: .locked)
     }
+
+    /// The group clock of the machine that defines it from now on: it goes on where the estimate of
+    /// it stands, at the rate that is known of it. What the estimate is wrong by is nobody's error
+    /// any more: the others come to where this one is.
+    ///
+    /// - Parameter skew: the group clock's rate against this machine's, minus one. The map's own
+    ///   would do, but for the lean that it may have at this moment.
+    @inlinable
+    public static func continuing(
+        _ clock: SharedClock, at now: LocalInstant, skew: Double, epoch: UInt64
+    ) -> SharedClock {
+        SharedClock(
+            map: ClockMap(from: now, to: clock.map(now), skew: skew), uncertainty: .zero,
+            estimatedAt: now, epoch: epoch, quality: .locked)
+    }
 }

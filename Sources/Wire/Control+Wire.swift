@@ -50,6 +50,7 @@ extension PBCommand {
         case .next: next = PBNothing()
         case .previous: previous = PBNothing()
         case .stop: stop = PBNothing()
+        case .handOver(let room): handOver = room.name
         }
     }
 
@@ -81,6 +82,11 @@ extension PBCommand {
         case .next: .next
         case .previous: .previous
         case .stop: .stop
+        case .handOver(let room):
+            .handOver(
+                to: try valid("hand over.room") { () throws(InvalidValue) in
+                    try RoomID(room)
+                })
         case nil: throw WireError(.missing, "command", "the message is empty")
         }
     }

@@ -16,6 +16,8 @@ extension PBRoomToLeader {
             notReady.reason = reason
         case .report(let report): self.report = PBReport(report)
         case .goodbye: goodbye = PBNothing()
+        case .lead(.leads(let port)): lead.port = UInt32(port)
+        case .lead(.cannot(let reason)): lead.reason = reason
         }
     }
 
@@ -31,6 +33,7 @@ extension PBRoomToLeader {
                 reason: try text(answer.reason, "not ready.reason"))
         case .report(let report): .report(try report.checked("report"))
         case .goodbye: .goodbye
+        case .lead(let answer): .lead(try answer.checked())
         case nil: throw WireError(.missing, "room to leader", "the message is empty")
         }
     }
@@ -80,6 +83,8 @@ extension PBLeaderToRoom {
         case .stop: stop = PBNothing()
         case .alive: alive = PBNothing()
         case .goodbye: goodbye = PBNothing()
+        case .lead(let handover): lead = PBHandover(handover)
+        case .follow(let next): follow = PBNextLeader(next)
         }
     }
 
@@ -103,6 +108,8 @@ extension PBLeaderToRoom {
         case .stop: .stop
         case .alive: .alive
         case .goodbye: .goodbye
+        case .lead(let handover): .lead(try handover.checked())
+        case .follow(let next): .follow(try next.checked())
         case nil: throw WireError(.missing, "leader to room", "the message is empty")
         }
     }
@@ -120,6 +127,7 @@ extension PBWelcome {
         mediaPort = UInt32(welcome.mediaPort)
         term = welcome.term
         groupClockEpoch = welcome.groupClockEpoch
+        groupClockOrigin = welcome.groupClockOrigin
         crystalNode = welcome.crystal.node
         crystalBoot = welcome.crystal.boot
         room = welcome.room?.name ?? ""
@@ -132,6 +140,7 @@ extension PBWelcome {
             timePort: try port(timePort, "welcome.time port"),
             mediaPort: try port(mediaPort, "welcome.media port"), term: term,
             groupClockEpoch: groupClockEpoch,
+            groupClockOrigin: groupClockOrigin == 0 ? nil : groupClockOrigin,
             crystal: CrystalID(node: crystalNode, boot: crystalBoot),
             room: room.isEmpty
                 ? nil : try valid("welcome.room") { () throws(InvalidValue) in try RoomID(room) })

@@ -851,6 +851,14 @@ nonisolated struct PBRoomToLeader: Sendable {
     set {content = .goodbye(newValue)}
   }
 
+  var lead: PBLeadAnswer {
+    get {
+      if case .lead(let v)? = content {return v}
+      return PBLeadAnswer()
+    }
+    set {content = .lead(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -859,6 +867,45 @@ nonisolated struct PBRoomToLeader: Sendable {
     case notReady(PBNotReady)
     case report(PBReport)
     case goodbye(PBNothing)
+    case lead(PBLeadAnswer)
+
+  }
+
+  init() {}
+}
+
+nonisolated struct PBLeadAnswer: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var content: PBLeadAnswer.OneOf_Content? = nil
+
+  /// TCP: it leads there
+  var port: UInt32 {
+    get {
+      if case .port(let v)? = content {return v}
+      return 0
+    }
+    set {content = .port(newValue)}
+  }
+
+  /// why it does not
+  var reason: String {
+    get {
+      if case .reason(let v)? = content {return v}
+      return String()
+    }
+    set {content = .reason(newValue)}
+  }
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated enum OneOf_Content: Equatable, Sendable {
+    /// TCP: it leads there
+    case port(UInt32)
+    /// why it does not
+    case reason(String)
 
   }
 
@@ -891,6 +938,9 @@ nonisolated struct PBWelcome: Sendable {
 
   /// What the group calls the room, where its own name is taken; empty: as it calls itself.
   var room: String = String()
+
+  /// The epoch of the leader that began the group clock; 0: this one.
+  var groupClockOrigin: UInt64 = 0
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1169,6 +1219,22 @@ nonisolated struct PBLeaderToRoom: Sendable {
     set {content = .queue(newValue)}
   }
 
+  var lead: PBHandover {
+    get {
+      if case .lead(let v)? = content {return v}
+      return PBHandover()
+    }
+    set {content = .lead(newValue)}
+  }
+
+  var follow: PBNextLeader {
+    get {
+      if case .follow(let v)? = content {return v}
+      return PBNextLeader()
+    }
+    set {content = .follow(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -1185,8 +1251,80 @@ nonisolated struct PBLeaderToRoom: Sendable {
     case progress(PBSessionProgress)
     case latencyOffset(PBLatencyOffset)
     case queue(PBQueueChange)
+    case lead(PBHandover)
+    case follow(PBNextLeader)
 
   }
+
+  init() {}
+}
+
+/// Besides the session, which the room has.
+nonisolated struct PBHandover: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var settings: [PBHandover.Named] = []
+
+  var commonSettings: PBRoomSettings {
+    get {_commonSettings ?? PBRoomSettings()}
+    set {_commonSettings = newValue}
+  }
+  /// Returns true if `commonSettings` has been explicitly set.
+  var hasCommonSettings: Bool {self._commonSettings != nil}
+  /// Clears the value of `commonSettings`. Subsequent reads from it will return its default value.
+  mutating func clearCommonSettings() {self._commonSettings = nil}
+
+  var loops: Bool = false
+
+  /// with an output
+  var rooms: Int32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated struct Named: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var room: String = String()
+
+    var settings: PBRoomSettings {
+      get {_settings ?? PBRoomSettings()}
+      set {_settings = newValue}
+    }
+    /// Returns true if `settings` has been explicitly set.
+    var hasSettings: Bool {self._settings != nil}
+    /// Clears the value of `settings`. Subsequent reads from it will return its default value.
+    mutating func clearSettings() {self._settings = nil}
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
+
+    fileprivate var _settings: PBRoomSettings? = nil
+  }
+
+  init() {}
+
+  fileprivate var _commonSettings: PBRoomSettings? = nil
+}
+
+nonisolated struct PBNextLeader: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var name: String = String()
+
+  /// empty: the host of the leader that says so
+  var host: String = String()
+
+  /// TCP
+  var port: UInt32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -1353,6 +1491,15 @@ nonisolated struct PBCommand: Sendable {
     set {content = .volumeBy(newValue)}
   }
 
+  /// name of a room
+  var handOver: String {
+    get {
+      if case .handOver(let v)? = content {return v}
+      return String()
+    }
+    set {content = .handOver(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -1371,6 +1518,8 @@ nonisolated struct PBCommand: Sendable {
     case seekToShare(Double)
     /// percent to add
     case volumeBy(PBVolume)
+    /// name of a room
+    case handOver(String)
 
   }
 
@@ -2884,7 +3033,7 @@ nonisolated extension PBNothing: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension PBRoomToLeader: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".RoomToLeader"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}hello\0\u{1}ready\0\u{3}not_ready\0\u{1}report\0\u{1}goodbye\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}hello\0\u{1}ready\0\u{3}not_ready\0\u{1}report\0\u{1}goodbye\0\u{2}\u{f}lead\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2957,6 +3106,19 @@ nonisolated extension PBRoomToLeader: SwiftProtobuf.Message, SwiftProtobuf._Mess
           self.content = .goodbye(v)
         }
       }()
+      case 20: try {
+        var v: PBLeadAnswer?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .lead(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .lead(v)
+        }
+      }()
       default: break
       }
     }
@@ -2988,6 +3150,10 @@ nonisolated extension PBRoomToLeader: SwiftProtobuf.Message, SwiftProtobuf._Mess
       guard case .goodbye(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
     }()
+    case .lead?: try {
+      guard case .lead(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -3000,9 +3166,66 @@ nonisolated extension PBRoomToLeader: SwiftProtobuf.Message, SwiftProtobuf._Mess
   }
 }
 
+nonisolated extension PBLeadAnswer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".LeadAnswer"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}port\0\u{1}reason\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try {
+        var v: UInt32?
+        try decoder.decodeSingularUInt32Field(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .port(v)
+        }
+      }()
+      case 2: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .reason(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    switch self.content {
+    case .port?: try {
+      guard case .port(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 1)
+    }()
+    case .reason?: try {
+      guard case .reason(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 2)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBLeadAnswer, rhs: PBLeadAnswer) -> Bool {
+    if lhs.content != rhs.content {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Welcome"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{3}leader_name\0\u{3}time_port\0\u{3}media_port\0\u{1}term\0\u{3}group_clock_epoch\0\u{3}crystal_node\0\u{3}crystal_boot\0\u{1}room\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{3}leader_name\0\u{3}time_port\0\u{3}media_port\0\u{1}term\0\u{3}group_clock_epoch\0\u{3}crystal_node\0\u{3}crystal_boot\0\u{1}room\0\u{4}\u{b}group_clock_origin\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3019,6 +3242,7 @@ nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
       case 7: try { try decoder.decodeSingularFixed64Field(value: &self.crystalNode) }()
       case 8: try { try decoder.decodeSingularFixed64Field(value: &self.crystalBoot) }()
       case 9: try { try decoder.decodeSingularStringField(value: &self.room) }()
+      case 20: try { try decoder.decodeSingularFixed64Field(value: &self.groupClockOrigin) }()
       default: break
       }
     }
@@ -3052,6 +3276,9 @@ nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     if !self.room.isEmpty {
       try visitor.visitSingularStringField(value: self.room, fieldNumber: 9)
     }
+    if self.groupClockOrigin != 0 {
+      try visitor.visitSingularFixed64Field(value: self.groupClockOrigin, fieldNumber: 20)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3065,6 +3292,7 @@ nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     if lhs.crystalNode != rhs.crystalNode {return false}
     if lhs.crystalBoot != rhs.crystalBoot {return false}
     if lhs.room != rhs.room {return false}
+    if lhs.groupClockOrigin != rhs.groupClockOrigin {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3253,7 +3481,7 @@ nonisolated extension PBCommit: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
 }
 
 nonisolated extension PBCommitNotice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  static let protoMessageName: String = _protobuf_package + ".CommitDatagram"
+  static let protoMessageName: String = _protobuf_package + ".CommitNotice"
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}format\0\u{1}instance\0\u{1}term\0\u{1}commit\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
@@ -3372,7 +3600,7 @@ nonisolated extension PBLatencyOffset: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LeaderToRoom"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}welcome\0\u{1}refused\0\u{1}prepare\0\u{1}commit\0\u{1}withdraw\0\u{1}settings\0\u{1}state\0\u{1}stop\0\u{1}alive\0\u{1}goodbye\0\u{1}progress\0\u{3}latency_offset\0\u{1}queue\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}welcome\0\u{1}refused\0\u{1}prepare\0\u{1}commit\0\u{1}withdraw\0\u{1}settings\0\u{1}state\0\u{1}stop\0\u{1}alive\0\u{1}goodbye\0\u{1}progress\0\u{3}latency_offset\0\u{1}queue\0\u{2}\u{7}lead\0\u{1}follow\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3549,6 +3777,32 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
           self.content = .queue(v)
         }
       }()
+      case 20: try {
+        var v: PBHandover?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .lead(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .lead(v)
+        }
+      }()
+      case 21: try {
+        var v: PBNextLeader?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .follow(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .follow(v)
+        }
+      }()
       default: break
       }
     }
@@ -3612,6 +3866,14 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
       guard case .queue(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
     }()
+    case .lead?: try {
+      guard case .lead(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+    }()
+    case .follow?: try {
+      guard case .follow(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 21)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -3619,6 +3881,134 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
   static func ==(lhs: PBLeaderToRoom, rhs: PBLeaderToRoom) -> Bool {
     if lhs.content != rhs.content {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Handover"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}settings\0\u{3}common_settings\0\u{1}loops\0\u{1}rooms\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.settings) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._commonSettings) }()
+      case 3: try { try decoder.decodeSingularBoolField(value: &self.loops) }()
+      case 4: try { try decoder.decodeSingularInt32Field(value: &self.rooms) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.settings.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.settings, fieldNumber: 1)
+    }
+    try { if let v = self._commonSettings {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    if self.loops != false {
+      try visitor.visitSingularBoolField(value: self.loops, fieldNumber: 3)
+    }
+    if self.rooms != 0 {
+      try visitor.visitSingularInt32Field(value: self.rooms, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBHandover, rhs: PBHandover) -> Bool {
+    if lhs.settings != rhs.settings {return false}
+    if lhs._commonSettings != rhs._commonSettings {return false}
+    if lhs.loops != rhs.loops {return false}
+    if lhs.rooms != rhs.rooms {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBHandover.Named: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = PBHandover.protoMessageName + ".Named"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}room\0\u{1}settings\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.room) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._settings) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.room.isEmpty {
+      try visitor.visitSingularStringField(value: self.room, fieldNumber: 1)
+    }
+    try { if let v = self._settings {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBHandover.Named, rhs: PBHandover.Named) -> Bool {
+    if lhs.room != rhs.room {return false}
+    if lhs._settings != rhs._settings {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBNextLeader: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".NextLeader"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}host\0\u{1}port\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.host) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.port) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
+    }
+    if !self.host.isEmpty {
+      try visitor.visitSingularStringField(value: self.host, fieldNumber: 2)
+    }
+    if self.port != 0 {
+      try visitor.visitSingularUInt32Field(value: self.port, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBNextLeader, rhs: PBNextLeader) -> Bool {
+    if lhs.name != rhs.name {return false}
+    if lhs.host != rhs.host {return false}
+    if lhs.port != rhs.port {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3740,7 +4130,7 @@ nonisolated extension PBRoomOffset: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Command"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}play\0\u{1}pause\0\u{3}seek_seconds\0\u{1}volume\0\u{1}mute\0\u{1}next\0\u{1}stop\0\u{3}latency_offset\0\u{1}previous\0\u{3}seek_by_seconds\0\u{3}seek_to_share\0\u{3}volume_by\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}play\0\u{1}pause\0\u{3}seek_seconds\0\u{1}volume\0\u{1}mute\0\u{1}next\0\u{1}stop\0\u{3}latency_offset\0\u{1}previous\0\u{3}seek_by_seconds\0\u{3}seek_to_share\0\u{3}volume_by\0\u{4}\u{8}hand_over\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3889,6 +4279,14 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
           self.content = .volumeBy(v)
         }
       }()
+      case 20: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .handOver(v)
+        }
+      }()
       default: break
       }
     }
@@ -3947,6 +4345,10 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     case .volumeBy?: try {
       guard case .volumeBy(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+    }()
+    case .handOver?: try {
+      guard case .handOver(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 20)
     }()
     case nil: break
     }

@@ -157,7 +157,8 @@ final class World {
         case .queue(let change):
             #expect(change.sequence > sequence[link, default: .max], "no state before")
             sequence[link] = change.sequence
-        case .welcome, .refused, .prepare, .settings, .latencyOffset, .stop, .alive, .goodbye:
+        case .welcome, .refused, .prepare, .settings, .latencyOffset, .stop, .alive, .goodbye,
+            .lead, .follow:
             break
         }
     }
@@ -222,7 +223,7 @@ final class World {
                 give(.itemEnded(commit.id), to: number, in: left)
             }
         case .disconnected, .refused, .renamed, .withdraw, .stop, .settings,
-            .latencyOffset, .lineAlarm, .state:
+            .latencyOffset, .lineAlarm, .state, .lead, .follow:
             break
         }
     }

@@ -1,4 +1,6 @@
 import LinuxHost
+import Playout
+import RealTime
 import Synchronization
 import Testing
 import Timing
@@ -33,5 +35,31 @@ import Timing
             #expect(clock.current().epoch == 5)
             #expect(clock.local(now) >= before && clock.local(now) <= after)
         }
+    }
+
+    @Test func `a leader that continues another's clock goes on with its line and its rate`() {
+        let kernel = Kernel(.zero)
+        let now = HostClock.now()
+        let map = ClockMap<LocalClock, GroupClock>(
+            from: now, to: GroupInstant(nanoseconds: 5_000_000_000_000), skew: 40e-6)
+        let known = SharedClock(
+            map: map, uncertainty: .microseconds(30), estimatedAt: now, epoch: 3, quality: .locked)
+        let cell = ClockCell(known)
+        let clock = LeaderClock(
+            .continuing(known, at: now + .seconds(1), skew: 40e-6, epoch: 4), in: cell
+        ) { kernel.suspended.withLock { $0 } }
+        for ahead in [Nanoseconds.zero, .seconds(1), .seconds(3_600)] {
+            let error = clock.current().map(now + ahead) - map(now + ahead)
+            #expect(error.magnitude <= Nanoseconds(1))
+            #expect(cell.load().map == clock.current().map)
+        }
+        #expect(clock.current().epoch == 4)
+        #expect(clock.current().quality == .locked)
+
+        // Whoever plays by another clock from now on is left alone; others are still told the time.
+        let last = clock.release()
+        kernel.suspended.withLock { $0 = .seconds(60) }
+        #expect(clock.current().map.toAnchor - last.map.toAnchor == .seconds(60))
+        #expect(cell.load() == last)
     }
 }

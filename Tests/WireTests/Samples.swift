@@ -139,7 +139,7 @@ extension SplitMix64 {
     }
 
     mutating func roomToLeader() -> RoomToLeader {
-        switch Int.random(in: 0..<5, using: &self) {
+        switch Int.random(in: 0..<7, using: &self) {
         case 0:
             .hello(
                 Hello(
@@ -150,19 +150,22 @@ extension SplitMix64 {
         case 1: .ready(preparation: next(), latency: span())
         case 2: .notReady(preparation: next(), reason: text())
         case 3: .report(report())
+        case 4: .lead(.leads(port: UInt16.random(in: 1 ... .max, using: &self)))
+        case 5: .lead(.cannot(reason: text()))
         default: .goodbye
         }
     }
 
     mutating func leaderToRoom() -> LeaderToRoom {
-        switch Int.random(in: 0..<13, using: &self) {
+        switch Int.random(in: 0..<15, using: &self) {
         case 0:
             .welcome(
                 Welcome(
                     leaderName: text(),
                     timePort: UInt16.random(in: 0 ... .max, using: &self),
                     mediaPort: UInt16.random(in: 0 ... .max, using: &self), term: next(),
-                    groupClockEpoch: next(), crystal: CrystalID(node: next(), boot: next()),
+                    groupClockEpoch: next(), groupClockOrigin: next() | 1,
+                    crystal: CrystalID(node: next(), boot: next()),
                     room: Bool.random(using: &self) ? room() : nil))
         case 1: .refused(reason: text())
         case 2: preparation()
@@ -179,6 +182,17 @@ extension SplitMix64 {
         case 9: .progress(state().progress)
         case 10: .latencyOffset(latencyOffset())
         case 11: .queue(queueChange())
+        case 12:
+            .lead(
+                Handover(
+                    settings: [room(): settings()],
+                    commonSettings: settings(), loops: Bool.random(using: &self),
+                    rooms: Int.random(in: 0...9, using: &self)))
+        case 13:
+            .follow(
+                NextLeader(
+                    name: room(), host: text(),
+                    port: UInt16.random(in: 1 ... .max, using: &self)))
         default: .goodbye
         }
     }
@@ -207,7 +221,8 @@ extension SplitMix64 {
     }
 
     mutating func command() -> GroupCommand {
-        switch Int.random(in: 0..<12, using: &self) {
+        switch Int.random(in: 0..<13, using: &self) {
+        case 12: .handOver(to: room())
         case 8: .seekBy(seconds: number())
         case 9: .seekTo(share: number())
         case 10:

@@ -84,6 +84,24 @@ public struct ClockEstimator: Sendable {
         history = ReadingEnsemble(withholding: withheld)
     }
 
+    /// Goes on with a line that is in use: what is measured from now on makes it lean, as after a
+    /// change of leaders.
+    ///
+    /// - Parameters:
+    ///   - clock: the line, by whoever knew it until now.
+    ///   - stored: what is known of its rate.
+    public init(continuing clock: SharedClock, stored: StoredSkew, at now: LocalInstant) {
+        self.init(stored: stored)
+        line = ClockLine(
+            at: now, reading: clock.map(now), skew: clock.map.skew, startedAt: now)
+        lineEpoch = clock.epoch
+        leaderEpoch = clock.epoch
+        isInUse = true
+        shakenSince = now
+        lastAccepted = now
+        last = (clock.uncertainty, nil, now)
+    }
+
     // MARK: - Input
 
     /// Who the leader is turned out only now, and with it what is known of its rate. To be called

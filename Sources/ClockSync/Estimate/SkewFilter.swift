@@ -1,3 +1,5 @@
+public import Timing
+
 /// What is known of a leader's rate against ours, to be kept on disk between sessions.
 public struct StoredSkew: Equatable, Sendable {
     /// Leader's rate against ours, minus one.
@@ -12,6 +14,12 @@ public struct StoredSkew: Equatable, Sendable {
 
     /// Two ordinary crystals, and room for one that is not: ±80 ppm.
     public static let unknown = StoredSkew(skew: 0, deviation: 80e-6)
+
+    /// Of a clock that another machine goes on with: at the rate that it had, as well as that machine
+    /// knew it. After half a minute on a poor path that is within 0.5 ppm.
+    public static func continuing(_ clock: SharedClock) -> StoredSkew {
+        StoredSkew(skew: clock.map.skew, deviation: 0.5e-6)
+    }
 }
 
 /// A scalar Kalman filter of the skew; smooths what the windows say.

@@ -70,6 +70,16 @@ public struct ClockFollower: Sendable {
         self.schedule = RequestSchedule(start: start, random: random)
     }
 
+    /// - Parameters:
+    ///   - clock: a line that is in use and goes on; see ``ClockEstimator``.
+    ///   - stored: what is known of its rate.
+    public init(
+        start: LocalInstant, seed: UInt64, continuing clock: SharedClock, stored: StoredSkew
+    ) {
+        self.init(start: start, seed: seed, stored: stored)
+        estimator = ClockEstimator(continuing: clock, stored: stored, at: start)
+    }
+
     // MARK: - Input
 
     /// What is known of the leader's rate, when that turned out only after the first requests.

@@ -15,6 +15,8 @@ public struct LeaderConfiguration: Equatable, Sendable {
     /// Higher than every term before it; from the shell.
     public var term: UInt64
     public var groupClockEpoch: UInt64
+    /// See ``Welcome/groupClockOrigin``.
+    public var groupClockOrigin: UInt64
     /// Of the hello of the leader's own room, for which its name is kept; `nil`: it has none.
     public var ownInstance: UInt64?
     /// Which crystal the group clock is, told to rooms.
@@ -35,7 +37,8 @@ public struct LeaderConfiguration: Equatable, Sendable {
         loops: Bool = false,
         term: UInt64, groupClockEpoch: UInt64, timePort: UInt16, mediaPort: UInt16,
         preparationLimit: Nanoseconds = .seconds(5), firstStartLimit: Nanoseconds = .seconds(14),
-        crystal: CrystalID = .unknown, ownInstance: UInt64? = nil
+        crystal: CrystalID = .unknown, ownInstance: UInt64? = nil,
+        groupClockOrigin: UInt64? = nil
     ) {
         self.name = name.limited(toBytes: RoomID.longestBytes)
         self.queue = queue
@@ -44,6 +47,7 @@ public struct LeaderConfiguration: Equatable, Sendable {
         self.loops = loops
         self.term = term
         self.groupClockEpoch = groupClockEpoch
+        self.groupClockOrigin = groupClockOrigin ?? groupClockEpoch
         self.crystal = crystal
         self.ownInstance = ownInstance
         self.timePort = timePort
@@ -78,6 +82,9 @@ public enum LeaderEffect: Equatable, Sendable {
     case skipped(AssetDescriptor, reason: String)
     /// For the leader's log.
     case news(RoomNews, of: RoomID)
+    /// The room at the other end of the link leads, on this port: say where that is with
+    /// ``LeaderMachine/handedOver(to:)``.
+    case handOver(to: RoomID, port: UInt16, at: LinkID)
 }
 
 /// What happened to a room, as far as its group is concerned.
@@ -100,6 +107,10 @@ public enum RoomNews: Equatable, Sendable {
     case missing
     /// Its hello was not accepted.
     case refused(reason: String)
+    /// It leads from now on, as it was asked to.
+    case leads
+    /// It was asked to lead and does not.
+    case declined(reason: String)
 
     /// What a flood is counted by.
     var kind: Int {
@@ -114,6 +125,8 @@ public enum RoomNews: Equatable, Sendable {
         case .line(let finding): finding.isAlarm ? 7 : 8
         case .missing: 9
         case .refused: 10
+        case .leads: 12
+        case .declined: 13
         }
     }
 }

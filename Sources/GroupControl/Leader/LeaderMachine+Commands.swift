@@ -5,7 +5,8 @@ public import Timing
 
 extension LeaderMachine {
     mutating func outcome(of command: GroupCommand, at now: GroupInstant) -> CommandOutcome {
-        switch command {
+        if let refusal = refusalAfterHandover { return refusal }
+        return switch command {
         case .play: play(at: now)
         case .pause: pause(at: now)
         case .seek(let seconds): seek(.time(seconds), at: now)
@@ -18,6 +19,7 @@ extension LeaderMachine {
         case .volumeBy(let room, let percent): changeVolume(by: percent, of: room)
         case .mute(let room, let muted): setMuted(muted, of: room)
         case .latencyOffset(let room, let offset): setOffset(offset, of: room)
+        case .handOver(let room): handOver(to: room, at: now)
         }
     }
 
@@ -31,7 +33,7 @@ extension LeaderMachine {
         case .seek, .seekBy, .seekTo: index = isIdle ? nil : current
         case .previous: index = isIdle ? nil : previousIndex(from: current, at: now)
         case .play: index = isIdle && session.queue.count == 1 && coming == 0 ? 0 : nil
-        case .pause, .next, .stop, .volume, .volumeBy, .mute, .latencyOffset: break
+        case .pause, .next, .stop, .volume, .volumeBy, .mute, .latencyOffset, .handOver: break
         }
         guard let index, session.queue.indices.contains(index) else { return nil }
         return session.queue[index]

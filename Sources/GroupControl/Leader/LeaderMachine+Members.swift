@@ -40,6 +40,7 @@ extension LeaderMachine {
                 members[place].isOffLine.toggle()
                 tell(.line(report.line), of: members[place])
             }
+        case .lead(let answer): receiveLead(answer, from: place)
         case .goodbye:
             tell(.left, of: members.remove(at: place))
             outbox.append(.close(link))
@@ -47,6 +48,11 @@ extension LeaderMachine {
     }
 
     private mutating func receive(_ hello: Hello, from link: LinkID, at now: GroupInstant) {
+        if let heir {
+            send(.follow(heir), to: link)
+            outbox.append(.close(link))
+            return
+        }
         if let reason = objection(to: hello, from: link, at: now) {
             send(.refused(reason: reason), to: link)
             outbox.append(.close(link))
@@ -88,7 +94,8 @@ extension LeaderMachine {
         Welcome(
             leaderName: configuration.name, timePort: configuration.timePort,
             mediaPort: configuration.mediaPort, term: session.term,
-            groupClockEpoch: configuration.groupClockEpoch, crystal: configuration.crystal)
+            groupClockEpoch: configuration.groupClockEpoch,
+            groupClockOrigin: configuration.groupClockOrigin, crystal: configuration.crystal)
     }
 
     /// Why this hello is not welcome; `nil` when it is.

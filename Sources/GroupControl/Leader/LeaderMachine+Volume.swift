@@ -46,13 +46,13 @@ extension LeaderMachine {
         return .accepted
     }
 
-    private struct Refusal: Error {
+    struct Refusal: Error {
         var reason: String
     }
 
     /// The room that a person means: the one of that name, or the only one whose name differs in
     /// capitals alone.
-    private func find(_ room: RoomID, among known: Set<RoomID>) -> Result<RoomID, Refusal> {
+    func find(_ room: RoomID, among known: Set<RoomID>) -> Result<RoomID, Refusal> {
         if known.contains(room) { return .success(room) }
         let alike = known.filter { $0.name.lowercased() == room.name.lowercased() }.sorted()
         if alike.count == 1 { return .success(alike[0]) }

@@ -41,6 +41,10 @@ public struct LeaderMachine: Sendable {
     /// Why the session stopped by itself; empty when it did not.
     var complaint = ""
     var nextAlive = GroupInstant(nanoseconds: .min)
+    /// Who was asked to lead, until it has answered.
+    var successor: Successor?
+    /// Who leads since this leader has handed over.
+    var heir: NextLeader?
     /// Effects of the verb being performed.
     var outbox: [LeaderEffect] = []
 
@@ -68,6 +72,7 @@ public struct LeaderMachine: Sendable {
             if let place = members.firstIndex(where: { $0.link == link }) {
                 tell(.left, of: members.remove(at: place))
             }
+            if successor?.link == link { giveUpSuccessor("its link has ended") }
         case .described(let assets, let coming): append(assets, coming: coming, at: now)
         case .changed(let hash, let asset): change(hash, to: asset, at: now)
         }
@@ -90,6 +95,7 @@ public struct LeaderMachine: Sendable {
             for member in members { send(.alive, to: member.link) }
             nextAlive = now + Self.aliveInterval
         }
+        watchSuccessor(at: now)
         dropSilent(at: now)
         retryFailed(at: now)
         return settled(at: now)
@@ -100,6 +106,7 @@ public struct LeaderMachine: Sendable {
         var deadlines = [nextAlive]
         if let deadline = pending?.deadline { deadlines.append(deadline) }
         if let deadline = missingDeadline { deadlines.append(deadline) }
+        if let successor { deadlines.append(successor.until) }
         if isRunning, let end = session.endInstant {
             deadlines.append(end)
             if followUp == nil, pending == nil, indexAfter(session.index) != nil {
@@ -141,7 +148,7 @@ public struct LeaderMachine: Sendable {
         return takeOutbox()
     }
 
-    private mutating func takeOutbox() -> [LeaderEffect] {
+    mutating func takeOutbox() -> [LeaderEffect] {
         defer { outbox = [] }
         return outbox
     }

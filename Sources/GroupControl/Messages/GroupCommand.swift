@@ -20,6 +20,8 @@ public enum GroupCommand: Equatable, Sendable {
     /// To the beginning of the item, or, within its first seconds, to the item before it.
     case previous
     case stop
+    /// The group is led by the node of this room from now on.
+    case handOver(to: RoomID)
 }
 
 /// The answer to a command.

@@ -41,6 +41,8 @@ public enum RoomToLeader: Equatable, Sendable {
     /// The preparation failed, or is not known here.
     case notReady(preparation: UInt64, reason: String)
     case report(RoomReport)
+    /// Whether it leads, as it was asked to.
+    case lead(LeadAnswer)
     /// The room leaves on purpose.
     case goodbye
 }
@@ -54,8 +56,11 @@ public struct Welcome: Equatable, Sendable {
     /// TCP port of the media service on the leader's address.
     public var mediaPort: UInt16
     public var term: UInt64
-    /// Identity of the leader's group clock; another epoch is another line of time.
+    /// What the leader's time service calls its clock: each leader's is another crystal.
     public var groupClockEpoch: UInt64
+    /// The epoch of the leader that began the group clock. Whoever continues it says the same; another
+    /// origin is another line of time.
+    public var groupClockOrigin: UInt64
     /// Which machine's crystal the group clock is.
     public var crystal: CrystalID
     /// What the group calls this room, where its own name is taken.
@@ -64,9 +69,10 @@ public struct Welcome: Equatable, Sendable {
     public init(
         version: UInt32 = protocolVersion, leaderName: String, timePort: UInt16,
         mediaPort: UInt16, term: UInt64, groupClockEpoch: UInt64,
-        crystal: CrystalID = .unknown, room: RoomID? = nil
+        groupClockOrigin: UInt64? = nil, crystal: CrystalID = .unknown, room: RoomID? = nil
     ) {
         self.version = version
+        self.groupClockOrigin = groupClockOrigin ?? groupClockEpoch
         self.leaderName = leaderName.limited(toBytes: RoomID.longestBytes)
         self.timePort = timePort
         self.mediaPort = mediaPort
@@ -181,4 +187,8 @@ public enum LeaderToRoom: Equatable, Sendable {
     case alive
     /// The leader leaves on purpose.
     case goodbye
+    /// Lead this group from now on, and say whether you do.
+    case lead(Handover)
+    /// The group is led from there now, and nothing else changes.
+    case follow(NextLeader)
 }

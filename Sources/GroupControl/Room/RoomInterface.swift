@@ -60,6 +60,8 @@ public enum RoomInput: Equatable, Sendable {
     case itemEnded(UInt64)
     /// It cannot go on, though it was ready: the rest of its bytes does not come, or is damaged.
     case itemFailed(UInt64, reason: String)
+    /// Whether the node of this room leads, as ``RoomEffect/lead(_:_:)`` asked for.
+    case leads(LeadAnswer)
     /// The person wants the room to leave.
     case leave
 }
@@ -98,4 +100,8 @@ public enum RoomEffect: Equatable, Sendable {
     case lineAlarm(LineFinding, preparesAnew: Bool)
     /// The session as the leader has it, for display.
     case state(SessionState)
+    /// Lead the group: go on with its clock and this session, take links, then answer with `.leads`.
+    case lead(Handover, SessionState)
+    /// The next ``connect`` goes there.
+    case follow(NextLeader)
 }

@@ -44,10 +44,32 @@ extension RoomMachine {
         let wasJoined = isJoined
         link = .waiting(until: now + backOff)
         backOff = min(backOff + backOff, Self.longestBackOff)
+        return forgetPreparations() + (wasJoined ? [.disconnected(reason: reason)] : [])
+    }
+
+    private mutating func forgetPreparations() -> [RoomEffect] {
         nextReport = LocalInstant(nanoseconds: .max)
         let voices = preparations.filter(\.hasVoice).map { RoomEffect.withdraw($0.order.id) }
         preparations = []
-        return voices + (wasJoined ? [.disconnected(reason: reason)] : [])
+        return voices
+    }
+
+    /// The group has another leader, and goes on: so does what sounds here.
+    private mutating func follow(_ next: NextLeader, at now: LocalInstant) -> [RoomEffect] {
+        link = .waiting(until: now)
+        backOff = Self.shortestBackOff
+        return [.disconnect] + forgetPreparations() + [.follow(next)]
+    }
+
+    /// Whether what plays may go on with this leader: its session is the one that it is of, or the
+    /// one that it became under the next leader.
+    private func continues(_ welcome: Welcome) -> Bool {
+        guard let membership, membership.groupClockOrigin == welcome.groupClockOrigin else {
+            return false
+        }
+        return welcome.term == membership.term
+            ? welcome.groupClockEpoch == membership.groupClockEpoch
+            : welcome.term > membership.term
     }
 
     mutating func leave() -> [RoomEffect] {
@@ -69,8 +91,9 @@ extension RoomMachine {
                 backOff = Self.longestBackOff
                 return [.refused(reason: reason)] + lose(reason, at: now)
             case .goodbye: return lose("the leader has left", at: now)
+            case .follow(let next): return follow(next, at: now)
             case .prepare, .commit, .withdraw, .settings, .state, .progress, .queue,
-                .latencyOffset, .stop, .alive:
+                .latencyOffset, .stop, .alive, .lead:
                 return []  // nothing counts before the welcome
             }
         case .joined:
@@ -100,6 +123,12 @@ extension RoomMachine {
             // Left on purpose: the music is meant to end. A leader that dies says nothing.
             forgetVoices()
             return [.stop] + lose("the leader has left", at: now)
+        case .lead(let handover):
+            guard !awaitsState, let session else {
+                return [.send(.lead(.cannot(reason: "it does not know the session yet")))]
+            }
+            return [.lead(handover, session)]
+        case .follow(let next): return follow(next, at: now)
         }
     }
 
@@ -116,15 +145,12 @@ extension RoomMachine {
         reported = (.joining, .nothing, now)
         awaitsState = true
         var effects: [RoomEffect] = []
-        let isSameSession =
-            membership?.term == welcome.term
-            && membership?.groupClockEpoch == welcome.groupClockEpoch
-        if !isSameSession {
+        if !continues(welcome) {
             if !lines.isEmpty { effects.append(.stop) }
             forgetVoices()
             session = nil
         }
-        if membership?.groupClockEpoch != welcome.groupClockEpoch { clock = .none }
+        if membership?.groupClockOrigin != welcome.groupClockOrigin { clock = .none }
         membership = welcome
         return effects + [.joined(welcome)] + take(welcome.room)
     }

@@ -84,6 +84,7 @@ public struct RoomMachine: Sendable {
         case .heard(let look): heard(look, at: now)
         case .itemEnded(let id): itemEnded(id)
         case .itemFailed(let id, let reason): itemFailed(id, reason)
+        case .leads(let answer): isJoined ? [.send(.lead(answer))] : []
         case .leave: leave()
         }
     }

@@ -4,8 +4,11 @@ import RealTime
 import Synchronization
 import Timing
 
-/// The group clock of a leader: its machine's own clock, and what that missed while the machine
-/// slept.
+/// The group clock of a leader: a line over its machine's own clock, and what that missed while the
+/// machine slept.
+///
+/// The first leader of a group begins it at its own clock, number for number. Every later one goes on
+/// from what it knows of it: the group's time is never set, whoever leads.
 ///
 /// Local time stands still in a suspend. The rooms play on meanwhile, by the line as it ran, so the
 /// group's time must go on too: a leader that wakes is then where they are, instead of taking them
@@ -14,21 +17,46 @@ import Timing
 /// whole seconds (timekeeping_resume in the kernel's timekeeping.c). What is wrong by that is for
 /// the rooms a clock that jumped, by so much less.
 final class LeaderClock: Sendable {
+    private struct Sleep {
+        /// ``HostClock/suspendedTime()`` at the start, and how much more it was when it grew last.
+        var before: Nanoseconds
+        var missed = Nanoseconds.zero
+        /// The leader's own room plays by ``cell``.
+        var isPlayedBy = true
+    }
+
     /// What the leader's own room plays by.
     let cell: ClockCell
-    private let epoch: UInt64
+    /// The clock as it is told to others.
+    private let told: ClockCell
+    private let line: SharedClock
     private let suspendedTime: @Sendable () -> Nanoseconds
-    /// ``HostClock/suspendedTime()`` at the start, and how much more it was when it grew last.
-    private let slept: Mutex<(before: Nanoseconds, missed: Nanoseconds)>
+    private let slept: Mutex<Sleep>
 
-    init(
+    /// The clock of the first leader.
+    convenience init(
         epoch: UInt64,
         suspendedTime: @escaping @Sendable () -> Nanoseconds = HostClock.suspendedTime
     ) {
-        self.epoch = epoch
+        let line = SharedClock.own(at: LocalInstant(nanoseconds: 0), epoch: epoch)
+        self.init(line, in: ClockCell(line), suspendedTime: suspendedTime)
+    }
+
+    /// The clock of a leader that continues the one before.
+    ///
+    /// - Parameters:
+    ///   - line: as ``SharedClock/continuing(_:at:skew:epoch:)`` gives it.
+    ///   - cell: what the node's room plays by; nobody else writes to it any more.
+    init(
+        _ line: SharedClock, in cell: ClockCell,
+        suspendedTime: @escaping @Sendable () -> Nanoseconds = HostClock.suspendedTime
+    ) {
+        self.line = line
+        self.cell = cell
         self.suspendedTime = suspendedTime
-        slept = Mutex((Self.median(suspendedTime), .zero))
-        cell = ClockCell(Self.clock(epoch, missed: .zero))
+        told = ClockCell(line)
+        slept = Mutex(Sleep(before: Self.median(suspendedTime)))
+        cell.store(line)
     }
 
     /// The clock as it is now. Any thread; never waits: who comes while another looks whether the
@@ -39,24 +67,29 @@ final class LeaderClock: Sendable {
             let more = suspended - slept.before - slept.missed
             guard more > HostClock.suspendThreshold else { return }
             slept.missed = Self.median(suspendedTime) - slept.before
-            cell.store(Self.clock(epoch, missed: slept.missed))
+            var clock = line
+            clock.map.toAnchor += slept.missed
+            told.store(clock)
+            if slept.isPlayedBy { cell.store(clock) }
         }
-        return cell.load()
+        return told.load()
+    }
+
+    /// The room plays by another clock from now on, and goes on where this one is: its cell is not
+    /// written to any more. Others may still ask for the time.
+    func release() -> SharedClock {
+        let clock = current()
+        slept.withLock { $0.isPlayedBy = false }
+        return clock
     }
 
     func groupNow() -> GroupInstant { current().map(HostClock.now()) }
 
     /// When the group's time is `instant`, if the machine does not sleep until then.
-    func local(_ instant: GroupInstant) -> LocalInstant { cell.load().map.inverted(instant) }
+    func local(_ instant: GroupInstant) -> LocalInstant { told.load().map.inverted(instant) }
 
     /// Of a few readings: one that was held up is off by half of that.
     private static func median(_ read: () -> Nanoseconds) -> Nanoseconds {
         (0..<5).map { _ in read() }.sorted()[2]
-    }
-
-    private static func clock(_ epoch: UInt64, missed: Nanoseconds) -> SharedClock {
-        var clock = SharedClock.own(at: LocalInstant(nanoseconds: 0), epoch: epoch)
-        clock.map.toAnchor += missed
-        return clock
     }
 }

@@ -13,6 +13,8 @@ actor LeaderCore {
     private var machine: LeaderMachine
     private var outboxes: [LinkID: Outbox<LeaderToRoom>] = [:]
     private var notifiers: [LinkID: Notifier] = [:]
+    /// Of the rooms' links, where one can be said.
+    private var hosts: [LinkID: String] = [:]
     private var nextLink: LinkID = 1
     private var hasLeft = false
     private var newsFilter = NewsFilter()
@@ -27,6 +29,8 @@ actor LeaderCore {
     private let moved: @Sendable (Int) -> Void
     /// Why an item cannot be played from another place; looks at its file.
     private let obstacle: @Sendable (AssetDescriptor) async -> String?
+    /// Called when another leads, after everybody was told.
+    private let handedOver: @Sendable (NextLeader) -> Void
     private var index = 0
     /// Items that no room could play.
     private var skipped: Set<ContentHash> = []
@@ -34,11 +38,18 @@ actor LeaderCore {
     init(
         _ configuration: LeaderConfiguration, clock: LeaderClock, logger: Logger,
         ended: @escaping @Sendable () -> Void, moved: @escaping @Sendable (Int) -> Void = { _ in },
-        obstacle: @escaping @Sendable (AssetDescriptor) async -> String? = { _ in nil }
+        obstacle: @escaping @Sendable (AssetDescriptor) async -> String? = { _ in nil },
+        handedOver: @escaping @Sendable (NextLeader) -> Void = { _ in },
+        resuming: (session: SessionState, handover: Handover)? = nil
     ) {
         self.moved = moved
+        self.handedOver = handedOver
         self.obstacle = obstacle
-        machine = LeaderMachine(configuration)
+        machine =
+            resuming.map {
+                LeaderMachine(
+                    configuration, resuming: $0.session, $0.handover, at: clock.groupNow())
+            } ?? LeaderMachine(configuration)
         self.clock = clock
         self.logger = logger
         self.ended = ended
@@ -62,7 +73,11 @@ actor LeaderCore {
     }
 
     /// A room's link is up; what it says comes through ``receive(_:from:)``.
-    func open(_ outbox: Outbox<LeaderToRoom>, notifier: Notifier? = nil) -> LinkID {
+    ///
+    /// - Parameter host: of the room, as others reach it too; `nil`: it is this one.
+    func open(
+        _ outbox: Outbox<LeaderToRoom>, notifier: Notifier? = nil, host: String? = nil
+    ) -> LinkID {
         let link = nextLink
         nextLink += 1
         if hasLeft {
@@ -70,6 +85,7 @@ actor LeaderCore {
         } else {
             outboxes[link] = outbox
             notifiers[link] = notifier
+            hosts[link] = host
         }
         return link
     }
@@ -81,6 +97,7 @@ actor LeaderCore {
     func closed(_ link: LinkID) {
         outboxes.removeValue(forKey: link)?.finish()
         notifiers[link] = nil
+        hosts[link] = nil
         step { machine, now in machine.receive(.closed(link), at: now) }
     }
 
@@ -133,6 +150,10 @@ actor LeaderCore {
                 outboxes[link]?.send(message)
             case .notify(let notice, let port, let link): notifiers[link]?(notice, port)
             case .close(let link): outboxes.removeValue(forKey: link)?.finish()
+            case .handOver(let room, let port, let link):
+                let next = NextLeader(name: room, host: hosts[link] ?? "", port: port)
+                step { machine, _ in machine.handedOver(to: next) }
+                handedOver(next)
             case .ended: ended()
             case .skipped(let asset, let reason):
                 skipped.insert(asset.hash)
@@ -186,6 +207,11 @@ actor LeaderCore {
             logger.warning(
                 "a room does not answer; the others do not wait for it until it does",
                 metadata: room)
+        case .leads: logger.notice("another room leads", metadata: room)
+        case .declined(let reason):
+            logger.warning(
+                "a room does not take over the lead; this one goes on leading",
+                metadata: room.merging(["reason": "\(reason)"]) { $1 })
         case .refused(let reason):
             logger.warning(
                 "a room is refused", metadata: room.merging(["reason": "\(reason)"]) { $1 })

@@ -41,8 +41,9 @@ extension LeaderToRoom {
         switch self {
         case .state(let state): 256 + state.queue.count * 320
         case .queue(let change): 256 + change.items.count * 320
+        case .lead(let handover): 512 + handover.settings.count * 320
         case .welcome, .refused, .prepare, .commit, .withdraw, .settings, .progress,
-            .latencyOffset, .stop, .alive, .goodbye:
+            .latencyOffset, .stop, .alive, .goodbye, .follow:
             512
         }
     }

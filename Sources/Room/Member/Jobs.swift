@@ -12,6 +12,8 @@ struct Jobs {
 
     enum Subject: Hashable {
         case link
+        /// Whether this node leads.
+        case lead
         case asset(ContentHash)
         case preparation(UInt64)
         /// The end of what a preparation made sound.

@@ -72,6 +72,10 @@ actor Member {
         var identity: RoomIdentity?
         /// A leader calls this room otherwise than it calls itself.
         var renamed: @Sendable (RoomID) -> Void = { _ in }
+        /// Takes over the lead; `nil`: this node cannot.
+        var lead: (@Sendable (Handover, SessionState) async -> LeadAnswer)?
+        /// Another leads; what reaches the leader reaches that one from now on.
+        var follow: @Sendable (NextLeader) -> Void = { _ in }
     }
 
     private var machine: RoomMachine
@@ -314,6 +318,15 @@ actor Member {
         case .state(let state):
             logger.trace("state", metadata: ["phase": "\(state.phase)"])
             checkCache(for: state)
+        case .lead(let handover, let session):
+            start(.lead) {
+                let cannot = LeadAnswer.cannot(reason: "this node only follows")
+                let answer = await self.options.lead?(handover, session) ?? cannot
+                await self.receiveInput(.leads(answer))
+            }
+        case .follow(let next):
+            logger.notice("another leader", metadata: ["leader": "\(next.name)"])
+            options.follow(next)
         }
     }
 

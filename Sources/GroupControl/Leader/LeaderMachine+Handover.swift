@@ -1,0 +1,160 @@
+public import Timing
+
+// One leader after another. The session, the group clock and what sounds stay as they are; only who
+// decides is another.
+
+extension LeaderMachine {
+    /// A room that was asked to lead.
+    struct Successor: Equatable, Sendable {
+        var link: LinkID
+        var room: RoomID
+        /// When it is not waited for any more.
+        var until: GroupInstant
+    }
+
+    /// What it takes to open two ports and to read the clock, with room to spare; commands are
+    /// refused meanwhile.
+    static let handoverLimit = Nanoseconds.seconds(5)
+
+    /// Goes on with the session of the leader before.
+    ///
+    /// What sounds in the rooms goes on: who joins and plays the line in force is told that it does.
+    ///
+    /// - Parameters:
+    ///   - configuration: its term is higher than the session's; its queue does not count.
+    ///   - session: as the rooms have it.
+    public init(
+        _ configuration: LeaderConfiguration, resuming session: SessionState, _ handover: Handover,
+        at now: GroupInstant
+    ) {
+        var configuration = configuration
+        configuration.loops = handover.loops
+        configuration.queue = []
+        configuration.coming = 0
+        self.init(configuration)
+        self.session = session
+        self.session.term = configuration.term
+        self.session.sequence = 1
+        settings = handover.settings
+        commonSettings = handover.commonSettings
+        lastPreparation = Self.preparationsBefore(configuration.term)
+        hasPlayed = session.change != nil
+        guard let current = session.current else {
+            self.session.change = nil
+            self.session.phase = .stopped
+            return
+        }
+        let frame = session.change?.itemFrame ?? 0
+        switch session.phase {
+        case .playing: planFollowUp(at: now)
+        case .paused:
+            pending = PendingStart(
+                index: session.index, frame: min(frame, current.frameCount - 1), starts: false)
+        case .waiting, .preparing:
+            let isOver = frame >= current.frameCount
+            let index = isOver ? indexAfter(session.index) ?? session.index : session.index
+            pending = PendingStart(
+                index: index, frame: isOver ? 0 : frame, starts: true,
+                required: max(1, handover.rooms))
+        case .stopped, .ended: break
+        }
+    }
+
+    /// Numbers of preparations begin elsewhere in each term: what rooms still play by a number of the
+    /// leader before is never taken for another preparation.
+    private static func preparationsBefore(_ term: UInt64) -> UInt64 {
+        (1 + term % (1 << 16)) << 40
+    }
+
+    // MARK: Handing over
+
+    mutating func handOver(to wanted: RoomID, at now: GroupInstant) -> CommandOutcome {
+        let room: RoomID
+        switch find(wanted, among: Set(members.map(\.hello.room))) {
+        case .success(let found): room = found
+        case .failure(let refusal): return .refused(reason: refusal.reason)
+        }
+        guard let member = members.first(where: { $0.hello.room == room }) else {
+            preconditionFailure("a room found among the members is one: \(room)")
+        }
+        if member.hello.instance == configuration.ownInstance {
+            return .refused(reason: "\"\(room)\" leads this group already")
+        }
+        guard !member.isLost else {
+            return .refused(reason: "\"\(room)\" is not heard just now")
+        }
+        guard coming == 0 else {
+            return .refused(
+                reason:
+                    "\(coming) items of the queue are still being read, and only this leader can "
+                    + "read them; try again when they are known")
+        }
+        guard pending?.starts != true else {
+            return .refused(reason: "a start is being prepared; try again in a moment")
+        }
+        send(.lead(handover), to: member.link)
+        successor = Successor(link: member.link, room: room, until: now + Self.handoverLimit)
+        return .accepted
+    }
+
+    private var handover: Handover {
+        let present = Set(members.map(\.hello.room))
+        return Handover(
+            settings: settings.filter { present.contains($0.key) },
+            commonSettings: commonSettings, loops: configuration.loops,
+            rooms: members.count { $0.takesPart })
+    }
+
+    /// Why a command is refused while another leads, or is about to.
+    var refusalAfterHandover: CommandOutcome? {
+        if let heir {
+            return .refused(
+                reason: "\"\(heir.name)\" leads this group now; ask there"
+                    + (heir.host.isEmpty ? "" : ", at \(heir.host) port \(heir.port)"))
+        }
+        return successor.map {
+            .refused(reason: "\"\($0.room)\" is about to lead; try again in a moment")
+        }
+    }
+
+    mutating func receiveLead(_ answer: LeadAnswer, from place: Int) {
+        guard let successor, successor.link == members[place].link else { return }
+        switch answer {
+        case .leads(let port):
+            tell(.leads, of: members[place])
+            outbox.append(.handOver(to: successor.room, port: port, at: successor.link))
+        case .cannot(let reason):
+            giveUpSuccessor(reason.limited(toBytes: RoomReport.longestText))
+        }
+    }
+
+    mutating func giveUpSuccessor(_ reason: String) {
+        guard let room = successor?.room else { return }
+        successor = nil
+        outbox.append(.news(.declined(reason: reason), of: room))
+    }
+
+    mutating func watchSuccessor(at now: GroupInstant) {
+        guard let successor, now >= successor.until else { return }
+        giveUpSuccessor("it did not answer within \(Int(Self.handoverLimit.seconds)) s")
+    }
+
+    /// Another leads: every room is told where, and goes there with what it plays.
+    public mutating func handedOver(to next: NextLeader) -> [LeaderEffect] {
+        for member in members {
+            send(.follow(next), to: member.link)
+            outbox.append(.close(member.link))
+        }
+        heir = next
+        successor = nil
+        members = []
+        pending = nil
+        followUp = nil
+        chain = []
+        awaited = nil
+        session.change = nil
+        session.phase = .stopped
+        session.sequence += 1
+        return takeOutbox()
+    }
+}

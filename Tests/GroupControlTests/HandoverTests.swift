@@ -1,0 +1,251 @@
+import Testing
+import Timing
+
+@testable import GroupControl
+
+@Suite struct `One leader after another` {
+    let items = [asset(1, seconds: 60), asset(2, seconds: 30)]
+    let start = LocalInstant(nanoseconds: 1_000_000_000)
+
+    /// Two rooms play; the second is asked to lead.
+    func handing(_ change: (inout Stage) -> Void = { _ in }) -> Stage {
+        var stage = Stage.playing(configuration(queue: items, rooms: 2), links: [1, 2])
+        stage.advance(by: .seconds(2), heard: [1, 2])
+        change(&stage)
+        #expect(stage.command(.handOver(to: room("room 2"))) == .accepted)
+        return stage
+    }
+
+    func asked(_ stage: Stage) -> Handover? {
+        for case .send(.lead(let handover), to: 2) in stage.effects { return handover }
+        return nil
+    }
+
+    func next() -> NextLeader { NextLeader(name: room("room 2"), host: "10.0.0.2", port: 7_431) }
+
+    /// The leader that goes on where this one is.
+    func resumed(_ stage: Stage, term: UInt64 = 8) throws -> Stage {
+        let handover = try #require(asked(stage))
+        var next = Stage(configuration(queue: [], term: term))
+        var settings = configuration(queue: [], term: term)
+        settings.groupClockOrigin = 7
+        next.now = stage.now
+        next.leader = LeaderMachine(
+            settings, resuming: stage.leader.session, handover, at: stage.now)
+        return next
+    }
+
+    // MARK: The leader before
+
+    @Test func `every room is told where the next leader is, and its link ends then`() throws {
+        var stage = handing()
+        stage.receive(.lead(.leads(port: 7_431)), from: 2)
+        let isHandedOver = stage.effects.contains {
+            $0 == .handOver(to: room("room 2"), port: 7_431, at: 2)
+        }
+        #expect(isHandedOver)
+        let farewell = stage.leader.handedOver(to: next())
+        for link in [1, 2] {
+            let told = try #require(farewell.firstIndex(of: .send(.follow(next()), to: link)))
+            let closed = try #require(farewell.firstIndex(of: .close(link)))
+            #expect(told < closed)
+        }
+        #expect(!farewell.contains { if case .send(.stop, _) = $0 { true } else { false } })
+        #expect(!farewell.contains { if case .send(.goodbye, _) = $0 { true } else { false } })
+    }
+
+    @Test func `who has handed over sends rooms and people on, and ends nothing`() {
+        var stage = handing()
+        _ = stage.leader.handedOver(to: next())
+        stage.effects = []
+        stage.advance(by: .seconds(200))
+        #expect(!stage.effects.contains(.ended))
+        guard case .refused(let reason) = stage.command(.pause) else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(reason.contains("room 2"))
+        stage.hello(9, "late")
+        #expect(stage.effects.suffix(2) == [.send(.follow(next()), to: 9), .close(9)])
+    }
+
+    @Test func `while a room is asked to lead, nothing else changes the session`() {
+        var stage = handing()
+        let session = stage.leader.session
+        for command in [
+            GroupCommand.pause, .next, .seek(seconds: 3), .handOver(to: room("room 1")),
+        ] {
+            guard case .refused = stage.command(command) else {
+                Issue.record("\(command) was not refused")
+                continue
+            }
+        }
+        #expect(stage.leader.session == session)
+    }
+
+    @Test(arguments: [0, 1, 2])
+    func `a room that does not take over leaves everything as it was`(how: Int) {
+        var stage = handing()
+        switch how {
+        case 0: stage.receive(.lead(.cannot(reason: "its port is taken")), from: 2)
+        case 1: stage.close(2)
+        default: stage.advance(by: .seconds(6), heard: [1, 2])
+        }
+        #expect(
+            stage.effects.contains {
+                if case .news(.declined, let name) = $0 { name == room("room 2") } else { false }
+            })
+        #expect(stage.command(.pause) == .accepted)
+        // Too late: the group has gone on.
+        stage.receive(.lead(.leads(port: 7_431)), from: 2)
+        #expect(
+            !stage.effects.contains { if case .handOver = $0 { true } else { false } })
+    }
+
+    @Test func `the lead is not handed to nobody, to a stranger, or in the middle of a start`() {
+        var stage = Stage.playing(configuration(queue: items, rooms: 2), links: [1, 2])
+        func isRefused(_ name: String) -> Bool {
+            if case .refused = stage.command(.handOver(to: room(name))) { true } else { false }
+        }
+        #expect(isRefused("nobody"))
+        stage.command(.seek(seconds: 20))
+        #expect(isRefused("room 2"))
+        stage.ready(1)
+        stage.ready(2)
+        stage.describe([], coming: 3)
+        #expect(isRefused("room 2"))
+        stage.describe([], coming: 0)
+        #expect(!isRefused("room 2"))
+    }
+
+    // MARK: The next leader
+
+    @Test func `the next leader has the session, the volumes and a higher term`() throws {
+        let stage = handing { stage in
+            stage.command(.volume(room: room("room 1"), percent: 30))
+            stage.command(.volume(room: nil, percent: 55))
+            stage.command(.volume(room: room("room 1"), percent: 31))
+        }
+        var next = try resumed(stage)
+        let before = stage.leader.session
+        let after = next.leader.session
+        #expect(after.term == 8 && after.isNewer(than: before))
+        #expect(after.queue == before.queue && after.index == before.index)
+        #expect(after.change == before.change && after.phase == .playing)
+        for (link, percent) in [(1, 31), (2, 55), (3, 55)] {
+            next.hello(link, "room \(link)")
+            for case .send(.settings(let settings), to: link) in next.leaderEffects(of: link) {
+                #expect(settings.volume == percent)
+            }
+        }
+    }
+
+    @Test func `a room that plays the line is told at once that it does`() throws {
+        var next = try resumed(handing())
+        next.hello(5, "room 1")
+        let order = try #require(next.preparations(5).first)
+        #expect(order.change == next.leader.session.change)
+        next.ready(5)
+        #expect(next.commits(5).map(\.change) == [next.leader.session.change])
+        // Numbers of the leader before are not used again.
+        #expect(order.id > 1 << 40)
+    }
+
+    @Test func `an item that ends while nobody is back yet is followed by the next`() throws {
+        let stage = handing { stage in
+            // All but half a second.
+            stage.advance(by: .seconds(57), heard: [1, 2])
+        }
+        let end = try #require(stage.leader.session.endInstant)
+        var next = try resumed(stage)
+        next.advance(by: end - stage.now + .milliseconds(10))
+        #expect(next.leader.session.index == 1)
+        #expect(next.leader.session.change == RateChange(itemFrame: 0, instant: end, rate: 1))
+    }
+
+    @Test func `a pause stays one, and play goes on at its frame`() throws {
+        let stage = handing { stage in
+            stage.command(.pause)
+            stage.ready(1)
+            stage.ready(2)
+        }
+        var next = try resumed(stage)
+        let frame = try #require(stage.leader.session.change?.itemFrame)
+        #expect(next.leader.session.phase == .paused)
+        next.hello(1, "room 1")
+        next.ready(1)
+        #expect(next.commits(1).isEmpty)
+        next.command(.play)
+        #expect(next.commits(1).map(\.change.itemFrame) == [frame])
+    }
+
+    // MARK: The rooms
+
+    @Test func `a room plays on from one leader to the next without a new voice`() throws {
+        var sound = `A room on its own`().playing()
+        let lines = sound.lines
+        let effects = sound.receive(.received(.follow(next())), at: start)
+        #expect(effects == [.disconnect, .follow(next())])
+        #expect(sound.nextDeadline.map { $0 <= start } ?? false)
+        #expect(sound.advance(to: start) == [.connect])
+        _ = sound.receive(.connected, at: start)
+        let welcome = Welcome(
+            leaderName: "b", timePort: 3, mediaPort: 4, term: 8, groupClockEpoch: 99,
+            groupClockOrigin: 7)
+        #expect(sound.receive(.received(.welcome(welcome)), at: start) == [.joined(welcome)])
+        let session = SessionState(
+            term: 8, sequence: 1, queue: [asset(1), asset(2)], index: 0, change: lines[0].change,
+            phase: .playing)
+        #expect(sound.receive(.received(.state(session)), at: start).first == .state(session))
+        let order = Preparation(
+            id: 1 << 41, asset: asset(1), itemFrame: 0, rate: 1, change: lines[0].change)
+        #expect(
+            sound.receive(.received(.prepare(order)), at: start)
+                == [.send(.ready(preparation: order.id, latency: .zero))])
+        let commit = Commit(
+            id: order.id, index: 0, hash: asset(1).hash, change: lines[0].change, following: false)
+        #expect(sound.receive(.received(.commit(commit)), at: start).isEmpty)
+        #expect(sound.lines.map(\.voice) == lines.map(\.voice))
+        #expect(sound.activity == .playing)
+    }
+
+    @Test(arguments: [
+        (term: UInt64(8), origin: UInt64(8)), (term: 6, origin: 7),
+    ])
+    func `another clock, or a leader of an older term, ends what sounds`(
+        term: UInt64, origin: UInt64
+    ) {
+        var sound = `A room on its own`().playing()
+        _ = sound.receive(.received(.follow(next())), at: start)
+        _ = sound.advance(to: start)
+        _ = sound.receive(.connected, at: start)
+        let welcome = Welcome(
+            leaderName: "b", timePort: 3, mediaPort: 4, term: term, groupClockEpoch: 99,
+            groupClockOrigin: origin)
+        #expect(sound.receive(.received(.welcome(welcome)), at: start).first == .stop)
+    }
+
+    @Test func `a room that is asked to lead hands its node the session, and says what came of it`()
+    {
+        var sound = `A room on its own`().playing()
+        let handover = Handover(loops: true, rooms: 3)
+        // Without the session there is nothing to go on with.
+        #expect(
+            sound.receive(.received(.lead(handover)), at: start).contains {
+                if case .send(.lead(.cannot)) = $0 { true } else { false }
+            })
+        let session = SessionState(
+            term: 7, sequence: 9, queue: [asset(1)], index: 0, change: nil, phase: .playing)
+        _ = sound.receive(.received(.state(session)), at: start)
+        #expect(
+            sound.receive(.received(.lead(handover)), at: start) == [.lead(handover, session)])
+        #expect(
+            sound.receive(.leads(.leads(port: 5)), at: start) == [.send(.lead(.leads(port: 5)))])
+    }
+}
+
+extension Stage {
+    func leaderEffects(of link: LinkID) -> [LeaderEffect] {
+        effects.filter { if case .send(_, link) = $0 { true } else { false } }
+    }
+}
