@@ -38,7 +38,7 @@ extension Scenario {
         Scenario(
             name: "handover", summary: "a second room takes over the lead, and gives it back",
             rooms: threeRooms(.wired),
-            script: [.at(25, .handOver(to: 1)), .at(40, .handOver(to: 0))], seconds: 55),
+            script: [.at(24, .handOver(to: 1)), .at(34, .handOver(to: 0))], seconds: 45),
         Scenario(
             name: "short-items", summary: "two hundred items of 30 ms, one after the other",
             rooms: threeRooms(.wired), items: Array(repeating: 0.03, count: 200), seconds: 12),
