@@ -48,6 +48,13 @@ extension ALSADevice {
         return cards
     }
 
+    /// Which cards there are, where a PCM names one that there is not; `nil` where it is there.
+    public static func adviceOnMissingCard(of pcm: String) -> String? {
+        tutti_alsa_silence()
+        guard PCMName(pcm).lacksCard(isPresent: PCMName.isPresent) else { return nil }
+        return "there is no such card. \(ALSAFailure.known())"
+    }
+
     private static func text(of hint: UnsafeMutableRawPointer, _ key: String) -> String? {
         guard let bytes = unsafe snd_device_name_get_hint(hint, key) else { return nil }
         defer { unsafe free(bytes) }
@@ -137,7 +144,7 @@ enum ALSAFailure {
     }
 
     /// What can be played on instead: the cards first, since who misses one looks for its name.
-    private static func known() -> String {
+    static func known() -> String {
         let others = ALSADevice.availablePCMs().map(\.name).filter {
             !converters.contains($0) && !$0.contains("CARD=")
         }

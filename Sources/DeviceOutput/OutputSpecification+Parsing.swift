@@ -28,12 +28,31 @@ extension OutputSpecification {
                 throw OutputSpecificationError(text, "“none” takes nothing after it")
             }
             self = .none
-        default:
-            throw OutputSpecificationError(
-                text,
-                "“\(scheme)” is not a kind of output; "
-                    + "write alsa[:PCM], virtual[:ppm=…], file:PATH or none")
+        default: throw Self.unknownKind(scheme, in: text)
         }
+    }
+
+    private static let kinds = ["alsa", "virtual", "file", "none"]
+
+    /// Many a player takes a card or a file by its bare name.
+    private static func unknownKind(
+        _ scheme: String, in text: String
+    ) -> OutputSpecificationError {
+        if PCMName.usualDefinitions.contains(scheme) {
+            return OutputSpecificationError(
+                text, "“\(scheme)” is a PCM of ALSA, and needs alsa: before it",
+                .cardWithoutKind(pcm: text))
+        }
+        let isPath = text.hasPrefix("/") || text.hasPrefix("./")
+        if isPath || scheme == text && text.lowercased().hasSuffix(".wav") {
+            return OutputSpecificationError(
+                text, "the path of a file needs file: before it", .fileWithoutKind(path: text))
+        }
+        return OutputSpecificationError(
+            text,
+            "“\(scheme)” is not a kind of output; "
+                + "write alsa[:PCM], virtual[:ppm=…], file:PATH or none",
+            .mistyped(scheme, among: kinds + PCMName.usualDefinitions.sorted()))
     }
 
     /// What stands before and after the first `separator`; the latter is `nil` without one.
@@ -63,7 +82,8 @@ extension VirtualCardOptions {
             let allowed = Self.keys.joined(separator: ", ")
             guard Self.keys.contains(key) else {
                 throw OutputSpecificationError(
-                    text, "“\(key)” is not an option of a virtual card; there are \(allowed)")
+                    text, "“\(key)” is not an option of a virtual card; there are \(allowed)",
+                    .mistyped(key, among: Self.keys))
             }
             guard let value, !value.isEmpty else {
                 throw OutputSpecificationError(text, "“\(key)” needs a value: \(key)=…")

@@ -49,11 +49,26 @@ public struct VirtualCardOptions: Equatable, Sendable {
 public struct OutputSpecificationError: Error, Equatable, CustomStringConvertible {
     /// The whole text as given.
     public var text: String
-    public var description: String
+    /// What is wrong with it, without the text.
+    public var reason: String
+    /// What the owner may have meant; `nil` where that cannot be told.
+    public var slip: Slip?
 
-    init(_ text: String, _ reason: String) {
+    public enum Slip: Equatable, Sendable {
+        /// A word of the text is none of those that may stand there.
+        case mistyped(String, among: [String])
+        /// A PCM of ALSA without `alsa:` before it.
+        case cardWithoutKind(pcm: String)
+        /// A path without `file:` before it.
+        case fileWithoutKind(path: String)
+    }
+
+    public var description: String { "output “\(text)”: \(reason)" }
+
+    init(_ text: String, _ reason: String, _ slip: Slip? = nil) {
         self.text = text
-        self.description = "output “\(text)”: \(reason)"
+        self.reason = reason
+        self.slip = slip
     }
 }
 

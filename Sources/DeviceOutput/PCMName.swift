@@ -19,6 +19,10 @@ struct PCMName {
         "center_lfe", "side", "surround21", "surround40", "surround41", "surround50", "surround51",
         "surround71", "dmix", "dshare", "dsnoop", "usbstream",
     ]
+    /// What is named without having been defined by the owner.
+    static let usualDefinitions = ofCards.union([
+        "plug", "pulse", "pipewire", "jack", "null", "dsp", "asym", "softvol",
+    ])
     /// What ALSA counts cards up to, and the letters of a card's name.
     private static let cardNumbers = 0..<32
     private static let longestCardName = 15
@@ -102,5 +106,5 @@ extension PCMName {
         Self.isDefined(definition) && lacksCard(isPresent: Self.isPresent)
     }
 
-    private static func isPresent(_ card: String) -> Bool { unsafe snd_card_get_index(card) >= 0 }
+    static func isPresent(_ card: String) -> Bool { unsafe snd_card_get_index(card) >= 0 }
 }

@@ -10,7 +10,8 @@ import Timing
 /// Judgement is values in and sentences out: each rule is held by the two values around its edge.
 @Suite struct DoctorTests {
     static let wishes = DoctorWishes(
-        output: "alsa:default", leader: nil, usesAvahi: true, bufferMilliseconds: 40,
+        output: "alsa:default", leader: nil, usesAvahi: true, asksForAvahi: false,
+        bufferMilliseconds: 40,
         cacheLimitMegabytes: 2_000)
 
     static func level(_ findings: [Finding], _ area: String) -> Finding.Level? {
@@ -206,15 +207,21 @@ import Timing
     // MARK: - The rest
 
     @Test func `Avahi is needed by those who have no other way`() {
-        func level(running: Bool, bus: Bool, leader: String?, uses: Bool) -> Finding.Level? {
+        func level(
+            running: Bool, bus: Bool, leader: String?, uses: Bool, asks: Bool = false
+        ) -> Finding.Level? {
             var wishes = Self.wishes
+            wishes.asksForAvahi = asks
             wishes.leader = leader
             wishes.usesAvahi = uses
             return Judgement.avahi(AvahiFacts(hasBus: bus, isRunning: running), wishes).first?.level
         }
         for bus in [true, false] {
-            #expect(level(running: false, bus: bus, leader: nil, uses: true) == .problem)
-            #expect(level(running: false, bus: bus, leader: "a:1", uses: true) == .warning)
+            #expect(
+                level(running: false, bus: bus, leader: nil, uses: true, asks: true) == .problem)
+            // It may be given with --leader, and then nothing is lost.
+            #expect(level(running: false, bus: bus, leader: nil, uses: true) == .warning)
+            #expect(level(running: false, bus: bus, leader: "a:1", uses: true) == .note)
             #expect(level(running: false, bus: bus, leader: nil, uses: false) == .note)
         }
         #expect(level(running: true, bus: true, leader: nil, uses: true) == .ok)

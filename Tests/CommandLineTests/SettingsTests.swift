@@ -130,6 +130,22 @@ import Timing
         let settings = try await Settings.load(flags: [:], file: nil, environment: linked)
         #expect(settings.port == 7_430)
         #expect(settings.name != "/player/tutti")
+        // What has the name of a setting is said, once each; the others nobody takes for one.
+        #expect(settings.warnings.count == 2)
+        for (name, value) in [
+            ("TUTTI_PORT", "tcp://10.0.0.7:7430"), ("TUTTI_NAME", "/player/tutti"),
+        ] {
+            let warning = settings.warnings.first { $0.contains("environment variable \(name)") }
+            #expect(warning?.contains("\"\(value)\" is ignored") == true)
+            #expect(warning?.contains("tutti.yaml") == true, "what to do")
+        }
+        #expect(try await Self.load(environment: ["TUTTI_PORT": "7500"]).warnings.isEmpty)
+        // Of a service that is called otherwise, from the same word on.
+        let other = [
+            "TUTTI_LEADER_PORT": "tcp://10.0.0.7:7430", "TUTTI_LEADER_SERVICE_HOST": "10.0.0.7",
+            "TUTTI_LEADER_PORT_7430_TCP_ADDR": "10.0.0.7", "TUTTI_LEADER_SERVICE_PORT": "7430",
+        ]
+        #expect(try await Self.load(environment: other).warnings.isEmpty)
         // What is meant as a setting is one, and still has to be possible.
         #expect(
             try await Settings.load(flags: [:], file: nil, environment: ["TUTTI_PORT": "7500"])
@@ -137,6 +153,43 @@ import Timing
         await #expect(throws: SettingsError.self) {
             try await Settings.load(flags: [:], file: nil, environment: ["TUTTI_PORT": "tcp"])
         }
+    }
+
+    /// What was written, and what is asked back.
+    @Test(arguments: [
+        (SettingKey.output, "virtaul", "virtual"), (.output, "ALSA", "alsa"),
+        (.output, "fiel:/tmp/a.wav", "file:/tmp/a.wav"), (.output, "/tmp/a.wav", "file:/tmp/a.wav"),
+        (.output, "virtual:pmp=3", "virtual:ppm=3"), (.output, "default", "alsa:default"),
+        (.output, "defualt", "alsa:default"), (.output, "plughw:1,0", "alsa:plughw:1,0"),
+        (.channel, "lfet", "left"), (.logLevel, "wraning", "warning"),
+        (.outputIdle, "relase", "release"), (.sampleRate, "atuo", "auto"),
+    ])
+    func `a mistyped value is asked about`(key: SettingKey, text: String, meant: String)
+        async throws
+    {
+        let error = try await Self.complaint(flags: [key: text])
+        #expect(error.description.hasSuffix("did you mean \"\(meant)\"?"), "\(error)")
+        #expect(error.description.contains(key.allowed))
+    }
+
+    @Test func `a card without its kind is told what cards there are`() async throws {
+        let error = try await Self.complaint(flags: [.output: "hw:31"]).description
+        #expect(error.contains("needs alsa: before it"))
+        #expect(error.contains("there is no such card"))
+        #expect(error.contains("There are: ") || error.contains("No card is there now"))
+        #expect(error.hasSuffix("did you mean \"alsa:hw:31\"?"))
+        let key = try await Self.complaint(file: "ouput: none\n").description
+        #expect(key.hasSuffix("did you mean \"output\"?"))
+    }
+
+    @Test func `Avahi is asked for by who says so, or names a leader without its address`()
+        async throws
+    {
+        #expect(try await Self.load().asksForAvahi == false)
+        #expect(try await Self.load(file: "avahi: true\n").asksForAvahi)
+        #expect(try await Self.load(flags: [.group: "attic"]).asksForAvahi)
+        #expect(
+            try await Self.load(flags: [.group: "attic", .leader: "a:1"]).asksForAvahi == false)
     }
 
     @Test func `an unknown variable is an error too, others are none of our business`() async throws

@@ -61,6 +61,21 @@ final class AnnouncedLAN: Sendable {
             fixed: nil, name: name, preferred: preferred, logger: Self.quiet, ask: lan.ask)
     }
 
+    @Test func `a given address whose leader has another name than the given one is said once`()
+        async throws
+    {
+        let book = LogBook()
+        let finder = LeaderFinder(
+            fixed: address(1), name: "kitchen", logger: book.logger, ask: AnnouncedLAN().ask)
+        let found = try await finder.next()
+        for _ in 0..<3 { finder.welcomed(by: found, called: "attic") }
+        let lines = book.all.map(\.message)
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("\(address(1)) is called \"attic\", not \"kitchen\"") == true)
+        finder.welcomed(by: found, called: "Kitchen")
+        #expect(book.all.count == 1, "capitals do not count")
+    }
+
     @Test func `one leader among forty that are not there is found while those are still asked`()
         async throws
     {

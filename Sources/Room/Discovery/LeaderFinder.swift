@@ -37,12 +37,16 @@ final class LeaderFinder: Sendable {
         var saysItLooks = false
         /// Whom it was said that this room follows, of several.
         var saidChoice: String?
+        /// What the leader at the given address is called, where another name was given and that
+        /// was said.
+        var saidOtherName: String?
     }
 
     /// A leader that was not ready when it was asked is asked again.
     private static let retryPause = Nanoseconds.milliseconds(400)
 
     private let fixed: HostPort?
+    private let name: String?
     private let logger: Logger
     private let ask: LeaderProbe.Ask
     private let keep: @Sendable (String) -> Void
@@ -60,6 +64,7 @@ final class LeaderFinder: Sendable {
         keep: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.fixed = fixed
+        self.name = name
         self.logger = logger
         self.ask = ask
         self.keep = keep
@@ -233,7 +238,10 @@ final class LeaderFinder: Sendable {
         bell.ring()
     }
 
-    func welcomed(by found: Found) {
+    ///
+    /// - Parameter leader: its own word for its name.
+    func welcomed(by found: Found, called leader: String) {
+        compareName(of: leader)
         guard let label = found.label, let name = found.name else { return }
         let isNews = state.withLock { state in
             let before = state.list.preferred
@@ -241,6 +249,18 @@ final class LeaderFinder: Sendable {
             return before != name
         }
         if isNews { keep(name) }
+    }
+
+    /// Where its address is given, nothing else says which leader is meant.
+    private func compareName(of leader: String) {
+        guard let fixed, let name, name.foldedName != leader.foldedName else { return }
+        let isSaid = state.withLock { state in
+            defer { state.saidOtherName = leader }
+            return state.saidOtherName == leader
+        }
+        if !isSaid {
+            logger.warning("\(GroupClient.otherName(leader, at: fixed, insteadOf: name))")
+        }
     }
 
     /// It was connected to, and did not welcome this room.

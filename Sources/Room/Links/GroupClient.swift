@@ -107,6 +107,14 @@ public struct GroupClient: Sendable {
         }
     }
 
+    /// A sentence for who gave an address and a name that do not fit.
+    package static func otherName(
+        _ leader: String, at address: HostPort, insteadOf name: String
+    ) -> String {
+        "the leader at \(address) is called \"\(leader)\", not \"\(name)\"; it is taken all the same, "
+            + "since its address is given: leave --leader out to look for \"\(name)\", or --group"
+    }
+
     private func unexpected() -> RoomError {
         RoomError(
             .protocolViolation,

@@ -39,7 +39,9 @@ struct Uplink: Sendable {
                     await member.linkUp(outbox, attempt, foundAt: found.at)
                     for try await envelope in inbound {
                         guard case .toRoom(let message) = envelope else { continue }
-                        if watch.hears(message) { finder.welcomed(by: found) }
+                        if watch.hears(message), case .welcome(let welcome) = message {
+                            finder.welcomed(by: found, called: welcome.leaderName)
+                        }
                         await member.receive(message, attempt)
                     }
                     outbox.finish()

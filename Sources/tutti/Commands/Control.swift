@@ -9,7 +9,7 @@ struct ControlOptions: ParsableArguments {
 
     /// The leader that is meant, connected.
     func connect() async throws -> GroupClient {
-        let settings = try await Settings.load(
+        let settings = try await Settings.announced(
             flags: leader.flags + common.flags, file: common.config)
         return try await LeaderSearch(settings).client()
     }

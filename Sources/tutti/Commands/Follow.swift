@@ -21,7 +21,7 @@ struct Follow: AsyncParsableCommand {
     @OptionGroup(title: "Settings") var common: CommonOptions
 
     func run() async throws {
-        let settings = try await Settings.load(
+        let settings = try await Settings.announced(
             flags: leader.flags + room.flags + common.flags, file: common.config)
         if settings.leader == nil && !settings.avahi {
             throw ValidationError(

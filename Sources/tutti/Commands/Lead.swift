@@ -63,7 +63,7 @@ struct Lead: AsyncParsableCommand {
         var flags = room.flags + common.flags
         flags[.waitFor] = waitFor
         if !insecure.isEmpty { flags[.insecure] = insecure.joined(separator: ",") }
-        let settings = try await Settings.load(flags: flags, file: common.config)
+        let settings = try await Settings.announced(flags: flags, file: common.config)
         let logger = makeLogger(level: settings.logLevel)
         let node = LeaderNode(
             settings.nodeConfiguration(logger: logger, overwritesFiles: room.force), assets: assets,

@@ -20,7 +20,7 @@ struct LeaderSearch {
 
     /// The leader that is meant; it has just answered.
     func client() async throws -> GroupClient {
-        if let leader = settings.leader { return try await GroupClient.connect(to: leader) }
+        if let leader = settings.leader { return try await client(at: leader) }
         guard settings.avahi else {
             throw ValidationError("Without Avahi the leader must be given: --leader HOST:PORT")
         }
@@ -47,6 +47,17 @@ struct LeaderSearch {
             }
                 ?? "no leader answers on this network: start one with tutti lead FILE, or give --leader HOST:PORT"
         )
+    }
+
+    /// The one whose address is given, whatever it is called.
+    private func client(at address: HostPort) async throws -> GroupClient {
+        let client = GroupClient(address: address)
+        let name = try await client.status().leader
+        if let group = settings.group, group.foldedName != name.foldedName {
+            let warning = GroupClient.otherName(name, at: address, insteadOf: group)
+            Terminal.error.say("tutti: warning: \(warning)")
+        }
+        return client
     }
 
     /// The leader of the last look, when the daemon knows of no other one and it answers.

@@ -104,13 +104,15 @@ struct PrivateAvahi {
 
     /// What both daemons read.
     ///
-    /// - Parameter interface: the only one they use.
+    /// - Parameters:
+    ///   - interface: the only one they use.
+    ///   - isIPv6: instead of IPv4.
     static func writeConfiguration(
-        in folder: String, hostName: String, interface: String
+        in folder: String, hostName: String, interface: String, isIPv6: Bool = false
     ) throws(CommandError) {
         try writeFile(Array(busConfiguration(folder).utf8), to: "\(folder)/bus.conf")
         try writeFile(
-            Array(avahiConfiguration(hostName, interface).utf8), to: "\(folder)/avahi.conf")
+            Array(avahiConfiguration(hostName, interface, isIPv6).utf8), to: "\(folder)/avahi.conf")
     }
 
     private static func busConfiguration(_ folder: String) -> String {
@@ -130,12 +132,14 @@ struct PrivateAvahi {
         """
     }
 
-    private static func avahiConfiguration(_ hostName: String, _ interface: String) -> String {
+    private static func avahiConfiguration(
+        _ hostName: String, _ interface: String, _ isIPv6: Bool
+    ) -> String {
         """
         [server]
         host-name=\(hostName)
-        use-ipv4=yes
-        use-ipv6=no
+        use-ipv4=\(isIPv6 ? "no" : "yes")
+        use-ipv6=\(isIPv6 ? "yes" : "no")
         allow-interfaces=\(interface)
         enable-dbus=yes
         [wide-area]

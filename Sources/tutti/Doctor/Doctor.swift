@@ -14,7 +14,8 @@ struct Doctor: AsyncParsableCommand {
 
             Each finding is ok, a note (nothing is lost by it), a warning (it works, but not as \
             well as it could) or a problem (a room cannot play like this). Exit status 1 when \
-            there is a problem. Nothing is changed; what needs root says so.
+            there is a problem. Avahi is one only where it is asked for (avahi: true, or a group without \
+            its leader's address). Nothing is changed; what needs root says so.
 
             Examples:
               tutti doctor
@@ -50,7 +51,7 @@ struct Doctor: AsyncParsableCommand {
         flags[.leader] = leader
         flags[.output] = output
         flags[.port] = port
-        let settings = try await Settings.load(flags: flags, file: common.config)
+        let settings = try await Settings.announced(flags: flags, file: common.config)
         if Terminal.error.isInteractive {
             Terminal.error.write("Testing for a few seconds …\n")
         }
@@ -76,6 +77,7 @@ extension DoctorWishes {
         output = "\(settings.output)"
         leader = settings.leader.map { "\($0)" }
         usesAvahi = settings.avahi
+        asksForAvahi = settings.asksForAvahi
         bufferMilliseconds = settings.bufferMilliseconds
         cacheLimitMegabytes = settings.cacheLimitMegabytes
     }

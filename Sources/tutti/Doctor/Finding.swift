@@ -111,6 +111,8 @@ struct DoctorWishes: Sendable {
     var output: String
     var leader: String?
     var usesAvahi: Bool
+    /// The owner wants leaders to be found, and said so.
+    var asksForAvahi: Bool
     var bufferMilliseconds: Int
     var cacheLimitMegabytes: Int
 }

@@ -262,11 +262,20 @@ enum Judgement {
         if !wishes.usesAvahi {
             return [.note(area, "\(found); it is switched off in the settings anyway")]
         }
+        if wishes.leader != nil {
+            return [
+                .note(
+                    area,
+                    "\(found): tutti rooms does not list this one; nothing else is lost by it, "
+                        + "with the leader given", advice: remedy)
+            ]
+        }
+        let sentence = "\(found): rooms cannot find each other"
         let advice = "\(remedy); or name the leader: tutti follow --leader HOST:PORT"
         return [
-            wishes.leader == nil
-                ? .problem(area, "\(found): rooms cannot find each other", advice: advice)
-                : .warning(area, "\(found): other rooms cannot find this one", advice: advice)
+            wishes.asksForAvahi
+                ? .problem(area, sentence, advice: advice)
+                : .warning(area, sentence, advice: advice)
         ]
     }
 }

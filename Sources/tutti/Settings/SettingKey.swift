@@ -1,3 +1,7 @@
+import GroupControl
+import Logging
+import Playout
+
 /// The keys of `tutti.yaml`, of `TUTTI_*` and of the flags, each with the values it may have.
 ///
 /// A key is here only if it changes something. `Config/tutti.yaml` explains them to people; a test
@@ -63,6 +67,18 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .logLevel: "trace, debug, info, notice, warning, error or critical"
         }
     }
+
+    /// The words among what is allowed: one of them may be meant by a mistyped one.
+    var words: [String] {
+        switch self {
+        case .channel: ChannelRole.allCases.map { "\($0)" }
+        case .avahi, .broadcasts: ["true", "false"]
+        case .sampleRate: ["auto"]
+        case .outputIdle: ["keep", "release"]
+        case .logLevel: Logger.Level.allCases.map(\.rawValue)
+        default: []
+        }
+    }
 }
 
 /// A setting that is unknown or impossible: where it stands, which one, and what is allowed.
@@ -77,13 +93,17 @@ struct SettingsError: Error, Equatable, CustomStringConvertible {
     }
 
     static func impossible(_ place: String, _ key: SettingKey, _ text: String) -> SettingsError {
-        SettingsError(
-            "\(place): \"\(text)\" is not possible; allowed: \(key.allowed)",
+        let output = key == .output ? MistypedOutput(text) : nil
+        let reason = output.map { ": \($0.reason)" } ?? ""
+        let question = output?.question ?? Suggestion.question(for: text, among: key.words)
+        return SettingsError(
+            "\(place): \"\(text)\" is not possible\(reason); allowed: \(key.allowed)\(question)",
             isUsage: place == key.flag)
     }
 
     static func unknown(_ name: String, in place: String, known: [String]) -> SettingsError {
         SettingsError(
-            "\(place): unknown key \"\(name)\"; known keys: \(known.joined(separator: ", "))")
+            "\(place): unknown key \"\(name)\"; known keys: \(known.joined(separator: ", "))"
+                + Suggestion.question(for: name, among: known))
     }
 }

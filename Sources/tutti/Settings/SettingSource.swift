@@ -13,6 +13,8 @@ struct SettingSource: Sendable {
     /// Keys that this place holds.
     private let present: Set<String>
     private let place: @Sendable (SettingKey) -> String
+    /// What looks like a setting and is none: sentences for the owner.
+    private(set) var warnings: [String] = []
 
     /// Values given as flags.
     static func flags(_ values: [SettingKey: String]) -> SettingSource {
@@ -35,34 +37,63 @@ struct SettingSource: Sendable {
     /// - Throws: ``SettingsError`` for a variable that begins so and means nothing.
     static func environment(_ variables: [String: String]) throws(SettingsError) -> SettingSource {
         let known = SettingKey.allCases.map(\.variable)
+        let ignored = SettingKey.allCases.compactMap { key in
+            variables[key.variable].flatMap {
+                isContainerLink(key.variable, $0) ? warning(of: key, $0) : nil
+            }
+        }
         let variables = variables.filter { !isContainerLink($0.key, $0.value) }
         for name in variables.keys.sorted() where name.hasPrefix("TUTTI_") && !known.contains(name)
         {
             throw .unknown(name, in: "environment", known: known)
         }
         let provider = EnvironmentVariablesProvider(environmentVariables: variables)
-        return SettingSource(
+        var source = SettingSource(
             reader: ConfigReader(provider: provider.prefixKeys(with: "tutti")),
             present: Set(
                 SettingKey.allCases.filter { variables[$0.variable] != nil }.map(\.rawValue)),
             place: { "environment variable \($0.variable)" })
+        source.warnings = ignored
+        return source
     }
 
-    /// What Docker and Kubernetes tell of a container or service that is called "tutti": where it
-    /// listens, in variables whose names look like our settings. None of it is meant as one.
+    private static func warning(of key: SettingKey, _ value: String) -> String {
+        "environment variable \(key.variable): \"\(value)\" is ignored: containers are told so of a "
+            + "service or container named \"tutti\", and it is no setting of this program; "
+            + "set \(key.flag), or \(key.rawValue) in tutti.yaml, if you want another than the usual, "
+            + "and name that service otherwise (Kubernetes: or enableServiceLinks: false)"
+    }
+
+    /// What Docker and Kubernetes tell of a container or service whose name begins with "tutti":
+    /// where it listens, in variables whose names look like our settings. None of it is meant as one.
     static func isContainerLink(_ name: String, _ value: String) -> Bool {
         guard name.hasPrefix("TUTTI_") else { return false }
-        let rest = name.dropFirst("TUTTI_".count)
-        if rest == "PORT" {
-            return ["tcp://", "udp://", "sctp://"].contains { value.hasPrefix($0) }
+        var parts = name.dropFirst("TUTTI_".count).split(separator: "_")[...]
+        // Of a service "tutti-leader" it is TUTTI_LEADER_PORT.
+        while !parts.isEmpty {
+            if isLink(parts, value) { return true }
+            parts = parts.dropFirst()
         }
+        return false
+    }
+
+    private static let linkedSchemes = ["tcp://", "udp://", "sctp://"]
+
+    private static func isLink(_ parts: ArraySlice<Substring>, _ value: String) -> Bool {
+        let words = Array(parts)
+        switch words.first {
+        case "PORT" where words.count == 1:
+            return linkedSchemes.contains { value.lowercased().hasPrefix($0) }
+        case "PORT":
+            return words.count >= 3 && Int(words[1]) != nil
+                && ["TCP", "UDP", "SCTP"].contains(words[2])
         // A linked container is named by its path: /player/tutti.
-        if rest == "NAME" { return value.hasPrefix("/") && value.dropFirst().contains("/") }
-        if rest.hasPrefix("ENV_") || rest == "SERVICE_HOST" { return true }
-        if rest == "SERVICE_PORT" || rest.hasPrefix("SERVICE_PORT_") { return true }
-        let parts = rest.split(separator: "_")
-        return parts.count >= 3 && parts[0] == "PORT" && Int(parts[1]) != nil
-            && ["TCP", "UDP", "SCTP"].contains(parts[2])
+        case "NAME":
+            return words.count == 1 && value.hasPrefix("/") && value.dropFirst().contains("/")
+        case "SERVICE": return words.count >= 2 && ["HOST", "PORT"].contains(words[1])
+        case "ENV": return words.count >= 2
+        default: return false
+        }
     }
 
     /// A YAML file.

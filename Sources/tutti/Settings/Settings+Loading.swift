@@ -27,6 +27,15 @@ extension Settings {
             stateFolder: usualStateFolder(environment))
     }
 
+    /// The same for a command, which says on stderr what of it is not used.
+    static func announced(
+        flags: [SettingKey: String], file: String?
+    ) async throws(SettingsError) -> Settings {
+        let settings = try await load(flags: flags, file: file)
+        for warning in settings.warnings { Terminal.error.say("tutti: warning: \(warning)") }
+        return settings
+    }
+
     /// The settings files that exist where they are looked for, the strongest first.
     static func usualFiles(_ environment: [String: String]) -> [String] {
         let home =

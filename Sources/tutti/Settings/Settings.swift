@@ -30,6 +30,10 @@ struct Settings: Equatable, Sendable {
     var releasesOutput = false
     var realTimePriority = RealTimeThread.usualPriority
     var logLevel = Logger.Level.notice
+    /// Avahi, or a leader that only Avahi can find, is asked for by name.
+    var asksForAvahi = false
+    /// What was given and is not used: sentences for the owner.
+    var warnings: [String] = []
 
     /// - Parameter sources: the first that has a key wins; what it hides must be possible too.
     /// - Throws: ``SettingsError`` for the first value that is not possible.
@@ -76,6 +80,10 @@ struct Settings: Equatable, Sendable {
         try set(&releasesOutput, .outputIdle) { ["keep": false, "release": true][$0] }
         try set(&realTimePriority, .realTimePriority, number(0...99))
         try set(&logLevel, .logLevel, Logger.Level.init(rawValue:))
+        var avahiAsGiven: Bool?
+        try set(&avahiAsGiven, .avahi) { Self.truth($0).map { .some($0) } }
+        asksForAvahi = avahiAsGiven == true || group != nil && leader == nil
+        warnings = sources.flatMap(\.warnings)
     }
 
     var outputManner: OutputManner {
