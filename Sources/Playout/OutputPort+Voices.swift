@@ -5,6 +5,9 @@ public import Timing
 public struct VoiceID: Hashable, Sendable {
     let slot: Int
     let serial: UInt64
+
+    /// The same as one number.
+    public var number: UInt64 { serial << 8 | UInt64(slot) }
 }
 
 extension OutputPort {

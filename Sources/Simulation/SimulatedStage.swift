@@ -136,7 +136,7 @@ final class SimulatedStage {
             let isOnLine = voice.state == .playing || voice.state == .starved
             guard isOnLine, rendered - voice.at < .milliseconds(500) else { return nil }
             return HeardVoice(
-                voice: owners[id]?.id, hash: owners[id]?.asset.hash,
+                voice: owners[id]?.id, source: id.number, hash: owners[id]?.asset.hash,
                 isSupplied: voice.state == .playing, itemFrame: voice.itemFrame,
                 at: shared.map(voice.at),
                 knownError: Nanoseconds(Int64(saturating: voice.errorNanoseconds)))

@@ -35,12 +35,13 @@ private struct Listener {
 
     /// What a voice says that is so late on the line of a commit.
     func voice(
-        _ number: UInt64? = 1, on commit: Commit? = nil, late: Nanoseconds = .zero,
+        _ number: UInt64? = 1, source: UInt64? = nil, on commit: Commit? = nil,
+        late: Nanoseconds = .zero,
         knows: Nanoseconds = .zero, isSupplied: Bool = true, hash: ContentHash? = nil
     ) -> HeardVoice {
         let line = (commit ?? self.commit(1, at: begin)).change
         return HeardVoice(
-            voice: number, hash: hash ?? item.hash, isSupplied: isSupplied,
+            voice: number, source: source, hash: hash ?? item.hash, isSupplied: isSupplied,
             itemFrame: line.itemFrame(at: until - late, sampleRate: item.sampleRate), at: until,
             knownError: knows)
     }
@@ -284,6 +285,50 @@ private struct Listener {
         #expect(verdicts.first == .raised(.stray, nil, isNews: true))
         #expect(listener.looks(for: .seconds(3)) { _ in [] } == [.cleared])
         #expect(!listener.proof.isWatching)
+    }
+
+    /// Twenty seeks a second: at each look the voice of another one is on its way out, known or not.
+    @Test(arguments: [true, false])
+    func `voices on their way out are no alarm, however many follow one another`(isKnown: Bool) {
+        var listener = Listener()
+        _ = listener.looks(for: .seconds(2)) { [$0.voice()] }
+        var sounding: (voice: UInt64, commit: Commit)?
+        for seek in 1...40 as ClosedRange<UInt64> {
+            let commit = listener.commit(
+                seek + 1, at: listener.until, frame: Int64(seek) * 1_000)
+            listener.proof.begin(
+                commit, voice: seek + 1, of: listener.item, at: listener.now)
+            if let sounding { listener.proof.forget(sounding.voice) }
+            let verdicts = listener.looks(for: LineProof.interval) { listener in
+                let old = sounding.map {
+                    listener.voice(
+                        isKnown ? $0.voice : nil, source: $0.voice, on: $0.commit)
+                }
+                return [listener.voice(seek + 1, source: seek + 1, on: commit)]
+                    + (old.map { [$0] } ?? [])
+            }
+            #expect(verdicts.isEmpty)
+            sounding = (seek + 1, commit)
+        }
+        #expect(listener.proof.alarm == nil && listener.proof.finding == .onLine)
+    }
+
+    @Test func `a voice that stays after it was withdrawn is an alarm within a second`() {
+        var listener = Listener()
+        _ = listener.looks(for: .seconds(2)) { [$0.voice(source: 8)] }
+        let since = listener.now
+        listener.proof.forget(1)
+        var verdicts: [LineProof.Verdict] = []
+        while verdicts.isEmpty, listener.now - since < .seconds(5) {
+            // Others come and go beside it, and the room has forgotten it by then.
+            let other = UInt64(bitPattern: listener.now.nanoseconds)
+            let isForgotten = listener.now - since > .milliseconds(400)
+            verdicts = listener.looks(for: LineProof.interval) {
+                [$0.voice(nil, source: other), $0.voice(isForgotten ? nil : 1, source: 8)]
+            }
+        }
+        #expect(verdicts.first == .raised(.stray, nil, isNews: true) || verdicts.count == 1)
+        #expect(listener.now - since <= .seconds(1))
     }
 
     @Test func `a voice that nobody holds is an alarm`() {

@@ -16,7 +16,8 @@ import Timing
 /// ``tolerance``, or when it is larger than ``longestCorrection`` and stays so.
 ///
 /// One look proves nothing: a voice may be in the middle of a jump, a command on its way. What is
-/// found twice, ``patience`` apart, is an alarm, once; it is over with the first look that finds
+/// found twice, ``patience`` apart, is an alarm, once; one and the same voice that nobody asked for
+/// has ``withdrawal`` to end. An alarm is over with the first look that finds
 /// the room on a line, or when nothing has to sound any more.
 struct LineProof: Equatable, Sendable {
     /// What the group's line and the card's model may move between the rendering of a period and a
@@ -39,6 +40,10 @@ struct LineProof: Equatable, Sendable {
     static let interval = Nanoseconds.milliseconds(300)
     /// Between the first look that finds something and the one that rings.
     static let patience = Nanoseconds.milliseconds(250)
+    /// How long one and the same voice has to go on before it counts as one that nobody asked for. It
+    /// ends when its player is given back, which takes a busy machine some tenths of a second; in a
+    /// burst of seeks each look finds another one on its way out. The third look finds it.
+    static let withdrawal = Nanoseconds.milliseconds(500)
     /// Looks at an output that was told to stop: what goes on sounding was not asked for.
     static let looksAfterStop = 10
     /// Lines that are remembered: the one that sounds, those that follow it, those that end.
@@ -81,6 +86,19 @@ struct LineProof: Equatable, Sendable {
     private var suspicion: (finding: Found, since: LocalInstant)?
     /// Since when something had to sound at every look, and nothing that was committed did.
     private var silentSince: LocalInstant?
+    /// Voices that nobody asked for, and since when each is heard at every look.
+    private var strays: [Stray: LocalInstant] = [:]
+
+    private struct Stray: Hashable {
+        /// The name that stays when the room forgets the voice.
+        var source: UInt64?
+        var voice: UInt64?
+
+        init(_ heard: HeardVoice) {
+            source = heard.source
+            voice = heard.source == nil ? heard.voice : nil
+        }
+    }
 
     struct Found: Equatable, Sendable {
         var finding: LineFinding
@@ -98,13 +116,16 @@ struct LineProof: Equatable, Sendable {
         a.spans == b.spans && a.alarm == b.alarm && a.deviation == b.deviation
             && a.latest == b.latest && a.suspicion?.finding == b.suspicion?.finding
             && a.suspicion?.since == b.suspicion?.since && a.silentSince == b.silentSince
+            && a.strays == b.strays
     }
 
     /// What the room reports.
     var finding: LineFinding { alarm ?? (latest == .onLine ? .onLine : .nothing) }
 
     /// Whether something has to sound, or did a moment ago.
-    var isWatching: Bool { !spans.isEmpty || suspicion != nil || looksLeft > 0 }
+    var isWatching: Bool {
+        !spans.isEmpty || suspicion != nil || !strays.isEmpty || looksLeft > 0
+    }
 
     // MARK: What was committed
 
@@ -159,6 +180,7 @@ struct LineProof: Equatable, Sendable {
         guard let voices = look.voices else {
             // Said elsewhere: that the card is gone, that the clock does not answer.
             (deviation, latest, suspicion, silentSince) = (nil, .nothing, nil, nil)
+            strays = [:]
             return .unchanged
         }
         let found = examine(voices, until: look.until, at: now)
@@ -172,16 +194,23 @@ struct LineProof: Equatable, Sendable {
             alarm = nil
             return .cleared
         }
-        guard let first = suspicion, first.finding.isSame(as: found) else {
-            suspicion = (found, now)
-            return .unchanged
-        }
-        guard now - first.since >= Self.patience else { return .unchanged }
+        guard isConfirmed(found, at: now) else { return .unchanged }
         suspicion = nil
         let isNews = alarm?.gravity != found.finding.gravity
         alarm = found.finding
         let span = found.voice.flatMap { voice in spans.first { $0.voice == voice } }
         return .raised(found.finding, span, isNews: isNews)
+    }
+
+    /// Whether this is more than one look's.
+    private mutating func isConfirmed(_ found: Found, at now: LocalInstant) -> Bool {
+        // Its own patience is over.
+        if found.finding == .stray { return true }
+        guard let first = suspicion, first.finding.isSame(as: found) else {
+            suspicion = (found, now)
+            return false
+        }
+        return now - first.since >= Self.patience
     }
 
     /// The worst of what is heard; sets ``deviation``.
@@ -200,15 +229,23 @@ struct LineProof: Equatable, Sendable {
             expected != nil
             && !voices.contains { heard in spans.contains { $0.voice == heard.voice } }
         silentSince = isSilent ? silentSince ?? now : nil
+        var unasked: [Stray: LocalInstant] = [:]
         for heard in voices {
-            guard let span = spans.first(where: { $0.voice == heard.voice }) else {
-                note(.stray, heard.voice)
-                continue
+            let span = spans.first { $0.voice == heard.voice }
+            let deviation = span?.deviation(of: heard)
+            if let span, span == expected { self.deviation = deviation }
+            var finding = LineFinding.stray
+            if let span, let deviation {
+                finding = Self.judge(heard, on: span, deviation: deviation)
             }
-            let deviation = span.deviation(of: heard)
-            if span == expected { self.deviation = deviation }
-            note(Self.judge(heard, on: span, deviation: deviation), span.voice)
+            if finding == .stray {
+                let since = strays[Stray(heard)] ?? now
+                unasked[Stray(heard)] = since
+                if now - since < Self.withdrawal { continue }
+            }
+            note(finding, heard.voice)
         }
+        strays = unasked
         if let expected, !voices.contains(where: { $0.voice == expected.voice }) {
             let isDue =
                 until - expected.change.instant >= Self.settling

@@ -54,6 +54,9 @@ public enum LineFinding: Hashable, Sendable {
 public struct HeardVoice: Equatable, Sendable {
     /// The preparation that it was made for; `nil`: nobody here knows it.
     public var voice: UInt64?
+    /// Which voice of the output it is: tells apart those that nobody here knows; `nil`: by
+    /// ``voice`` alone.
+    public var source: UInt64?
     /// Of the bytes that it plays.
     public var hash: ContentHash?
     /// False: it is on its line and has no frames.
@@ -66,10 +69,11 @@ public struct HeardVoice: Equatable, Sendable {
     public var knownError: Nanoseconds
 
     public init(
-        voice: UInt64?, hash: ContentHash?, isSupplied: Bool, itemFrame: Double, at: GroupInstant,
-        knownError: Nanoseconds
+        voice: UInt64?, source: UInt64? = nil, hash: ContentHash?, isSupplied: Bool,
+        itemFrame: Double, at: GroupInstant, knownError: Nanoseconds
     ) {
         self.voice = voice
+        self.source = source
         self.hash = hash
         self.isSupplied = isSupplied
         self.itemFrame = itemFrame

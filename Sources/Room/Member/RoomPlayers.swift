@@ -323,7 +323,7 @@ final class RoomPlayers {
             guard isOnLine, rendered - voice.at < Self.lookPatience else { return nil }
             let part = owners[id]
             return HeardVoice(
-                voice: part?.order.id, hash: part?.order.asset.hash,
+                voice: part?.order.id, source: id.number, hash: part?.order.asset.hash,
                 isSupplied: voice.state == .playing, itemFrame: voice.itemFrame,
                 at: (part?.clock.load() ?? shared).map(voice.at),
                 knownError: Nanoseconds(Int64(saturating: voice.errorNanoseconds)))
