@@ -18,8 +18,9 @@ struct CacheFolder: Sendable {
         var isPart: Bool { name.hasSuffix(".part") }
     }
 
-    /// Parts that nobody continued for this long are removed: a week, in seconds.
-    static let partLifetime = 7 * 86_400
+    /// Parts that nobody continued for this long are removed, in seconds. A room that was restarted
+    /// comes back within it; what was rewritten on the leader is never asked for again.
+    static let partLifetime = 3_600
 
     init(_ path: String) { self.path = path }
 
@@ -111,8 +112,9 @@ struct CacheFolder: Sendable {
         return Int64(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
     }
 
+    /// - Returns: false also while somebody has it.
     @discardableResult
-    private func removeUnlessUsed(_ name: String) -> Bool {
+    func removeUnlessUsed(_ name: String) -> Bool {
         let descriptor = unsafe open(file(name).cFileName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }

@@ -50,7 +50,15 @@ extension MediaCache {
             url: url, fingerprint: fingerprint, ranges: ranges, arriving: arriving,
             cancellation: cancellation)
         try checkLimit(order.size, url)
-        let file = try load(order, fileExtension, progress)
+        sweep()
+        let file: CachedFile
+        do throws(MediaError) {
+            file = try load(order, fileExtension, progress)
+        } catch {
+            // Who has it not any more, or as something else, will not have it again.
+            if error.code == .notFound || error.code == .damaged { removePart(of: fingerprint) }
+            throw error
+        }
         arriving?.begins(in: file.reopened(), holding: order.size)
         return file
     }
@@ -58,7 +66,7 @@ extension MediaCache {
     private func load(
         _ order: Order, _ fileExtension: String, _ progress: (Int64) -> Void
     ) throws(MediaError) -> CachedFile {
-        let name = order.fingerprint.text + ".part"
+        let name = Self.partName(order.fingerprint)
         var pieces: PieceHashes?
         var isOnDisk = true
         while true {

@@ -30,6 +30,8 @@ public final class MediaCache: Sendable {
     private let seen = Mutex<[String: FileStamp]>([:])
     private let warning: @Sendable (String) -> Void
     private let hasWarned = Atomic<Bool>(false)
+    /// When it was looked for what interrupted transfers left, in seconds.
+    private let sweptAt = Atomic<Int>(0)
     /// Tells apart the files of transfers whose hash is not known yet.
     static let downloads = Atomic<Int>(0)
 
@@ -62,11 +64,26 @@ public final class MediaCache: Sendable {
         self.warning = warning
         do throws(DiskFailure) {
             try self.folder.make()
-            self.folder.removeLeftovers(now: time(nil))
+            sweep()
         } catch {
             warn("the cache folder \(folder) cannot be used: \(error.text)")
         }
     }
+
+    /// Removes what interrupted transfers left, now and then.
+    func sweep() {
+        let now = time(nil)
+        guard now - sweptAt.load(ordering: .relaxed) >= CacheFolder.partLifetime else { return }
+        sweptAt.store(now, ordering: .relaxed)
+        folder.removeLeftovers(now: now)
+    }
+
+    /// What came of a file that nobody will ask for again, because it is another one by now.
+    public func removePart(of fingerprint: MediaFingerprint) {
+        folder.removeUnlessUsed(Self.partName(fingerprint))
+    }
+
+    static func partName(_ fingerprint: MediaFingerprint) -> String { fingerprint.text + ".part" }
 
     func warn(_ what: String) {
         guard !hasWarned.exchange(true, ordering: .relaxed) else { return }

@@ -292,10 +292,44 @@ import Testing
             try Data("x".utf8).write(to: URL(fileURLWithPath: folder + "/" + name))
         }
         try FileManager.default.setAttributes(
-            [.modificationDate: Date(timeIntervalSinceNow: -8 * 86_400)],
+            [.modificationDate: Date(timeIntervalSinceNow: -2 * 3_600)],
             ofItemAtPath: folder + "/" + old)
         _ = MediaCache(folder: folder, limit: 1_000)
         #expect(try allNames() == [recent, "notes.txt"])
+    }
+
+    /// A file that is rewritten on the leader: nobody will ask for what it was.
+    @Test(arguments: ["gone", "another"])
+    func `what came of a file that the server has no more does not stay`(how: String) throws {
+        let body = bytes(500_000)
+        let wanted = MediaFingerprint(of: body)
+        let cache = MediaCache(folder: folder, limit: 2_000_000)
+        try body.prefix(400_000).write(
+            to: URL(fileURLWithPath: folder + "/\(wanted.text).part"))
+        if how == "gone" {
+            let server = FileServer(body)
+            #expect(code { try cache.fetch(url: server.url("/gone"), wanted) } == .notFound)
+        } else {
+            let server = FileServer(Data(body.reversed()), announcing: body)
+            #expect(code { try cache.fetch(url: server.url(), wanted) } == .damaged)
+        }
+        #expect(try allNames() == [])
+    }
+
+    @Test func `a part is removed on request, unless somebody fetches it`() throws {
+        let wanted = MediaFingerprint(of: bytes(500_000))
+        let cache = MediaCache(folder: folder, limit: 2_000_000)
+        let path = folder + "/\(wanted.text).part"
+        let part = try #require(try PartFile(locking: path))
+        try part.append([1, 2, 3])
+        cache.removePart(of: wanted)
+        #expect(FileManager.default.fileExists(atPath: path))
+        withExtendedLifetime(part) {}
+        let other = MediaFingerprint(of: bytes(500_000, seed: 2))
+        let left = folder + "/\(other.text).part"
+        try Data([1]).write(to: URL(fileURLWithPath: left))
+        cache.removePart(of: other)
+        #expect(!FileManager.default.fileExists(atPath: left))
     }
 
     @Test func `an extension from a peer stays one harmless name`() {

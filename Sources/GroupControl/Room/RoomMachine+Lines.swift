@@ -117,6 +117,11 @@ extension RoomMachine {
         return needed
     }
 
+    /// Whether it is an item of the session; without one, nobody can tell that it is not.
+    public func isQueued(_ hash: ContentHash) -> Bool {
+        session?.queue.contains { $0.hash == hash } ?? true
+    }
+
     /// What may go counts as gone, and what of it is still coming as not wanted.
     mutating func forgetFiles() {
         let needed = needed

@@ -134,17 +134,20 @@ public final class FollowerNode: Sendable {
         let wanted = MediaCancellation()
         return Member.AssetFile(
             path: first,
-            arrival: Member.Arrival(file: arriving, cancellation: wanted) { welcome in
-                try await fetching.run {
-                    try await withTaskCancellationHandler {
-                        try await complete(
-                            asset, print, welcome, from: finder, ranges, into: cache, arriving,
-                            wanted)
-                    } onCancel: {
-                        wanted.cancel()
+            arrival: Member.Arrival(
+                file: arriving, cancellation: wanted,
+                complete: { welcome in
+                    try await fetching.run {
+                        try await withTaskCancellationHandler {
+                            try await complete(
+                                asset, print, welcome, from: finder, ranges, into: cache, arriving,
+                                wanted)
+                        } onCancel: {
+                            wanted.cancel()
+                        }
                     }
-                }
-            })
+                },
+                remove: { cache.removePart(of: print) }))
     }
 
     /// The whole of an asset, from wherever the leader is: its old address may be gone without a
