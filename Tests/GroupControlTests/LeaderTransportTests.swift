@@ -178,6 +178,31 @@ import Timing
         #expect(single.leader.needed(for: .play, at: single.now) == asset(1))
     }
 
+    /// Who stands by has the bytes; who failed at it would be silent while others play.
+    @Test func `play after a pause needs the bytes where a room does not stand by`() {
+        var stage = Stage.playing(links: [1, 2])
+        stage.advance(by: .seconds(3), heard: [1, 2])
+        stage.command(.pause)
+        func needed() -> AssetDescriptor? { stage.leader.needed(for: .play, at: stage.now) }
+        #expect(needed() == asset(1), "nobody has answered yet")
+        stage.ready(1)
+        stage.ready(2)
+        #expect(needed() == nil)
+        stage.command(.seek(seconds: 9))
+        stage.ready(1)
+        let offer = stage.preparations(2).last!
+        stage.receive(.notReady(preparation: offer.id, reason: "its file is gone"), from: 2)
+        #expect(needed() == asset(1))
+        // The file is back: whoever failed is asked again, and nobody starts without it.
+        stage.command(.play)
+        let again = stage.preparations(2).last!
+        #expect(again.id != offer.id && again.itemFrame == offer.itemFrame)
+        #expect(stage.leader.session.phase != .playing, "the others wait for it")
+        stage.ready(2)
+        #expect(stage.leader.session.phase == .playing)
+        #expect(stage.commits(1).last?.change == stage.commits(2).last?.change)
+    }
+
     @Test func `stop silences everybody and play begins at the beginning`() {
         var stage = Stage.playing(configuration(queue: [asset(1), asset(2)]))
         stage.command(.next)

@@ -1,6 +1,7 @@
 import DeviceOutput
 import Foundation
 import GroupControl
+import Logging
 import NIOCore
 import Room
 import Testing
@@ -103,6 +104,50 @@ extension IntegrationTests {
                 #expect(error?.code == .noOutput)
                 #expect(leader.address == nil)
                 try await group.lead([asset], port: group.address.port, output: .none)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `play after a pause is refused when the file went meanwhile, which is said once`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 30, seed: 37, as: "a.wav")
+                let book = LogBook()
+                try await group.lead([asset]) {
+                    $0.logger = book.logger
+                    $0.logger.logLevel = .notice
+                }
+                try await group.untilPlaying(["leader"])
+                let aside = group.folder.path("aside")
+                try FileManager.default.moveItem(atPath: asset, toPath: aside)
+                try await group.perform(.pause)
+                try await group.untilStatus("the room says why it does not stand by") {
+                    $0.phase == .paused && $0.rooms.first?.detail.contains("not there") == true
+                }
+                let error = await #expect(throws: RoomError.self) {
+                    try await group.perform(.play)
+                }
+                #expect(error?.code == .refused)
+                #expect(error?.description.contains("put it back") == true)
+                // A second attempt of the room is behind this.
+                try await Task.sleep(for: .seconds(3))
+                let said = book.all.filter { "\($0)".contains("not there") }
+                #expect(said.count == 1, "\(said)")
+                try FileManager.default.moveItem(atPath: aside, toPath: asset)
+                try await group.perform(.play)
+                try await group.untilPlaying(["leader"])
+                // Who stands by has the file: it may go.
+                try await group.perform(.pause)
+                try await group.untilStatus("it stands by") {
+                    $0.phase == .paused && $0.rooms.first?.detail == ""
+                        && $0.rooms.first?.state == .paused
+                        && $0.rooms.first?.bufferSeconds == 0
+                }
+                try await Task.sleep(for: .seconds(1))
+                try FileManager.default.removeItem(atPath: asset)
+                try await group.perform(.play)
+                try await group.untilPlaying(["leader"])
             }
         }
 

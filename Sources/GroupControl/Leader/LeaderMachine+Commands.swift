@@ -32,11 +32,22 @@ extension LeaderMachine {
         switch command {
         case .seek, .seekBy, .seekTo: index = isIdle ? nil : current
         case .previous: index = isIdle ? nil : previousIndex(from: current, at: now)
-        case .play: index = isIdle && session.queue.count == 1 && coming == 0 ? 0 : nil
+        case .play:
+            // Of what the rooms stand by at, every byte may have been read already.
+            index =
+                isIdle
+                ? (session.queue.count == 1 && coming == 0 ? 0 : nil)
+                : session.phase == .paused && !isStandingBy ? current : nil
         case .pause, .next, .stop, .volume, .volumeBy, .mute, .latencyOffset, .handOver: break
         }
         guard let index, session.queue.indices.contains(index) else { return nil }
         return session.queue[index]
+    }
+
+    /// Whether every room has prepared what play goes on with.
+    private var isStandingBy: Bool {
+        pending != nil
+            && members.allSatisfy { !$0.takesPart || $0.pending?.standing == .ready }
     }
 
     private mutating func play(at now: GroupInstant) -> CommandOutcome {
@@ -64,6 +75,7 @@ extension LeaderMachine {
             pending?.starts = true
             pending?.required = nil
             awaited?.required = nil
+            if session.phase == .paused { offerAgain() }
             if session.phase == .paused, pending == nil, awaited != nil {
                 update(index: session.index, change: session.change, phase: .preparing)
             }
@@ -74,6 +86,15 @@ extension LeaderMachine {
             }
         }
         return .accepted
+    }
+
+    /// Who failed to stand by is asked once more: the file may be back.
+    private mutating func offerAgain() {
+        for place in members.indices
+        where members[place].takesPart && members[place].pending?.standing == .failed {
+            members[place].retryAt = nil
+            offerPending(to: place, isAwaited: true)
+        }
     }
 
     private mutating func pause(at now: GroupInstant) -> CommandOutcome {

@@ -27,6 +27,8 @@ extension Member {
         var cancellation: MediaCancellation
         /// Fetches it, or goes on with that, from this leader; returns when all of it is there.
         var complete: @Sendable (Welcome?) async throws -> AssetFile
+        /// Removes what came of it; blocks.
+        var remove: @Sendable () -> Void = {}
     }
 
     /// A leader that comes back does so within these.
@@ -45,10 +47,13 @@ extension Member {
     /// Whether the file is still what it was when it was verified.
     func isThere(_ file: AssetFile?) async -> Bool {
         guard let file else { return false }
-        // A leader has nobody to fetch it from.
-        guard let hold = file.hold, !options.isLeaders else { return true }
         // A disk may take its time to say so.
-        return (try? await blocking { _ throws(MediaError) in hold.isUntouched }) ?? false
+        let isThere = try? await blocking { [isLeaders = options.isLeaders] _ throws(MediaError) in
+            // A leader has nobody to fetch it from; it asks the session, which says what is wrong.
+            if isLeaders { return FileIdentity(path: file.path) != nil }
+            return file.hold?.isUntouched ?? true
+        }
+        return isThere ?? false
     }
 
     /// Says once for each queue when the cache has no room for two items of it, one that plays and
@@ -93,11 +98,20 @@ extension Member {
             }
             if Task.isCancelled { return }
             // The machine does not wait for it any more, or for another load of the same by now.
-            if file?.arrival?.cancellation.isCancelled == true { return }
-            logger.error(
-                "cannot fetch", metadata: ["title": "\(asset.title)", "error": "\(error)"])
+            if let arrival = file?.arrival, arrival.cancellation.isCancelled {
+                if !isQueued(asset.hash) { await removePart(of: arrival) }
+                return
+            }
+            logger.log(
+                level: complaintLevel, "cannot fetch",
+                metadata: ["title": "\(asset.title)", "error": "\(error)"])
             receiveInput(.fetched(asset.hash, .failed(reason: "\(error)")))
         }
+    }
+
+    /// Nobody asks again for what was rewritten on the leader.
+    private func removePart(of arrival: Arrival) async {
+        _ = try? await blocking { _ throws(MediaError) in arrival.remove() }
     }
 
     /// Returns once the clock can be played by, or has had its time: what is fetched takes the path

@@ -91,6 +91,7 @@ actor Member {
     private(set) var welcome: Welcome?
     var isJoined: Bool { machine.isJoined }
     var isIdle: Bool { machine.isIdle }
+    func isQueued(_ hash: ContentHash) -> Bool { machine.isQueued(hash) }
     private var failedBecause = ""
     private var refusedBecause = ""
     /// Of the items that are playing, being prepared, or next.
@@ -388,7 +389,8 @@ actor Member {
                     receiveInput(.itemEnded(preparation.id))
                     stage.withdraw(preparation.id)
                 case .failedToPlayToEnd(let error):
-                    logger.error("playing failed", metadata: ["error": "\(error)"])
+                    logger.log(
+                        level: complaintLevel, "playing failed", metadata: ["error": "\(error)"])
                     receiveInput(.itemFailed(preparation.id, reason: "\(error)"))
                 case .playbackStalled: logger.warning("the decoder does not keep up")
                 case .itemStatusDidChange, .rateDidChange, .timeJumped, .outputDidChange: break
@@ -397,11 +399,15 @@ actor Member {
         } catch is CancellationError {
             logger.debug("withdrawn", metadata: ["preparation": "\(preparation.id)"])
         } catch {
-            logger.error("cannot prepare", metadata: ["error": "\(error)"])
+            logger.log(
+                level: complaintLevel, "cannot prepare", metadata: ["error": "\(error)"])
             guard !stage.isReplaced(ticket) else { return }
             finish(preparation, .failed(reason: "\(error)"))
         }
     }
+
+    /// Of what the leader is told too: of its own room it says the same in the same log.
+    var complaintLevel: Logger.Level { options.isLeaders ? .debug : .error }
 
     private func finish(_ preparation: Preparation, _ outcome: PrepareOutcome) {
         // Whoever is told that this room is ready is told too whether it has a card.
