@@ -4,7 +4,8 @@ public import Playout
 public protocol ByteRanges: Sendable {
     /// The bytes at these offsets of what is at `url`; blocks until they are here.
     ///
-    /// Follows no redirect: who has the file is who was asked.
+    /// Follows no redirect: who has the file is who was asked. One that serves others first is
+    /// waited for.
     ///
     /// - Throws: `.network` when the server does not answer, or answers something else;
     ///   `.notFound` when it has no such file; `.damaged` when the file ends before; `.notReadable`

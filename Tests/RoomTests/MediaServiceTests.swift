@@ -217,8 +217,10 @@ extension IntegrationTests {
 
 extension MediaService {
     /// Serves at a port of its own, where nobody serves links.
-    func open(port: Int = 0) async throws -> (port: Int, node: RunningNode) {
-        let door = try await NodeServer.open(port)
+    func open(
+        port: Int = 0, limits: ConnectionPlaces.Limits = .init()
+    ) async throws -> (port: Int, node: RunningNode) {
+        let door = try await NodeServer.open(port, limits: limits)
         return (
             door.port,
             RunningNode {

@@ -108,6 +108,51 @@ extension IntegrationTests {
             try await server.close()
         }
 
+        /// Longer than the attempts of a fetch would last.
+        @Test func `a reader whose place others have waits for it, and that is no failure`()
+            async throws
+        {
+            let folder = try TemporaryFolder()
+            defer { folder.remove() }
+            let long = try folder.write(Data(count: 60_000_000), as: "long.bin")
+            let service = MediaService(logger: Logger(label: "media"))
+            let asset = try folder.write(Data(Self.contents), as: "asset.bin")
+            service.share(hash: Media.hash, path: asset)
+            let other = String(Media.hash.reversed())
+            service.share(hash: other, path: long)
+            let (port, node) = try await service.open(limits: ConnectionPlaces.Limits(media: 1))
+            // Something is on its way to it, and it takes its time.
+            let holder = try await RawConnection.connect(to: port, reads: false)
+            try await holder.writeAndFlush(
+                ByteBuffer(string: "GET /asset/\(other) HTTP/1.1\r\nHost: x\r\n\r\n"))
+            try await Task.sleep(for: .milliseconds(300))
+            let print = try MediaFingerprint(of: asset)
+            let cache = MediaCache(folder: folder.path("cache"), limit: 2_000_000)
+            async let file = blocking { cancellation throws(MediaError) in
+                try cache.fetch(
+                    url: "http://127.0.0.1:\(port)\(Self.path)", print, ranges: RangeClient(),
+                    cancellation: cancellation)
+            }
+            try await Task.sleep(for: .seconds(2))
+            try await holder.close()
+            #expect(try await file.fingerprint == print)
+            // Who does not want it any more does not wait.
+            let second = try await RawConnection.connect(to: port, reads: false)
+            try await second.writeAndFlush(
+                ByteBuffer(string: "GET /asset/\(other) HTTP/1.1\r\nHost: x\r\n\r\n"))
+            try await Task.sleep(for: .milliseconds(300))
+            let cancellation = MediaCancellation()
+            let cancelled = Task {
+                try await ask(RangeClient(), 0..<9, at: port, cancellation)
+            }
+            try await Task.sleep(for: .milliseconds(500))
+            cancellation.cancel()
+            let error = await #expect(throws: MediaError.self) { try await cancelled.value }
+            #expect(error?.code == .cancelled)
+            try await second.close()
+            _ = await node.stop()
+        }
+
         @Test(arguments: [
             "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy",
             "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmore",

@@ -179,7 +179,8 @@ final class SessionAssets: Sendable {
         of item: AssetList.Item, _ info: MediaInfo, isRemote: Bool
     ) -> String {
         guard info.isNamedByFile else { return info.title }
-        return item.title ?? (isRemote ? AssetName.ofAddress(item.location) : info.title)
+        if let title = item.title, title.showsSomething { return title }
+        return isRemote ? AssetName.title(ofAddress: item.location) : info.title
     }
 
     private func warnIfCut(_ info: MediaInfo, _ title: String) {

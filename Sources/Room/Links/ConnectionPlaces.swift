@@ -116,6 +116,8 @@ struct ConnectionPlaces: Sendable {
         }
         places[id]?.kind = kind
         places[id]?.usefulAt = now
+        // A reader says what it is by asking for something.
+        places[id]?.isBusy = kind == .media
         return .admitted(insteadOf: sentAway)
     }
 

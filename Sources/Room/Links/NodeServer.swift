@@ -74,6 +74,9 @@ final class NodeServer: Sendable {
             await links(channel, visitor)
         } else if visitor.becomes(.media) {
             await media(channel, visitor)
+        } else {
+            // Closed without a word, it would look like a leader that fails.
+            try? await channel.writeAndFlush(ByteBuffer(string: MediaService.noPlace))
         }
         // Whoever served it has closed it, if it came to be served.
         try? await channel.close()

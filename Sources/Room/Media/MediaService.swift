@@ -25,6 +25,11 @@ final class MediaService: Sendable {
     /// A connection that asks nothing for this long is closed.
     static let idleLimit = TimeAmount.seconds(60)
 
+    /// To a reader for which there is no place: it comes again.
+    static let noPlace =
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+        + "Content-Length: 0\r\n\r\n"
+
     /// What is behind the address of an asset for the hashes of its pieces.
     static let piecesSuffix = "/pieces"
 

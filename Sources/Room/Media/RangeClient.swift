@@ -1,5 +1,6 @@
 import Dispatch
 import FFmpegMedia
+import Glibc
 import NIOCore
 import NIOHTTP1
 import Playout
@@ -23,6 +24,9 @@ final class RangeClient: ByteRanges {
     /// Connections kept while nobody asks: the fetch has one, a reader or two the others.
     private static let keptMax = 3
 
+    /// Before it is asked again for a place that others have.
+    private static let placePauseMilliseconds = 250
+
     private struct Connection {
         var address: HostPort
         var channel: any Channel
@@ -37,6 +41,27 @@ final class RangeClient: ByteRanges {
         _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
     ) throws(MediaError) -> [UInt8] {
         let question = try Question(range, of: url)
+        while true {
+            if let bytes = try bytes(question, cancellation) { return bytes }
+            // That others are served first is no failure, of the leader or of the asset: it lasts
+            // until one of them has what it wants, or nobody wants this any more.
+            try Self.waitForPlace(question, cancellation)
+        }
+    }
+
+    private static func waitForPlace(
+        _ question: Question, _ cancellation: MediaCancellation
+    ) throws(MediaError) {
+        for _ in 0..<placePauseMilliseconds / lookMilliseconds {
+            if cancellation.isCancelled { throw question.failure(.cancelled, "was cancelled") }
+            usleep(UInt32(lookMilliseconds) * 1_000)
+        }
+    }
+
+    /// - Returns: `nil` when the leader has no place for another reader just now.
+    private func bytes(
+        _ question: Question, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> [UInt8]? {
         if let connection = takeKept(to: question.address) {
             do throws(MediaError) {
                 return try ask(question, connection, Self.keptLimit, cancellation)
@@ -88,13 +113,17 @@ final class RangeClient: ByteRanges {
     private func ask(
         _ question: Question, _ connection: Connection, _ limit: TimeAmount,
         _ cancellation: MediaCancellation
-    ) throws(MediaError) -> [UInt8] {
+    ) throws(MediaError) -> [UInt8]? {
         let channel = connection.channel
         do throws(MediaError) {
             let promise = channel.eventLoop.makePromise(of: NIOHTTPClientResponseFull.self)
             channel.writeAndFlush(OneAtATime.Exchange(request: question.head, answer: promise))
                 .cascadeFailure(to: promise)
             let answer = try Self.wait(for: promise.futureResult, question, limit, cancellation)
+            if question.isPostponed(by: answer) {
+                channel.close(promise: nil)
+                return nil
+            }
             let bytes = try question.bytes(of: answer)
             let other = kept.withLock {
                 $0.append(connection)
@@ -156,6 +185,12 @@ private struct Question {
         self.head = head
         self.url = url
         self.range = range
+    }
+
+    /// Whether all places are taken, as ``MediaService/noPlace`` says it.
+    func isPostponed(by answer: NIOHTTPClientResponseFull) -> Bool {
+        answer.head.status == .serviceUnavailable
+            && answer.head.headers.contains(name: "Retry-After")
     }
 
     /// What was asked for, and nothing else.

@@ -38,6 +38,14 @@ enum AssetName {
         return String(unlabelled: PlaylistPlace.unescaped(Array(last.utf8)[...]))
     }
 
+    /// The same without what says that it is audio: as files are called.
+    static func title(ofAddress address: String) -> String {
+        let name = ofAddress(address)
+        guard kind(of: name) == .audio, let dot = name.lastIndex(of: "."), dot > name.startIndex
+        else { return name }
+        return String(name[..<dot])
+    }
+
     /// The extension of a path or address when it looks like one, else empty: FFmpeg looks inside.
     ///
     /// - Parameter most: bytes it may have.
