@@ -65,7 +65,18 @@ extension MediaInfo {
         let bytes = unsafe UnsafeBufferPointer(start: value, count: strlen(value))
         let text = unsafe String(unlabelled: bytes.map { UInt8(bitPattern: $0) })
             .withWindowsLetters
-        return text.allSatisfy(\.isWhitespace) ? nil : text
+        return text.showsSomething ? text : nil
+    }
+}
+
+extension String {
+    /// Whether anybody sees anything of it: not of spaces, controls and marks of width zero alone.
+    public var showsSomething: Bool {
+        unicodeScalars.contains {
+            !$0.properties.isWhitespace && !$0.properties.isDefaultIgnorableCodePoint
+                && $0.properties.generalCategory != .control
+                && $0.properties.generalCategory != .format
+        }
     }
 }
 

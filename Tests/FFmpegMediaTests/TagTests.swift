@@ -53,6 +53,12 @@ import Testing
         }
     }
 
+    @Test(arguments: [" \t", "\u{200B}\u{2060}", "\u{7}\u{202E}", "\u{FE0F}\u{AD}"])
+    func `a title of which nothing shows is none`(title: String) throws {
+        let info = try info(of: wave(titled: Array(title.utf8)), name: Array("song.wav".utf8))
+        #expect(info.title == "song" && info.isNamedByFile)
+    }
+
     @Test func `ID3v1 is read as Windows-1252`() throws {
         var plain = try Data(contentsOf: URL(fileURLWithPath: Fixtures.path("bare.mp3")))
         var tag = Data("TAG".utf8) + Data("Na".utf8) + Data([0xEF]) + Data("ve".utf8)
