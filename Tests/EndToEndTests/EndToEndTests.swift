@@ -396,6 +396,56 @@ import Timing
         #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
     }
 
+    /// Whichever of them the room uses, and whichever goes: within three seconds it is reached at the
+    /// other one, which a seek proves.
+    @Test(.enabled(if: canHouse, obstacle), arguments: [false, true])
+    func `a leader with two addresses is followed at the one that is left`(isIPv6: Bool)
+        async throws
+    {
+        let recordings = try await onOwnThread {
+            try Self.record(NoiseAsset(seconds: 60), hosts: 2, isIPv6: isIPv6) { house, file in
+                try house.add(address: 50, to: 0)
+                for host in 0...1 { try house.startAvahi(on: host) }
+                try house.start(["lead", file, "--wait-for", "2"] + Self.room(0), on: 0)
+                try house.start(["follow"] + Self.room(1), on: 1)
+                let own = "127.0.0.1:7430"
+                try Self.playing(house, own, rooms: 2)
+                sleep(3)
+                for (gone, left) in [(10, 50), (50, 10)] {
+                    try house.remove(address: gone, from: 0)
+                    sleep(3)
+                    let address = house.address(left)
+                    let leader = isIPv6 ? "[\(address)]:7430" : "\(address):7430"
+                    try Self.command(house, ["seek", left == 50 ? "20" : "5"], leader)
+                    sleep(2)
+                    try Self.playing(house, own, rooms: 2)
+                    try house.add(address: gone, to: 0)
+                    sleep(3)
+                }
+                if isIPv6 {
+                    // What is left is good for this wire alone, and needs its name with it.
+                    for number in [10, 50] { try house.remove(address: number, from: 0) }
+                    sleep(3)
+                    let sought = try house.tutti(["seek", "15", "--leader", own], on: 0)
+                    guard sought.status == 0 else { throw CommandError(sought.output) }
+                    sleep(2)
+                    try Self.playing(house, own, rooms: 2)
+                }
+                try house.end()
+            }
+        }
+        let hearing = try #require(Hearing(recordings, names: Self.names), "a room never sounded")
+        #expect(hearing.ranDry().isEmpty)
+        #expect(hearing.gaps.map(\.count) == [0, 0], "\(hearing.gaps)")
+        let begin = (hearing.audible.map(\.lowerBound).max() ?? 0) + Self.settled
+        let end = (hearing.audible.map(\.upperBound).min() ?? 0) - Self.settled
+        let skews = stride(from: begin, to: end, by: 0.4e9).map {
+            hearing.skew(0, 1, at: $0).map(abs) ?? .infinity
+        }
+        #expect(skews.count >= 30)
+        #expect((skews.max() ?? .infinity) < Self.period / 20, "\(skews) µs")
+    }
+
     /// Rooms hold what was committed to its end, and clocks that were good run on for as long. At
     /// 44.1 kHz on cards of 48, so that each room converts.
     @Test(.enabled(if: canHouse, obstacle))
@@ -634,10 +684,11 @@ import Timing
         _ asset: NoiseAsset, hosts: Int, rooms: ClosedRange<Int>? = nil, further: [String] = [],
         path: ClockPath? = nil,
         multicast: EmulatedNetwork.Multicast = .together, heldBack: [Int] = [],
+        isIPv6: Bool = false,
         _ perform: (House, String) throws -> Void
     ) throws -> [CardRecording] {
         let house = try House(
-            hosts: hosts, path: path, multicast: multicast,
+            hosts: hosts, path: path, multicast: multicast, isIPv6: isIPv6,
             cards: cards([80, -120, 20], heldBack: heldBack))
         let file = "\(house.folder.path)/noise.wav"
         try asset.write(to: file)

@@ -30,6 +30,16 @@ final class House {
 
     /// Of the block for documentation (RFC 5737): no real network has it.
     private static let network = "198.51.100"
+    /// A local one (RFC 4193).
+    private static let network6 = "fd00:c633:6464:"
+    private let isIPv6: Bool
+
+    /// The address that a host with this number has.
+    func address(_ number: Int) -> String { Self.address(number, isIPv6) }
+
+    private static func address(_ number: Int, _ isIPv6: Bool) -> String {
+        isIPv6 ? "\(network6):\(number)" : "\(network).\(number)"
+    }
 
     /// Why there can be no house here, in one sentence; `nil` where there can.
     static let obstacle: String? = {
@@ -53,18 +63,21 @@ final class House {
     ///   - count: hosts; host k has the address …`.1k`.
     ///   - path: what lies between the first and each of the others; `nil`: a bridge.
     ///   - multicast: what becomes of frames for all on that path.
+    ///   - isIPv6: there is no IPv4.
     ///   - cards: ALSA's configuration for all of them.
     init(
         hosts count: Int, path: ClockPath? = nil,
-        multicast: EmulatedNetwork.Multicast = .together, cards: (_ folder: String) -> String
+        multicast: EmulatedNetwork.Multicast = .together, isIPv6: Bool = false,
+        cards: (_ folder: String) -> String
     ) throws {
+        self.isIPv6 = isIPv6
         folder = try TemporaryFolder()
         let files = folder.path
         try writeFile(Array(cards(files).utf8), to: "\(files)/asound.conf")
         try writeFile([], to: "\(files)/tutti.yaml")
         hosts = try (0..<count).map {
             Host(
-                address: "\(Self.network).1\($0)",
+                address: Self.address(10 + $0, isIPv6),
                 holder: try Self.namespace(log: "\(files)/host-\($0).log"))
         }
         if let path {
@@ -79,11 +92,16 @@ final class House {
             try shell(
                 // IPv4 only, as many a home is: and no waiting for addresses that are still
                 // tentative.
-                "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6 && ip link set lo up"
-                    + " && ip addr add \(host.address)/24 dev eth0 && ip link set eth0 up",
+                (isIPv6
+                    ? "echo 0 > /proc/sys/net/ipv6/conf/eth0/accept_dad"
+                    : "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6")
+                    + " && ip link set lo up && ip link set eth0 up"
+                    + " && ip addr add \(host.address)/\(prefix) dev eth0",
                 in: host.holder)
         }
     }
+
+    private var prefix: Int { isIPv6 ? 64 : 24 }
 
     private func join(by bridge: ChildProcess) throws {
         var script = "ip link add br0 type bridge mcast_snooping 0 && ip link set br0 up"
@@ -159,7 +177,7 @@ final class House {
         let files = "\(folder.path)/avahi-\(host)"
         try makeFolder(files)
         try PrivateAvahi.writeConfiguration(
-            in: files, hostName: "host-\(host)", interface: "eth0")
+            in: files, hostName: "host-\(host)", interface: "eth0", isIPv6: isIPv6)
         let process = try ChildProcess(
             [
                 "nsenter", "--net=/proc/\(hosts[host].holder.pid)/ns/net", "env",
@@ -184,6 +202,18 @@ final class House {
                 + " && ip addr add \(new)/24 dev eth0 && ip addr del \(old)/24 dev eth0",
             in: hosts[host].holder)
         hosts[host].address = new
+    }
+
+    /// Gives a host one more address.
+    func add(address number: Int, to host: Int) throws {
+        try shell("ip addr add \(address(number))/\(prefix) dev eth0", in: hosts[host].holder)
+    }
+
+    /// Takes one of several addresses away.
+    func remove(address number: Int, from host: Int) throws {
+        try shell(
+            (isIPv6 ? "" : "echo 1 > /proc/sys/net/ipv4/conf/eth0/promote_secondaries && ")
+                + "ip addr del \(address(number))/\(prefix) dev eth0", in: hosts[host].holder)
     }
 
     /// Lets a room, by the order of starts, stand still for a while.
