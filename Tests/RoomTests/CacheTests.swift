@@ -41,6 +41,27 @@ extension IntegrationTests {
             }
         }
 
+        @Test func `what came of a file that was rewritten does not stay`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 120, seed: 65, as: "a.wav")
+                let other = try group.folder.writeNoise(seconds: 100, seed: 66, as: "b.wav")
+                try await group.lead([asset], output: .none)
+                group.follow("attic")
+                let folder = group.folder.path("cache-attic")
+                func parts() -> [String] {
+                    let names = try? FileManager.default.contentsOfDirectory(atPath: folder)
+                    return (names ?? []).filter { $0.hasSuffix(".part") }
+                }
+                try await until("a part of it is here") { !parts().isEmpty }
+                let old = try #require(parts().first)
+                try contents(other).write(to: URL(fileURLWithPath: asset))
+                try await group.untilStatus("the other one plays") {
+                    $0.durationSeconds < 110 && $0.rooms.first?.state == .playing
+                }
+                try await until("what came of the old one is gone") { !parts().contains(old) }
+            }
+        }
+
         @Test func `a cache folder that goes away while playing is made again`() async throws {
             try await withGroup { group in
                 let asset = try group.folder.writeNoise(seconds: 60, seed: 65, as: "a.wav")

@@ -116,7 +116,10 @@ final class MediaService: Sendable {
         } else if !isList, let shared = opened {
             file = shared
         } else {
-            logger.error("shared file cannot be read", metadata: ["path": "\(path)"])
+            // Of one that is another file by now, whoever looks after the queue says so.
+            logger.log(
+                level: access(path.cFileName, R_OK) == 0 ? .debug : .error,
+                "shared file cannot be read", metadata: ["path": "\(path)"])
             return try await refuse(.gone, request, on: channel)
         }
         let size = file.size
