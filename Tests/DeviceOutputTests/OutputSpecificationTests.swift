@@ -34,7 +34,8 @@ import Testing
 
     /// What is wrong, and a word that the sentence about it must contain.
     static let mistakes: [(String, String)] = [
-        ("", "alsa[:PCM]"), ("hw:1", "alsa: before it"), ("/a.wav", "file: before it"), ("ALSA", "alsa[:PCM]"), (":", "alsa[:PCM]"),
+        ("", "alsa[:PCM]"), ("ALSA", "alsa[:PCM]"), (":", "alsa[:PCM]"),
+        ("hw:1", "alsa: before it"), ("/a.wav", "file: before it"),
         ("alsa:", "empty"), ("alsa:a\0b", "zero byte"),
         ("file", "path"), ("file:", "path"), ("file:a\0b", "path"),
         ("none:", "nothing"), ("none:x", "nothing"),
