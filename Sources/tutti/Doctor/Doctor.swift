@@ -14,8 +14,8 @@ struct Doctor: AsyncParsableCommand {
 
             Each finding is ok, a note (nothing is lost by it), a warning (it works, but not as \
             well as it could) or a problem (a room cannot play like this). Exit status 1 when \
-            there is a problem. Avahi is one only where it is asked for (avahi: true, or a group without \
-            its leader's address). Nothing is changed; what needs root says so.
+            there is a problem; Avahi is one only where it is asked for, by avahi: true or by a \
+            group without its leader's address. Nothing is changed; what needs root says so.
 
             Examples:
               tutti doctor
