@@ -52,7 +52,7 @@ let package = Package(
         .target(
             name: "ClockSync", dependencies: ["Timing", "Chance"], swiftSettings: pure),
         // Turns commands and messages into group state and scheduled rate changes.
-        .target(name: "GroupControl", dependencies: ["Timing"], swiftSettings: pure),
+        .target(name: "GroupControl", dependencies: ["Timing", "Chance"], swiftSettings: pure),
         // Messages of the two above as bytes and back; never trusts the bytes.
         .target(
             name: "Wire",

@@ -10,6 +10,13 @@ extension PBControlRequest {
         case .command(let command): self.command = PBCommand(command)
         case .status: status = PBNothing()
         case .syncStatus: syncStatus = PBNothing()
+        case .queue(let first, let count):
+            var part = PBQueuePart()
+            part.first = Int32(clamping: first)
+            part.count = Int32(clamping: count)
+            queue = part
+        case .add(let addition): add = PBQueueAddition(addition)
+        case .watch: watch = PBNothing()
         }
     }
 
@@ -18,6 +25,12 @@ extension PBControlRequest {
         case .command(let command): .command(try command.checked())
         case .status: .status
         case .syncStatus: .syncStatus
+        case .queue(let part):
+            .queue(
+                first: try Wire.index(part.first, "queue.first"),
+                count: try Wire.index(part.count, "queue.count"))
+        case .add(let addition): .add(try addition.checked())
+        case .watch: .watch
         case nil: throw WireError(.missing, "request", "the message is empty")
         }
     }
@@ -51,6 +64,7 @@ extension PBCommand {
         case .previous: previous = PBNothing()
         case .stop: stop = PBNothing()
         case .handOver(let room): handOver = room.name
+        case .queue(let edit): queue = PBQueueEdit(edit)
         }
     }
 
@@ -87,6 +101,7 @@ extension PBCommand {
                 to: try valid("hand over.room") { () throws(InvalidValue) in
                     try RoomID(room)
                 })
+        case .queue(let edit): .queue(try edit.checked())
         case nil: throw WireError(.missing, "command", "the message is empty")
         }
     }
@@ -112,6 +127,12 @@ extension PBControlReply {
         case .outcome(.accepted): accepted = PBNothing()
         case .outcome(.refused(let reason)): refused.reason = reason
         case .status(let status): self.status = PBGroupStatus(status)
+        case .queue(let listing): queue = PBQueueListing(listing)
+        case .event(let event):
+            var raw = PBEvent()
+            raw.sequence = event.sequence
+            raw.status = PBGroupStatus(event.status)
+            self.event = raw
         }
     }
 
@@ -122,6 +143,9 @@ extension PBControlReply {
             .outcome(
                 .refused(reason: try text(refused.reason, "refused.reason", limit: longestReason)))
         case .status(let status): .status(try status.checked())
+        case .queue(let listing): .queue(try listing.checked())
+        case .event(let event):
+            .event(GroupEvent(sequence: event.sequence, status: try event.status.checked()))
         case nil: throw WireError(.missing, "reply", "the message is empty")
         }
     }
@@ -140,6 +164,8 @@ extension PBGroupStatus {
         rate = status.rate
         if let sampleRate = status.sampleRate { self.sampleRate = Int32(clamping: sampleRate) }
         if let detail = status.detail { self.detail = detail }
+        repeats = PBRepeatMode(status.repeats)
+        queueRevision = status.queueRevision
         rooms = status.rooms.map(PBRoomStatus.init)
     }
 
@@ -165,6 +191,7 @@ extension PBGroupStatus {
                     try Wire.index(sampleRate, "status.sample rate"),
                     AssetDescriptor.highestSampleRate)
                 : nil,
+            repeats: try repeats.checked("status.repeats"), queueRevision: queueRevision,
             detail: hasDetail
                 ? try text(detail, "status.detail", limit: LeaderMachine.longestDetail) : nil,
             rooms: checkedRooms)

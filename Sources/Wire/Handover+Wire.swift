@@ -22,7 +22,7 @@ extension PBHandover {
             return named
         }
         commonSettings = PBRoomSettings(handover.commonSettings)
-        loops = handover.loops
+        repeats = PBRepeatMode(handover.repeats)
         rooms = Int32(clamping: handover.rooms)
     }
 
@@ -39,7 +39,7 @@ extension PBHandover {
         }
         return Handover(
             settings: known, commonSettings: try commonSettings.checked("lead.common settings"),
-            loops: loops, rooms: min(max(0, Int(rooms)), LeaderMachine.mostMembers))
+            repeats: try repeats.checked("lead.repeats"), rooms: min(max(0, Int(rooms)), LeaderMachine.mostMembers))
     }
 }
 

@@ -164,13 +164,17 @@ extension PBQueueChange {
         sequence = change.sequence
         first = Int32(clamping: change.first)
         items = change.items.map(PBAsset.init)
+        removed = Int32(clamping: change.removed)
+        index = Int32(clamping: change.index)
     }
 
     /// Whether it fits the queue is for the room to judge, which has the queue.
     func checked(_ subject: String) throws(WireError) -> QueueChange {
         QueueChange(
             term: term, sequence: sequence, first: try Wire.index(first, "\(subject).first"),
-            items: try checkedItems(items, "\(subject).items"))
+            removed: try Wire.index(removed, "\(subject).removed"),
+            items: try checkedItems(items, "\(subject).items"),
+            index: try Wire.index(index, "\(subject).index"))
     }
 }
 

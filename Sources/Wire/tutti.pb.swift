@@ -211,6 +211,48 @@ nonisolated enum PBQuality: SwiftProtobuf.Enum, Swift.CaseIterable {
 
 }
 
+nonisolated enum PBRepeatMode: SwiftProtobuf.Enum, Swift.CaseIterable {
+  typealias RawValue = Int
+  case unspecified // = 0
+  case off // = 1
+  case one // = 2
+  case all // = 3
+  case UNRECOGNIZED(Int)
+
+  init() {
+    self = .unspecified
+  }
+
+  init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .off
+    case 2: self = .one
+    case 3: self = .all
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .off: return 1
+    case .one: return 2
+    case .all: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  static let allCases: [PBRepeatMode] = [
+    .unspecified,
+    .off,
+    .one,
+    .all,
+  ]
+
+}
+
 nonisolated struct PBEnvelope: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -410,7 +452,7 @@ nonisolated struct PBSessionProgress: Sendable {
   fileprivate var _change: PBRateChange? = nil
 }
 
-/// Items from this place on, in place of what was there and behind it.
+/// Items from this place on, in place of so many that were there.
 nonisolated struct PBQueueChange: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -423,6 +465,11 @@ nonisolated struct PBQueueChange: Sendable {
   var first: Int32 = 0
 
   var items: [PBAsset] = []
+
+  var removed: Int32 = 0
+
+  /// of the current item, from now on
+  var index: Int32 = 0
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1276,7 +1323,7 @@ nonisolated struct PBHandover: Sendable {
   /// Clears the value of `commonSettings`. Subsequent reads from it will return its default value.
   mutating func clearCommonSettings() {self._commonSettings = nil}
 
-  var loops: Bool = false
+  var repeats: PBRepeatMode = .unspecified
 
   /// with an output
   var rooms: Int32 = 0
@@ -1500,6 +1547,14 @@ nonisolated struct PBCommand: Sendable {
     set {content = .handOver(newValue)}
   }
 
+  var queue: PBQueueEdit {
+    get {
+      if case .queue(let v)? = content {return v}
+      return PBQueueEdit()
+    }
+    set {content = .queue(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -1520,6 +1575,252 @@ nonisolated struct PBCommand: Sendable {
     case volumeBy(PBVolume)
     /// name of a room
     case handOver(String)
+    case queue(PBQueueEdit)
+
+  }
+
+  init() {}
+}
+
+nonisolated struct PBQueueItems: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var ids: [UInt64] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+nonisolated struct PBQueueMove: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var id: UInt64 = 0
+
+  /// from 0
+  var position: Int32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+nonisolated struct PBQueueEdit: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var content: PBQueueEdit.OneOf_Content? = nil
+
+  var remove: PBQueueItems {
+    get {
+      if case .remove(let v)? = content {return v}
+      return PBQueueItems()
+    }
+    set {content = .remove(newValue)}
+  }
+
+  var move: PBQueueMove {
+    get {
+      if case .move(let v)? = content {return v}
+      return PBQueueMove()
+    }
+    set {content = .move(newValue)}
+  }
+
+  var clear: PBNothing {
+    get {
+      if case .clear(let v)? = content {return v}
+      return PBNothing()
+    }
+    set {content = .clear(newValue)}
+  }
+
+  /// seed
+  var reorder: UInt64 {
+    get {
+      if case .reorder(let v)? = content {return v}
+      return 0
+    }
+    set {content = .reorder(newValue)}
+  }
+
+  var repeating: PBRepeatMode {
+    get {
+      if case .repeating(let v)? = content {return v}
+      return .unspecified
+    }
+    set {content = .repeating(newValue)}
+  }
+
+  var play: UInt64 {
+    get {
+      if case .play(let v)? = content {return v}
+      return 0
+    }
+    set {content = .play(newValue)}
+  }
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated enum OneOf_Content: Equatable, Sendable {
+    case remove(PBQueueItems)
+    case move(PBQueueMove)
+    case clear(PBNothing)
+    /// seed
+    case reorder(UInt64)
+    case repeating(PBRepeatMode)
+    case play(UInt64)
+
+  }
+
+  init() {}
+}
+
+/// Files, folders, playlists or addresses to be put into the queue.
+nonisolated struct PBQueueAddition: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var locations: [String] = []
+
+  var place: PBQueueAddition.OneOf_Place? = nil
+
+  var end: PBNothing {
+    get {
+      if case .end(let v)? = place {return v}
+      return PBNothing()
+    }
+    set {place = .end(newValue)}
+  }
+
+  var next: PBNothing {
+    get {
+      if case .next(let v)? = place {return v}
+      return PBNothing()
+    }
+    set {place = .next(newValue)}
+  }
+
+  var position: Int32 {
+    get {
+      if case .position(let v)? = place {return v}
+      return 0
+    }
+    set {place = .position(newValue)}
+  }
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated enum OneOf_Place: Equatable, Sendable {
+    case end(PBNothing)
+    case next(PBNothing)
+    case position(Int32)
+
+  }
+
+  init() {}
+}
+
+nonisolated struct PBQueuePart: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var first: Int32 = 0
+
+  var count: Int32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+nonisolated struct PBQueueListing: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var revision: UInt64 = 0
+
+  var count: Int32 = 0
+
+  var coming: Int32 = 0
+
+  var current: Int32 {
+    get {_current ?? 0}
+    set {_current = newValue}
+  }
+  /// Returns true if `current` has been explicitly set.
+  var hasCurrent: Bool {self._current != nil}
+  /// Clears the value of `current`. Subsequent reads from it will return its default value.
+  mutating func clearCurrent() {self._current = nil}
+
+  var phase: PBPhase = .unspecified
+
+  var repeats: PBRepeatMode = .unspecified
+
+  var first: Int32 = 0
+
+  var items: [PBQueueItem] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _current: Int32? = nil
+}
+
+nonisolated struct PBQueueItem: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var id: UInt64 = 0
+
+  var title: String = String()
+
+  var state: PBQueueItem.OneOf_State? = nil
+
+  /// its length, seconds
+  var known: Double {
+    get {
+      if case .known(let v)? = state {return v}
+      return 0
+    }
+    set {state = .known(newValue)}
+  }
+
+  var unread: PBNothing {
+    get {
+      if case .unread(let v)? = state {return v}
+      return PBNothing()
+    }
+    set {state = .unread(newValue)}
+  }
+
+  /// why
+  var unplayable: String {
+    get {
+      if case .unplayable(let v)? = state {return v}
+      return String()
+    }
+    set {state = .unplayable(newValue)}
+  }
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated enum OneOf_State: Equatable, Sendable {
+    /// its length, seconds
+    case known(Double)
+    case unread(PBNothing)
+    /// why
+    case unplayable(String)
 
   }
 
@@ -1557,12 +1858,41 @@ nonisolated struct PBControlRequest: Sendable {
     set {content = .syncStatus(newValue)}
   }
 
+  var queue: PBQueuePart {
+    get {
+      if case .queue(let v)? = content {return v}
+      return PBQueuePart()
+    }
+    set {content = .queue(newValue)}
+  }
+
+  var add: PBQueueAddition {
+    get {
+      if case .add(let v)? = content {return v}
+      return PBQueueAddition()
+    }
+    set {content = .add(newValue)}
+  }
+
+  /// replies follow until the connection ends: one for each change
+  var watch: PBNothing {
+    get {
+      if case .watch(let v)? = content {return v}
+      return PBNothing()
+    }
+    set {content = .watch(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
     case command(PBCommand)
     case status(PBNothing)
     case syncStatus(PBNothing)
+    case queue(PBQueuePart)
+    case add(PBQueueAddition)
+    /// replies follow until the connection ends: one for each change
+    case watch(PBNothing)
 
   }
 
@@ -1967,6 +2297,10 @@ nonisolated struct PBGroupStatus: Sendable {
   /// Clears the value of `sampleRate`. Subsequent reads from it will return its default value.
   mutating func clearSampleRate() {self._sampleRate = nil}
 
+  var queueRevision: UInt64 = 0
+
+  var repeats: PBRepeatMode = .unspecified
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2006,16 +2340,58 @@ nonisolated struct PBControlReply: Sendable {
     set {content = .status(newValue)}
   }
 
+  var queue: PBQueueListing {
+    get {
+      if case .queue(let v)? = content {return v}
+      return PBQueueListing()
+    }
+    set {content = .queue(newValue)}
+  }
+
+  var event: PBEvent {
+    get {
+      if case .event(let v)? = content {return v}
+      return PBEvent()
+    }
+    set {content = .event(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
     case accepted(PBNothing)
     case refused(PBRefused)
     case status(PBGroupStatus)
+    case queue(PBQueueListing)
+    case event(PBEvent)
 
   }
 
   init() {}
+}
+
+/// What a watching client is told: the whole state, numbered.
+nonisolated struct PBEvent: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var sequence: UInt64 = 0
+
+  var status: PBGroupStatus {
+    get {_status ?? PBGroupStatus()}
+    set {_status = newValue}
+  }
+  /// Returns true if `status` has been explicitly set.
+  var hasStatus: Bool {self._status != nil}
+  /// Clears the value of `status`. Subsequent reads from it will return its default value.
+  mutating func clearStatus() {self._status = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _status: PBGroupStatus? = nil
 }
 
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
@@ -2032,6 +2408,10 @@ nonisolated extension PBActivity: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension PBQuality: SwiftProtobuf._ProtoNameProviding {
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0QUALITY_UNSPECIFIED\0\u{1}QUALITY_NONE\0\u{1}QUALITY_HOLDOVER\0\u{1}QUALITY_ACQUIRING\0\u{1}QUALITY_LOCKED\0")
+}
+
+nonisolated extension PBRepeatMode: SwiftProtobuf._ProtoNameProviding {
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REPEAT_MODE_UNSPECIFIED\0\u{1}REPEAT_MODE_OFF\0\u{1}REPEAT_MODE_ONE\0\u{1}REPEAT_MODE_ALL\0")
 }
 
 nonisolated extension PBEnvelope: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -2404,7 +2784,7 @@ nonisolated extension PBSessionProgress: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension PBQueueChange: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".QueueChange"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}term\0\u{1}sequence\0\u{1}first\0\u{1}items\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}term\0\u{1}sequence\0\u{1}first\0\u{1}items\0\u{1}removed\0\u{1}index\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2416,6 +2796,8 @@ nonisolated extension PBQueueChange: SwiftProtobuf.Message, SwiftProtobuf._Messa
       case 2: try { try decoder.decodeSingularUInt64Field(value: &self.sequence) }()
       case 3: try { try decoder.decodeSingularInt32Field(value: &self.first) }()
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
+      case 5: try { try decoder.decodeSingularInt32Field(value: &self.removed) }()
+      case 6: try { try decoder.decodeSingularInt32Field(value: &self.index) }()
       default: break
       }
     }
@@ -2434,6 +2816,12 @@ nonisolated extension PBQueueChange: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if !self.items.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 4)
     }
+    if self.removed != 0 {
+      try visitor.visitSingularInt32Field(value: self.removed, fieldNumber: 5)
+    }
+    if self.index != 0 {
+      try visitor.visitSingularInt32Field(value: self.index, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2442,6 +2830,8 @@ nonisolated extension PBQueueChange: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if lhs.sequence != rhs.sequence {return false}
     if lhs.first != rhs.first {return false}
     if lhs.items != rhs.items {return false}
+    if lhs.removed != rhs.removed {return false}
+    if lhs.index != rhs.index {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3888,7 +4278,7 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Handover"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}settings\0\u{3}common_settings\0\u{1}loops\0\u{1}rooms\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}settings\0\u{3}common_settings\0\u{1}repeats\0\u{1}rooms\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3898,7 +4288,7 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.settings) }()
       case 2: try { try decoder.decodeSingularMessageField(value: &self._commonSettings) }()
-      case 3: try { try decoder.decodeSingularBoolField(value: &self.loops) }()
+      case 3: try { try decoder.decodeSingularEnumField(value: &self.repeats) }()
       case 4: try { try decoder.decodeSingularInt32Field(value: &self.rooms) }()
       default: break
       }
@@ -3916,8 +4306,8 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     try { if let v = self._commonSettings {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
     } }()
-    if self.loops != false {
-      try visitor.visitSingularBoolField(value: self.loops, fieldNumber: 3)
+    if self.repeats != .unspecified {
+      try visitor.visitSingularEnumField(value: self.repeats, fieldNumber: 3)
     }
     if self.rooms != 0 {
       try visitor.visitSingularInt32Field(value: self.rooms, fieldNumber: 4)
@@ -3928,7 +4318,7 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
   static func ==(lhs: PBHandover, rhs: PBHandover) -> Bool {
     if lhs.settings != rhs.settings {return false}
     if lhs._commonSettings != rhs._commonSettings {return false}
-    if lhs.loops != rhs.loops {return false}
+    if lhs.repeats != rhs.repeats {return false}
     if lhs.rooms != rhs.rooms {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
@@ -4130,7 +4520,7 @@ nonisolated extension PBRoomOffset: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Command"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}play\0\u{1}pause\0\u{3}seek_seconds\0\u{1}volume\0\u{1}mute\0\u{1}next\0\u{1}stop\0\u{3}latency_offset\0\u{1}previous\0\u{3}seek_by_seconds\0\u{3}seek_to_share\0\u{3}volume_by\0\u{4}\u{8}hand_over\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}play\0\u{1}pause\0\u{3}seek_seconds\0\u{1}volume\0\u{1}mute\0\u{1}next\0\u{1}stop\0\u{3}latency_offset\0\u{1}previous\0\u{3}seek_by_seconds\0\u{3}seek_to_share\0\u{3}volume_by\0\u{2}\u{2}queue\0\u{4}\u{6}hand_over\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4279,6 +4669,19 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
           self.content = .volumeBy(v)
         }
       }()
+      case 14: try {
+        var v: PBQueueEdit?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .queue(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .queue(v)
+        }
+      }()
       case 20: try {
         var v: String?
         try decoder.decodeSingularStringField(value: &v)
@@ -4346,6 +4749,10 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
       guard case .volumeBy(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
     }()
+    case .queue?: try {
+      guard case .queue(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+    }()
     case .handOver?: try {
       guard case .handOver(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularStringField(value: v, fieldNumber: 20)
@@ -4362,9 +4769,466 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
   }
 }
 
+nonisolated extension PBQueueItems: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".QueueItems"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}ids\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedUInt64Field(value: &self.ids) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.ids.isEmpty {
+      try visitor.visitPackedUInt64Field(value: self.ids, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBQueueItems, rhs: PBQueueItems) -> Bool {
+    if lhs.ids != rhs.ids {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBQueueMove: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".QueueMove"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}position\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.id) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.position) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.id != 0 {
+      try visitor.visitSingularUInt64Field(value: self.id, fieldNumber: 1)
+    }
+    if self.position != 0 {
+      try visitor.visitSingularInt32Field(value: self.position, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBQueueMove, rhs: PBQueueMove) -> Bool {
+    if lhs.id != rhs.id {return false}
+    if lhs.position != rhs.position {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBQueueEdit: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".QueueEdit"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}remove\0\u{1}move\0\u{1}clear\0\u{1}reorder\0\u{1}repeating\0\u{1}play\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try {
+        var v: PBQueueItems?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .remove(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .remove(v)
+        }
+      }()
+      case 2: try {
+        var v: PBQueueMove?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .move(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .move(v)
+        }
+      }()
+      case 3: try {
+        var v: PBNothing?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .clear(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .clear(v)
+        }
+      }()
+      case 4: try {
+        var v: UInt64?
+        try decoder.decodeSingularFixed64Field(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .reorder(v)
+        }
+      }()
+      case 5: try {
+        var v: PBRepeatMode?
+        try decoder.decodeSingularEnumField(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .repeating(v)
+        }
+      }()
+      case 6: try {
+        var v: UInt64?
+        try decoder.decodeSingularUInt64Field(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .play(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    switch self.content {
+    case .remove?: try {
+      guard case .remove(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    }()
+    case .move?: try {
+      guard case .move(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case .clear?: try {
+      guard case .clear(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case .reorder?: try {
+      guard case .reorder(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularFixed64Field(value: v, fieldNumber: 4)
+    }()
+    case .repeating?: try {
+      guard case .repeating(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularEnumField(value: v, fieldNumber: 5)
+    }()
+    case .play?: try {
+      guard case .play(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 6)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBQueueEdit, rhs: PBQueueEdit) -> Bool {
+    if lhs.content != rhs.content {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBQueueAddition: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".QueueAddition"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}locations\0\u{1}end\0\u{1}next\0\u{1}position\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedStringField(value: &self.locations) }()
+      case 2: try {
+        var v: PBNothing?
+        var hadOneofValue = false
+        if let current = self.place {
+          hadOneofValue = true
+          if case .end(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.place = .end(v)
+        }
+      }()
+      case 3: try {
+        var v: PBNothing?
+        var hadOneofValue = false
+        if let current = self.place {
+          hadOneofValue = true
+          if case .next(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.place = .next(v)
+        }
+      }()
+      case 4: try {
+        var v: Int32?
+        try decoder.decodeSingularInt32Field(value: &v)
+        if let v = v {
+          if self.place != nil {try decoder.handleConflictingOneOf()}
+          self.place = .position(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.locations.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.locations, fieldNumber: 1)
+    }
+    switch self.place {
+    case .end?: try {
+      guard case .end(let v)? = self.place else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case .next?: try {
+      guard case .next(let v)? = self.place else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case .position?: try {
+      guard case .position(let v)? = self.place else { preconditionFailure() }
+      try visitor.visitSingularInt32Field(value: v, fieldNumber: 4)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBQueueAddition, rhs: PBQueueAddition) -> Bool {
+    if lhs.locations != rhs.locations {return false}
+    if lhs.place != rhs.place {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBQueuePart: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".QueuePart"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}first\0\u{1}count\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt32Field(value: &self.first) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.count) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.first != 0 {
+      try visitor.visitSingularInt32Field(value: self.first, fieldNumber: 1)
+    }
+    if self.count != 0 {
+      try visitor.visitSingularInt32Field(value: self.count, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBQueuePart, rhs: PBQueuePart) -> Bool {
+    if lhs.first != rhs.first {return false}
+    if lhs.count != rhs.count {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBQueueListing: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".QueueListing"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}count\0\u{1}coming\0\u{1}current\0\u{1}phase\0\u{1}repeats\0\u{1}first\0\u{1}items\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.revision) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.count) }()
+      case 3: try { try decoder.decodeSingularInt32Field(value: &self.coming) }()
+      case 4: try { try decoder.decodeSingularInt32Field(value: &self._current) }()
+      case 5: try { try decoder.decodeSingularEnumField(value: &self.phase) }()
+      case 6: try { try decoder.decodeSingularEnumField(value: &self.repeats) }()
+      case 7: try { try decoder.decodeSingularInt32Field(value: &self.first) }()
+      case 8: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.revision != 0 {
+      try visitor.visitSingularUInt64Field(value: self.revision, fieldNumber: 1)
+    }
+    if self.count != 0 {
+      try visitor.visitSingularInt32Field(value: self.count, fieldNumber: 2)
+    }
+    if self.coming != 0 {
+      try visitor.visitSingularInt32Field(value: self.coming, fieldNumber: 3)
+    }
+    try { if let v = self._current {
+      try visitor.visitSingularInt32Field(value: v, fieldNumber: 4)
+    } }()
+    if self.phase != .unspecified {
+      try visitor.visitSingularEnumField(value: self.phase, fieldNumber: 5)
+    }
+    if self.repeats != .unspecified {
+      try visitor.visitSingularEnumField(value: self.repeats, fieldNumber: 6)
+    }
+    if self.first != 0 {
+      try visitor.visitSingularInt32Field(value: self.first, fieldNumber: 7)
+    }
+    if !self.items.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 8)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBQueueListing, rhs: PBQueueListing) -> Bool {
+    if lhs.revision != rhs.revision {return false}
+    if lhs.count != rhs.count {return false}
+    if lhs.coming != rhs.coming {return false}
+    if lhs._current != rhs._current {return false}
+    if lhs.phase != rhs.phase {return false}
+    if lhs.repeats != rhs.repeats {return false}
+    if lhs.first != rhs.first {return false}
+    if lhs.items != rhs.items {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBQueueItem: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".QueueItem"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}title\0\u{1}known\0\u{1}unread\0\u{1}unplayable\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.id) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.title) }()
+      case 3: try {
+        var v: Double?
+        try decoder.decodeSingularDoubleField(value: &v)
+        if let v = v {
+          if self.state != nil {try decoder.handleConflictingOneOf()}
+          self.state = .known(v)
+        }
+      }()
+      case 4: try {
+        var v: PBNothing?
+        var hadOneofValue = false
+        if let current = self.state {
+          hadOneofValue = true
+          if case .unread(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.state = .unread(v)
+        }
+      }()
+      case 5: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.state != nil {try decoder.handleConflictingOneOf()}
+          self.state = .unplayable(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.id != 0 {
+      try visitor.visitSingularUInt64Field(value: self.id, fieldNumber: 1)
+    }
+    if !self.title.isEmpty {
+      try visitor.visitSingularStringField(value: self.title, fieldNumber: 2)
+    }
+    switch self.state {
+    case .known?: try {
+      guard case .known(let v)? = self.state else { preconditionFailure() }
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 3)
+    }()
+    case .unread?: try {
+      guard case .unread(let v)? = self.state else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
+    case .unplayable?: try {
+      guard case .unplayable(let v)? = self.state else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 5)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBQueueItem, rhs: PBQueueItem) -> Bool {
+    if lhs.id != rhs.id {return false}
+    if lhs.title != rhs.title {return false}
+    if lhs.state != rhs.state {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}command\0\u{1}status\0\u{3}sync_status\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}command\0\u{1}status\0\u{3}sync_status\0\u{2}\u{b}queue\0\u{1}add\0\u{1}watch\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4411,6 +5275,45 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.content = .syncStatus(v)
         }
       }()
+      case 14: try {
+        var v: PBQueuePart?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .queue(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .queue(v)
+        }
+      }()
+      case 15: try {
+        var v: PBQueueAddition?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .add(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .add(v)
+        }
+      }()
+      case 16: try {
+        var v: PBNothing?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .watch(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .watch(v)
+        }
+      }()
       default: break
       }
     }
@@ -4433,6 +5336,18 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
     case .syncStatus?: try {
       guard case .syncStatus(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case .queue?: try {
+      guard case .queue(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+    }()
+    case .add?: try {
+      guard case .add(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
+    }()
+    case .watch?: try {
+      guard case .watch(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
     }()
     case nil: break
     }
@@ -4970,7 +5885,7 @@ nonisolated extension PBBroadcastStatus: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".GroupStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}leader\0\u{1}phase\0\u{1}title\0\u{1}index\0\u{1}count\0\u{3}position_seconds\0\u{3}duration_seconds\0\u{1}rate\0\u{1}rooms\0\u{1}detail\0\u{4}\u{14}sample_rate\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}leader\0\u{1}phase\0\u{1}title\0\u{1}index\0\u{1}count\0\u{3}position_seconds\0\u{3}duration_seconds\0\u{1}rate\0\u{1}rooms\0\u{1}detail\0\u{4}\u{4}queue_revision\0\u{1}repeats\0\u{4}\u{f}sample_rate\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4988,6 +5903,8 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
       case 8: try { try decoder.decodeSingularDoubleField(value: &self.rate) }()
       case 9: try { try decoder.decodeRepeatedMessageField(value: &self.rooms) }()
       case 10: try { try decoder.decodeSingularStringField(value: &self._detail) }()
+      case 14: try { try decoder.decodeSingularUInt64Field(value: &self.queueRevision) }()
+      case 15: try { try decoder.decodeSingularEnumField(value: &self.repeats) }()
       case 30: try { try decoder.decodeSingularInt32Field(value: &self._sampleRate) }()
       default: break
       }
@@ -5029,6 +5946,12 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
     try { if let v = self._detail {
       try visitor.visitSingularStringField(value: v, fieldNumber: 10)
     } }()
+    if self.queueRevision != 0 {
+      try visitor.visitSingularUInt64Field(value: self.queueRevision, fieldNumber: 14)
+    }
+    if self.repeats != .unspecified {
+      try visitor.visitSingularEnumField(value: self.repeats, fieldNumber: 15)
+    }
     try { if let v = self._sampleRate {
       try visitor.visitSingularInt32Field(value: v, fieldNumber: 30)
     } }()
@@ -5047,6 +5970,8 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if lhs.rooms != rhs.rooms {return false}
     if lhs._detail != rhs._detail {return false}
     if lhs._sampleRate != rhs._sampleRate {return false}
+    if lhs.queueRevision != rhs.queueRevision {return false}
+    if lhs.repeats != rhs.repeats {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5054,7 +5979,7 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}accepted\0\u{1}refused\0\u{1}status\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}accepted\0\u{1}refused\0\u{1}status\0\u{2}\u{b}queue\0\u{2}\u{2}event\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5101,6 +6026,32 @@ nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._Mess
           self.content = .status(v)
         }
       }()
+      case 14: try {
+        var v: PBQueueListing?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .queue(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .queue(v)
+        }
+      }()
+      case 16: try {
+        var v: PBEvent?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .event(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .event(v)
+        }
+      }()
       default: break
       }
     }
@@ -5124,6 +6075,14 @@ nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._Mess
       guard case .status(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     }()
+    case .queue?: try {
+      guard case .queue(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+    }()
+    case .event?: try {
+      guard case .event(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -5131,6 +6090,45 @@ nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
   static func ==(lhs: PBControlReply, rhs: PBControlReply) -> Bool {
     if lhs.content != rhs.content {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBEvent: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Event"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sequence\0\u{1}status\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.sequence) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._status) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.sequence != 0 {
+      try visitor.visitSingularUInt64Field(value: self.sequence, fieldNumber: 1)
+    }
+    try { if let v = self._status {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBEvent, rhs: PBEvent) -> Bool {
+    if lhs.sequence != rhs.sequence {return false}
+    if lhs._status != rhs._status {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

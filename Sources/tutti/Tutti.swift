@@ -30,7 +30,8 @@ struct Tutti: AsyncParsableCommand {
             CommandGroup(
                 name: "Control",
                 subcommands: [
-                    Rooms.self, Status.self, Play.self, Pause.self, Seek.self, Next.self,
+                    Rooms.self, Status.self, Queue.self, QueueAdd.self, Play.self, Pause.self,
+                    Seek.self, Next.self,
                     Previous.self, Stop.self, Volume.self, Mute.self, Unmute.self, Offset.self,
                 ]),
             CommandGroup(

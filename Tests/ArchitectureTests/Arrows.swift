@@ -21,7 +21,7 @@ enum Arrows {
         Target(name: "Timing", mayImport: [], isPure: true),
         Target(name: "Chance", mayImport: [], isPure: true),
         Target(name: "ClockSync", mayImport: ["Timing", "Chance"], isPure: true),
-        Target(name: "GroupControl", mayImport: ["Timing"], isPure: true),
+        Target(name: "GroupControl", mayImport: ["Timing", "Chance"], isPure: true),
         Target(
             name: "Wire", mayImport: ["Timing", "ClockSync", "GroupControl", "SwiftProtobuf"],
             isPure: true),

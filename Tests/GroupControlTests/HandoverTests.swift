@@ -228,7 +228,7 @@ import Timing
     @Test func `a room that is asked to lead hands its node the session, and says what came of it`()
     {
         var sound = `A room on its own`().playing()
-        let handover = Handover(loops: true, rooms: 3)
+        let handover = Handover(repeats: .all, rooms: 3)
         // Without the session there is nothing to go on with.
         #expect(
             sound.receive(.received(.lead(handover)), at: start).contains {

@@ -90,6 +90,8 @@ struct Stage {
         note(leader.receive(.described(assets, coming: coming), at: now))
     }
 
+    mutating func take(_ input: LeaderInput) { note(leader.receive(input, at: now)) }
+
     mutating func change(_ hash: ContentHash, to asset: AssetDescriptor?) {
         note(leader.receive(.changed(hash, to: asset), at: now))
     }

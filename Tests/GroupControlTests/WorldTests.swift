@@ -144,7 +144,9 @@ import Timing
                 .received(.progress(state.progress)),
                 .received(
                     .queue(
-                        QueueChange(term: 7, sequence: id, first: Int(id) - 1, items: queue))),
+                        QueueChange(
+                            term: 7, sequence: id, first: Int(id) - 1, removed: 0, items: queue,
+                            index: 0))),
                 .received(.latencyOffset(.zero)),
                 .notified(CommitDatagram(instance: id % 3, term: 7, commit: commit)),
                 .received(.goodbye), .fetched(queue[link % 2].hash, .done),

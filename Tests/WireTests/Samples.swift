@@ -11,8 +11,7 @@ extension SplitMix64 {
         case 0: .toLeader(roomToLeader())
         case 1: .toRoom(leaderToRoom())
         case 2:
-            .request(
-                [.status, .syncStatus, .command(command())].randomElement(using: &self) ?? .status)
+            .request(request())
         default: .reply(reply())
         }
     }
@@ -186,7 +185,7 @@ extension SplitMix64 {
             .lead(
                 Handover(
                     settings: [room(): settings()],
-                    commonSettings: settings(), loops: Bool.random(using: &self),
+                    commonSettings: settings(), repeats: Bool.random(using: &self) ? .all : .one,
                     rooms: Int.random(in: 0...9, using: &self)))
         case 13:
             .follow(
@@ -200,7 +199,9 @@ extension SplitMix64 {
     mutating func queueChange() -> QueueChange {
         QueueChange(
             term: next(), sequence: next(), first: Int.random(in: 0...9_999, using: &self),
-            items: (0..<Int.random(in: 0...3, using: &self)).map { _ in asset() })
+            removed: Int.random(in: 0...9_999, using: &self),
+            items: (0..<Int.random(in: 0...3, using: &self)).map { _ in asset() },
+            index: Int.random(in: 0...9_999, using: &self))
     }
 
     mutating func preparation() -> LeaderToRoom {
@@ -221,8 +222,9 @@ extension SplitMix64 {
     }
 
     mutating func command() -> GroupCommand {
-        switch Int.random(in: 0..<13, using: &self) {
-        case 12: .handOver(to: room())
+        switch Int.random(in: 0..<14, using: &self) {
+        case 13: .handOver(to: room())
+        case 12: .queue(queueEdit())
         case 8: .seekBy(seconds: number())
         case 9: .seekTo(share: number())
         case 10:
@@ -247,8 +249,57 @@ extension SplitMix64 {
         }
     }
 
+    mutating func queueEdit() -> QueueEdit {
+        switch Int.random(in: 0..<6, using: &self) {
+        case 0: .remove((0..<Int.random(in: 0...5, using: &self)).map { _ in next() })
+        case 1: .move(next(), to: Int.random(in: 0...9_999, using: &self))
+        case 2: .clear
+        case 3: .reorder(seed: next())
+        case 4: .repeating(RepeatMode.allCases.randomElement(using: &self) ?? .off)
+        default: .play(next())
+        }
+    }
+
+    mutating func listing() -> QueueListing {
+        QueueListing(
+            revision: next(), count: 12, coming: 3,
+            current: Bool.random(using: &self) ? 4 : nil, phase: phase(), repeats: .one, first: 2,
+            items: [
+                QueueListing.Item(
+                    id: next(), title: text(), state: .known,
+                    durationSeconds: number().magnitude),
+                QueueListing.Item(id: next(), title: text(), state: .unread),
+                QueueListing.Item(
+                    id: next(), title: text(), state: .unplayable, reason: text()),
+            ])
+    }
+
+    mutating func request() -> ControlRequest {
+        switch Int.random(in: 0..<6, using: &self) {
+        case 0: .status
+        case 1: .syncStatus
+        case 2: .queue(first: Int.random(in: 0...9_999, using: &self), count: 500)
+        case 3:
+            .add(
+                QueueAddition(
+                    locations: ["/music/a b.flac", "http://nas.local/x"],
+                    place: [.end, .next, .position(7)].randomElement(using: &self) ?? .end))
+        case 4: .watch
+        default: .command(command())
+        }
+    }
+
     mutating func reply() -> ControlReply {
-        switch Int.random(in: 0..<3, using: &self) {
+        switch Int.random(in: 0..<5, using: &self) {
+        case 3: .queue(listing())
+        case 4:
+            .event(
+                GroupEvent(
+                    sequence: next(),
+                    status: GroupStatus(
+                        leader: text(), phase: phase(), title: text(), index: 3, count: 7,
+                        positionSeconds: 1, durationSeconds: 2, rate: 1, repeats: .all,
+                        queueRevision: next(), rooms: [])))
         case 0: .outcome(.accepted)
         case 1: .outcome(.refused(reason: text()))
         default:

@@ -63,6 +63,12 @@ public enum LeaderInput: Equatable, Sendable {
     case closed(LinkID)
     /// These are known now and follow what was known; so many more are still being read.
     case described([AssetDescriptor], coming: Int)
+    /// These are to be read, and stand at this place of the queue; so many more are being looked for.
+    case listed([QueueEntry], at: QueuePlace, coming: Int)
+    /// An item has been read, and is this.
+    case read(QueueEntry.ID, as: AssetDescriptor)
+    /// An item cannot be played.
+    case unplayable(QueueEntry.ID, reason: String)
     /// The bytes of an item are others now: this one stands in its place, or none, where what is
     /// there cannot be played.
     case changed(ContentHash, to: AssetDescriptor?)

@@ -20,13 +20,13 @@ extension LeaderMachine {
         case .mute(let room, let muted): setMuted(muted, of: room)
         case .latencyOffset(let room, let offset): setOffset(offset, of: room)
         case .handOver(let room): handOver(to: room, at: now)
+        case .queue(let change): edit(change, at: now)
         }
     }
 
     /// The item that a command needs the bytes of; `nil` where it needs none, or goes on to another
     /// where one cannot be played.
     public func needed(for command: GroupCommand, at now: GroupInstant) -> AssetDescriptor? {
-        let isIdle = session.phase == .stopped || session.phase == .ended
         let current = pending?.index ?? session.index
         var index: Int?
         switch command {
@@ -36,9 +36,10 @@ extension LeaderMachine {
             // Of what the rooms stand by at, every byte may have been read already.
             index =
                 isIdle
-                ? (session.queue.count == 1 && coming == 0 ? 0 : nil)
+                ? (queue.count == 1 && coming == 0 ? 0 : nil)
                 : session.phase == .paused && !isStandingBy ? current : nil
-        case .pause, .next, .stop, .volume, .volumeBy, .mute, .latencyOffset, .handOver: break
+        case .queue(.play(let id)): index = queue.index(of: id)
+        case .queue, .pause, .next, .stop, .volume, .volumeBy, .mute, .latencyOffset, .handOver: break
         }
         guard let index, session.queue.indices.contains(index) else { return nil }
         return session.queue[index]
@@ -59,17 +60,19 @@ extension LeaderMachine {
             }
             retryFailed(at: now)
         case .stopped, .ended:
-            guard !session.queue.isEmpty || coming > 0 else {
-                return .refused(reason: "the queue is empty; start the leader with a file to play")
+            let first = queue.first(from: 0, wraps: false)
+            guard first != .none else {
+                return .refused(reason: "the queue is empty; add something with tutti add FILE")
             }
             skipped = 0
             complaint = ""
             update(index: 0, change: nil, phase: .preparing)
-            guard !session.queue.isEmpty else {
-                awaited = AwaitedItem(index: 0)
+            guard case .item(let index) = first else {
+                awaited = AwaitedItem(place: .position(0))
+                goToAwaited(at: now)
                 break
             }
-            prepareStart(index: 0, frame: 0, starts: true, at: now)
+            prepareStart(index: index, frame: 0, starts: true, at: now)
         case .waiting, .preparing, .paused:
             // By hand it starts with the rooms that are there.
             pending?.starts = true
@@ -215,15 +218,15 @@ extension LeaderMachine {
     private mutating func next(at now: GroupInstant) -> CommandOutcome {
         guard session.phase != .stopped, session.phase != .ended else { return nothingPlays }
         let current = pending?.index ?? session.index
-        guard let index = indexAfter(current) else {
+        switch queue.afterHand(current) {
+        case .item(let index): move(to: index, frame: 0, at: now)
+        case .unread, .unlisted:
             if awaited != nil { return stillReading }
-            if coming > 0 {
-                awaited = AwaitedItem(index: session.queue.count, required: pending?.required)
-                return .accepted
-            }
-            return .refused(reason: "this is the last item; use stop to end it")
+            let position = queue.position(of: current).map { $0 + 1 } ?? queue.count
+            awaited = AwaitedItem(place: .position(position), required: pending?.required)
+            goToAwaited(at: now)
+        case .none: return .refused(reason: "this is the last item; use stop to end it")
         }
-        move(to: index, frame: 0, at: now)
         return .accepted
     }
 
@@ -238,7 +241,7 @@ extension LeaderMachine {
     private func previousIndex(from index: Int, at now: GroupInstant) -> Int {
         guard session.queue.indices.contains(index) else { return index }
         let begun = place(at: now) / Double(session.queue[index].sampleRate)
-        return (begun < Self.restartSeconds ? indexBefore(index) : nil) ?? index
+        return (begun < Self.restartSeconds ? queue.before(index) : nil) ?? index
     }
 
     /// Goes elsewhere without changing whether it plays.

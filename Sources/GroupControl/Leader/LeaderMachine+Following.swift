@@ -102,9 +102,13 @@ extension LeaderMachine {
         } else if let next = indexAfter(session.index) {
             update(index: session.index, change: rest, phase: .preparing)
             prepareStart(index: next, frame: 0, starts: true, at: now)
-        } else if coming > 0 {
+        } else if queue.successor(of: session.index) != .none {
             update(index: session.index, change: rest, phase: .preparing)
-            if awaited == nil { awaited = AwaitedItem(index: session.queue.count) }
+            if awaited == nil {
+                let position = queue.position(of: session.index).map { $0 + 1 } ?? queue.count
+                awaited = AwaitedItem(place: .position(position))
+                goToAwaited(at: now)
+            }
         } else {
             update(index: session.index, change: rest, phase: .ended)
             outbox.append(.ended)

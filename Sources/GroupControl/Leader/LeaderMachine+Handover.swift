@@ -28,10 +28,10 @@ extension LeaderMachine {
         at now: GroupInstant
     ) {
         var configuration = configuration
-        configuration.loops = handover.loops
         configuration.queue = []
         configuration.coming = 0
         self.init(configuration)
+        queue = PlayQueue(session.queue, coming: 0, repeats: handover.repeats)
         self.session = session
         self.session.term = configuration.term
         self.session.sequence = 1
@@ -83,10 +83,11 @@ extension LeaderMachine {
         guard !member.isLost else {
             return .refused(reason: "\"\(room)\" is not heard just now")
         }
-        guard coming == 0 else {
+        let unread = coming + queue.unreadCount
+        guard unread == 0 else {
             return .refused(
                 reason:
-                    "\(coming) items of the queue are still being read, and only this leader can "
+                    "\(unread) items of the queue are still being read, and only this leader can "
                     + "read them; try again when they are known")
         }
         guard pending?.starts != true else {
@@ -101,7 +102,7 @@ extension LeaderMachine {
         let present = Set(members.map(\.hello.room))
         return Handover(
             settings: settings.filter { present.contains($0.key) },
-            commonSettings: commonSettings, loops: configuration.loops,
+            commonSettings: commonSettings, repeats: queue.repeats,
             rooms: members.count { $0.takesPart })
     }
 

@@ -1,20 +1,76 @@
 import Timing
 
-// The queue grows while it is played: an item joins it as soon as it is known what it is. It may
-// also turn out to be something else, when its file is written anew.
+// The queue grows while it is played: an item is listed first, and joins what rooms hear of as soon
+// as it is known what it is. It may also turn out to be something else, when its file is written
+// anew, or nothing that can be played.
 
 extension LeaderMachine {
-    /// Places that change at once before the whole queue is told instead of each of them.
-    private static let mostChanges = 16
+    /// Items that are still being looked for; 0 once the whole queue is listed.
+    public var coming: Int { queue.coming }
 
-    /// Takes in items that are known now.
+    /// Takes in items that are known already, at the end.
     mutating func append(_ items: [AssetDescriptor], coming: Int, at now: GroupInstant) {
-        let first = session.queue.count
-        let items = Array(items.prefix(SessionState.longestQueue - first))
-        session.queue += items
-        self.coming = session.queue.count < SessionState.longestQueue ? max(0, coming) : 0
-        if !items.isEmpty { tellQueue(from: first, items) }
+        var entries = queue.entries
+        for item in items.prefix(SessionState.longestQueue - entries.count) {
+            entries.append(queue.newEntry(item))
+        }
+        queue.coming = entries.count < SessionState.longestQueue ? max(0, coming) : 0
+        setEntries(entries, at: now)
+    }
+
+    /// Takes in items that are to be read.
+    mutating func list(
+        _ items: [QueueEntry], at place: QueuePlace, coming: Int, at now: GroupInstant
+    ) {
+        editedAt = now
+        let wasEmpty = queue.count == 0 && queue.coming == 0
+        let first = position(of: place)
+        let items = items.prefix(SessionState.longestQueue - queue.count)
+        queue.coming = max(0, coming)
+        var entries = queue.entries
+        entries.insert(contentsOf: items, at: first)
+        setEntries(entries, at: now)
+        guard !items.isEmpty, awaited == nil, pending == nil else { return }
+        // A queue that was empty begins; one that has been played goes on with what is new.
+        if session.phase == .stopped, wasEmpty, complaint.isEmpty {
+            awaited = AwaitedItem(
+                place: .position(0),
+                required: hasPlayed ? nil : max(0, configuration.roomsToWaitFor))
+            update(index: 0, change: nil, phase: hasPlayed ? .preparing : .waiting)
+        } else if session.phase == .ended {
+            awaited = AwaitedItem(place: .position(first))
+            update(index: session.index, change: session.change, phase: .preparing)
+        }
         goToAwaited(at: now)
+    }
+
+    /// An item has been read.
+    mutating func read(_ id: QueueEntry.ID, as asset: AssetDescriptor, at now: GroupInstant) {
+        guard let position = queue.position(of: id),
+            case .unread = queue.entries[position].state
+        else { return }
+        var entries = queue.entries
+        entries[position].state = .known(asset)
+        setEntries(entries, at: now)
+    }
+
+    /// An item cannot be played: it stays in the list, with the reason, and is left out.
+    mutating func leaveOut(_ id: QueueEntry.ID, _ reason: String, at now: GroupInstant) {
+        guard let position = queue.position(of: id) else { return }
+        var entries = queue.entries
+        entries[position].state = .unplayable(
+            reason: reason.limited(toBytes: RoomReport.longestText))
+        setEntries(entries, at: now)
+    }
+
+    private func position(of place: QueuePlace) -> Int {
+        switch place {
+        case .end: queue.count
+        case .position(let position): min(max(0, position), queue.count)
+        case .behind(let id): queue.position(of: id).map { $0 + 1 } ?? queue.count
+        case .next:
+            (pinned.last ?? playingID).flatMap { queue.position(of: $0) }.map { $0 + 1 } ?? 0
+        }
     }
 
     /// What plays or is prepared, and what comes behind it: the files that must stay as they are.
@@ -30,19 +86,64 @@ extension LeaderMachine {
         return items
     }
 
+    /// Counts the changes of the queue.
+    public var queueRevision: UInt64 { queue.revision }
+
+    /// What of the queue is so near the item that plays that its files are worth keeping.
+    public func near(before: Int, behind: Int) -> Set<ContentHash> {
+        let at = min(session.index, pending?.index ?? session.index)
+        let first = max(0, at - before)
+        let count = before + behind + abs((pending?.index ?? at) - session.index)
+        return Set(session.queue.dropFirst(first).prefix(count).map(\.hash))
+            .union(upcoming.map(\.hash))
+    }
+
+    /// The items that are to be read next, the most urgent first: those that come behind what plays.
+    ///
+    /// - Parameters:
+    ///   - ahead: known items behind the playing one that are enough.
+    ///   - most: of these at most.
+    public func wanted(ahead: Int, most: Int) -> [QueueEntry.ID] {
+        var found: [QueueEntry.ID] = []
+        if let awaited, case .entry(let id) = awaited.place { found.append(id) }
+        let start = (playingID.flatMap { queue.position(of: $0) }).map { $0 + 1 } ?? 0
+        let wraps = queue.repeats == .all
+        var known = 0
+        for position in Array(start..<queue.count) + Array(0..<(wraps ? start : 0)) {
+            guard found.count < most, known < ahead else { break }
+            switch queue.entries[position].state {
+            case .known: known += 1
+            case .unplayable: break
+            case .unread:
+                let id = queue.entries[position].id
+                if !found.contains(id) { found.append(id) }
+            }
+        }
+        return found
+    }
+
+    // MARK: Waiting for an item
+
     /// Goes to what was waited for once it is known, or known that there is nothing.
-    private mutating func goToAwaited(at now: GroupInstant) {
+    mutating func goToAwaited(at now: GroupInstant) {
         guard let awaited else { return }
-        if session.queue.indices.contains(awaited.index) {
-            return move(to: awaited.index, frame: 0, required: awaited.required, at: now)
+        switch successor(awaited.place) {
+        case .item(let index): move(to: index, frame: 0, required: awaited.required, at: now)
+        case .unread(let id): self.awaited?.place = .entry(id)
+        case .unlisted: self.awaited?.place = .position(queue.count)
+        case .none:
+            self.awaited = nil
+            if !isRunning, pending == nil { endQueue() }
         }
-        guard coming == 0 else { return }
-        self.awaited = nil
-        if configuration.loops, !session.queue.isEmpty {
-            move(to: 0, frame: 0, required: awaited.required, at: now)
-        } else if !isRunning, pending == nil {
-            endQueue()
-        }
+    }
+
+    private func successor(_ place: AwaitedItem.Place) -> PlayQueue.Successor {
+        let position =
+            switch place {
+            case .position(let position): position
+            case .entry(let id): queue.position(of: id) ?? queue.count
+            }
+        return queue.first(from: position, wraps: queue.repeats != .off)
     }
 
     private mutating func endQueue() {
@@ -50,18 +151,6 @@ extension LeaderMachine {
             index: session.index, change: session.change,
             phase: session.queue.isEmpty ? .stopped : .ended)
         outbox.append(.ended)
-    }
-
-    private mutating func tellQueue(from first: Int, _ items: [AssetDescriptor]) {
-        session.sequence += 1
-        let change = QueueChange(
-            term: session.term, sequence: session.sequence, first: first, items: items)
-        for member in members { send(.queue(change), to: member.link) }
-    }
-
-    private mutating func tellState() {
-        session.sequence += 1
-        for member in members { send(.state(session), to: member.link) }
     }
 
     // MARK: Other bytes
@@ -74,7 +163,11 @@ extension LeaderMachine {
         if let asset {
             replace(places, with: asset, at: now)
         } else {
-            remove(Set(places), at: now)
+            var entries = queue.entries
+            for place in places.compactMap({ queue.position(of: $0) }) {
+                entries[place].state = .unplayable(reason: "its file was changed, or is gone")
+            }
+            setEntries(entries, at: now)
         }
     }
 
@@ -85,12 +178,11 @@ extension LeaderMachine {
         if let followUp, places.contains(followUp.index) { withdrawFollowUp() }
         let old = session.current
         let frame = session.itemFrame(at: now)
-        for place in places { session.queue[place] = asset }
-        if places.count > Self.mostChanges {
-            tellState()
-        } else {
-            for place in places { tellQueue(from: place, [asset]) }
+        var entries = queue.entries
+        for place in places.compactMap({ queue.position(of: $0) }) {
+            entries[place].state = .known(asset)
         }
+        setEntries(entries, at: now)
         func place(of frame: Double, in old: AssetDescriptor?) -> Int64? {
             let scale = Double(asset.sampleRate) / Double(old?.sampleRate ?? asset.sampleRate)
             let there = Int64(saturating: frame * scale)
@@ -108,43 +200,17 @@ extension LeaderMachine {
         }
     }
 
-    private mutating func remove(_ places: Set<Int>, at now: GroupInstant) {
-        func shifted(_ index: Int) -> Int { index - places.count { $0 < index } }
-        withdrawChain()
-        if let followUp, places.contains(followUp.index) { withdrawFollowUp() }
-        let at = pending?.index ?? session.index
-        let isIdle = session.phase == .stopped || session.phase == .ended
-        // Of what sounds and what is prepared, either may be what goes.
-        let isInUse = places.contains(at) || isRunning && places.contains(session.index)
-        let kept = session.queue.indices.filter { !places.contains($0) }
-        let target = shifted(at)
-        session.queue = kept.map { session.queue[$0] }
-        if let followUp { self.followUp?.index = shifted(followUp.index) }
-        awaited?.index = session.queue.count
-        guard isInUse, !isIdle else {
-            session.index = max(0, min(shifted(session.index), session.queue.count - 1))
-            if let pending { self.pending?.index = shifted(pending.index) }
-            return tellState()
-        }
-        let required = pending?.required
-        fallSilent()
-        session.index = max(0, min(target, session.queue.count - 1))
-        session.change = nil
-        if session.phase == .playing { session.phase = .preparing }
-        tellState()
-        goTo(target, required: required, at: now)
-    }
-
     /// The current item is over before its time.
     private mutating func leaveItem(at now: GroupInstant) {
-        let next = indexAfter(session.index) ?? session.queue.count
+        let next = queue.position(of: session.index).map { $0 + 1 } ?? queue.count
         fallSilent()
         update(index: session.index, change: nil, phase: .preparing)
-        goTo(next, required: nil, at: now)
+        awaited = AwaitedItem(place: .position(next))
+        goToAwaited(at: now)
     }
 
     /// Every room at once; what it was preparing is of no use either.
-    private mutating func fallSilent() {
+    mutating func fallSilent() {
         for place in members.indices {
             members[place].forgetOffers()
             send(.stop, to: members[place].link)
@@ -152,11 +218,5 @@ extension LeaderMachine {
         pending = nil
         followUp = nil
         chain = []
-    }
-
-    /// To an item of the queue, or whatever there is behind its end.
-    private mutating func goTo(_ index: Int, required: Int?, at now: GroupInstant) {
-        awaited = AwaitedItem(index: index, required: required)
-        goToAwaited(at: now)
     }
 }

@@ -135,7 +135,8 @@ extension LeaderMachine {
     /// Goes on behind an item that no room can play. A running line is kept when there is nothing
     /// behind it; otherwise the session stops and says why in the rooms' details.
     mutating func skip(_ index: Int, at now: GroupInstant) {
-        let next = indexAfter(index)
+        let follower = queue.afterHand(index)
+        let next: Int? = if case .item(let next) = follower { next } else { nil }
         let staysHere = isRunning && index == session.index
         if !staysHere, session.queue.indices.contains(index) {
             outbox.append(.skipped(session.queue[index], reason: failures(at: index)))
@@ -147,9 +148,11 @@ extension LeaderMachine {
         complaint = failures(at: index)
         withdrawPending()
         skipped = 0
-        if next == nil, coming > 0, !staysHere {
-            awaited = AwaitedItem(index: session.queue.count)
+        if next == nil, follower != .none, !staysHere {
+            awaited = AwaitedItem(
+                place: .position(queue.position(of: index).map { $0 + 1 } ?? queue.count))
             if !isRunning { update(index: index, change: nil, phase: .preparing) }
+            goToAwaited(at: now)
         } else if next == nil, hasPlayed, !isRunning {
             // Nothing is behind it: the queue has been played as far as it can be.
             update(index: session.index, change: session.change, phase: .ended)

@@ -10,10 +10,10 @@ extension LeaderMachine {
         let sampleRate = Double(asset?.sampleRate ?? 1)
         return GroupStatus(
             leader: configuration.name, phase: session.phase, title: asset?.title ?? "",
-            index: session.index, count: session.queue.count + coming,
+            index: queue.position(of: session.index) ?? 0, count: queue.count + coming,
             positionSeconds: session.itemFrame(at: now) / sampleRate,
             durationSeconds: asset?.durationSeconds ?? 0, rate: session.change?.rate ?? 0,
-            sampleRate: asset?.sampleRate,
+            sampleRate: asset?.sampleRate, repeats: queue.repeats, queueRevision: queue.revision,
             detail: detail.isEmpty ? nil : detail.limited(toBytes: Self.longestDetail),
             rooms: members.sorted { $0.hello.room < $1.hello.room }.map {
                 status(of: $0, at: now, hasPoints: hasPoints)
@@ -28,8 +28,9 @@ extension LeaderMachine {
 
     /// The same, with the item's place among all that are known or still being read.
     public var headlineWithPlace: String {
-        let count = session.queue.count + coming
-        return headline(place: count > 1 ? " (\(session.index + 1) of \(count))" : "")
+        let count = queue.count + coming
+        let position = queue.position(of: session.index) ?? 0
+        return headline(place: count > 1 ? " (\(position + 1) of \(count))" : "")
     }
 
     private func headline(place: String) -> String {
@@ -41,6 +42,8 @@ extension LeaderMachine {
         case .preparing: "prepares \(title)\(wait)"
         case .playing: "plays \(title)"
         case .paused: "is paused in \(title)"
+        case .stopped where queue.count == 0 && detail.isEmpty:
+            "waits for music: tutti add FILE"
         case .stopped: "has stopped\(wait)"
         case .ended: "has played the queue"
         }

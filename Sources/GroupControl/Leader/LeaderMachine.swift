@@ -17,8 +17,10 @@ public struct LeaderMachine: Sendable {
     public let configuration: LeaderConfiguration
     public internal(set) var session: SessionState
 
-    /// Items that are still being read; 0 once the queue is whole.
-    public internal(set) var coming: Int
+    /// The queue with all that people see of it; rooms hear of ``SessionState/queue``.
+    var queue: PlayQueue
+    /// When it was last changed, or asked for what stays.
+    var editedAt = GroupInstant(nanoseconds: .min)
 
     var members: [LeaderMember] = []
     var pending: PendingStart?
@@ -50,16 +52,17 @@ public struct LeaderMachine: Sendable {
 
     public init(_ configuration: LeaderConfiguration) {
         self.configuration = configuration
-        let queue = Array(configuration.queue.prefix(SessionState.longestQueue))
-        coming = configuration.coming
+        queue = PlayQueue(
+            configuration.queue, coming: configuration.coming,
+            repeats: configuration.loops ? .all : .off)
         session = SessionState(
-            term: configuration.term, sequence: 1, queue: queue, index: 0, change: nil,
-            phase: queue.isEmpty && coming == 0 ? .stopped : .waiting)
+            term: configuration.term, sequence: 1, queue: queue.assets, index: 0, change: nil,
+            phase: queue.count == 0 && queue.coming == 0 ? .stopped : .waiting)
         let required = max(0, configuration.roomsToWaitFor)
-        if !queue.isEmpty {
+        if queue.count > 0 {
             pending = PendingStart(index: 0, frame: 0, starts: true, required: required)
-        } else if coming > 0 {
-            awaited = AwaitedItem(index: 0, required: required)
+        } else if queue.coming > 0 {
+            awaited = AwaitedItem(place: .position(0), required: required)
         }
     }
 
@@ -74,6 +77,10 @@ public struct LeaderMachine: Sendable {
             }
             if successor?.link == link { giveUpSuccessor("its link has ended") }
         case .described(let assets, let coming): append(assets, coming: coming, at: now)
+        case .listed(let items, let place, let coming):
+            list(items, at: place, coming: coming, at: now)
+        case .read(let id, let asset): read(id, as: asset, at: now)
+        case .unplayable(let id, let reason): leaveOut(id, reason, at: now)
         case .changed(let hash, let asset): change(hash, to: asset, at: now)
         }
         return settled(at: now)
@@ -202,16 +209,10 @@ extension LeaderMachine {
     /// Whether the line in force moves.
     var isRunning: Bool { (session.change?.rate ?? 0) > 0 }
 
-    /// The item that follows; `nil` at the end, and while the one that follows is being read.
+    /// The item that follows by itself; `nil` at the end, and while the one that follows is being
+    /// read.
     func indexAfter(_ index: Int) -> Int? {
-        if index + 1 < session.queue.count { return index + 1 }
-        return configuration.loops && coming == 0 && !session.queue.isEmpty ? 0 : nil
-    }
-
-    func indexBefore(_ index: Int) -> Int? {
-        if index > 0 { return index - 1 }
-        return configuration.loops && coming == 0 && !session.queue.isEmpty
-            ? session.queue.count - 1 : nil
+        if case .item(let next) = queue.successor(of: index) { next } else { nil }
     }
 
     mutating func send(_ message: LeaderToRoom, to link: LinkID) {

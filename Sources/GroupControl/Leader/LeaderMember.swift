@@ -147,7 +147,14 @@ struct FollowUp: Equatable, Sendable {
 
 /// An item that is not known yet, and that the session goes to as soon as it is.
 struct AwaitedItem: Equatable, Sendable {
-    var index: Int
+    enum Place: Equatable, Sendable {
+        /// This item, or what comes behind it.
+        case entry(QueueEntry.ID)
+        /// What is at this position, or comes there.
+        case position(Int)
+    }
+
+    var place: Place
     /// Rooms that a first start waits for; `nil`: whoever is there.
     var required: Int?
 }

@@ -22,6 +22,7 @@ public enum GroupCommand: Equatable, Sendable {
     case stop
     /// The group is led by the node of this room from now on.
     case handOver(to: RoomID)
+    case queue(QueueEdit)
 }
 
 /// The answer to a command.
@@ -37,10 +38,34 @@ public enum ControlRequest: Equatable, Sendable {
     case status
     /// The status with every point of the rooms' histories.
     case syncStatus
+    /// So many items of the queue from this position on.
+    case queue(first: Int, count: Int)
+    /// To put something into the queue.
+    case add(QueueAddition)
+    /// To be told of every change from now on, until the connection ends.
+    case watch
 }
 
-/// What a leader answers; one reply for each request, in order.
+/// What a leader answers; one reply for each request, in order. A client that watches gets
+/// ``event(_:)`` after ``event(_:)``, and nothing else.
 public enum ControlReply: Equatable, Sendable {
     case outcome(CommandOutcome)
     case status(GroupStatus)
+    case queue(QueueListing)
+    case event(GroupEvent)
+}
+
+/// The state of a group, one of a sequence.
+///
+/// Each is whole: who missed some, or connects again, goes on with the next one. The first of a
+/// subscription is the present state.
+public struct GroupEvent: Equatable, Sendable {
+    /// Counts the states that the leader told anybody; rises within a session.
+    public var sequence: UInt64
+    public var status: GroupStatus
+
+    public init(sequence: UInt64, status: GroupStatus) {
+        self.sequence = sequence
+        self.status = status
+    }
 }

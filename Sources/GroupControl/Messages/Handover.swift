@@ -7,18 +7,17 @@ public struct Handover: Equatable, Sendable {
     public var settings: [RoomID: RoomSettings]
     /// For rooms without settings of their own.
     public var commonSettings: RoomSettings
-    /// After the last item the first follows.
-    public var loops: Bool
+    public var repeats: RepeatMode
     /// Rooms with an output that will come: a start waits for so many.
     public var rooms: Int
 
     public init(
         settings: [RoomID: RoomSettings] = [:], commonSettings: RoomSettings = .standard,
-        loops: Bool = false, rooms: Int = 1
+        repeats: RepeatMode = .off, rooms: Int = 1
     ) {
         self.settings = settings
         self.commonSettings = commonSettings
-        self.loops = loops
+        self.repeats = repeats
         self.rooms = rooms
     }
 }

@@ -74,6 +74,10 @@ public struct GroupStatus: Codable, Equatable, Sendable {
     public var rate: Double
     /// Of the item, frames per second; a card that has another rate is resampled for.
     public var sampleRate: Int?
+    /// What follows the last item, or each.
+    public var repeats: RepeatMode
+    /// Counts the changes of the queue: a listing of another revision is out of date.
+    public var queueRevision: UInt64
     /// What is wrong with the group as a whole, for people; mostly empty.
     public var detail: String?
     /// Sorted by name.
@@ -82,7 +86,8 @@ public struct GroupStatus: Codable, Equatable, Sendable {
     public init(
         leader: String, phase: SessionPhase, title: String, index: Int, count: Int,
         positionSeconds: Double, durationSeconds: Double, rate: Double, sampleRate: Int? = nil,
-        detail: String? = nil, rooms: [RoomStatus]
+        repeats: RepeatMode = .off, queueRevision: UInt64 = 0, detail: String? = nil,
+        rooms: [RoomStatus]
     ) {
         self.leader = leader
         self.phase = phase
@@ -93,7 +98,17 @@ public struct GroupStatus: Codable, Equatable, Sendable {
         self.durationSeconds = durationSeconds
         self.rate = rate
         self.sampleRate = sampleRate
+        self.repeats = repeats
+        self.queueRevision = queueRevision
         self.detail = detail
         self.rooms = rooms
+    }
+}
+
+extension GroupStatus {
+    /// The same a little later, while nobody says anything else.
+    public mutating func advance(by seconds: Double) {
+        guard phase == .playing, rate > 0, seconds > 0 else { return }
+        positionSeconds = min(durationSeconds, positionSeconds + seconds * rate)
     }
 }

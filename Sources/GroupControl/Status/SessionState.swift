@@ -118,19 +118,28 @@ extension SessionState {
     }
 }
 
-/// Items that join a queue, or stand in place of some of it.
+/// Items that stand in place of some of a queue.
 public struct QueueChange: Equatable, Sendable {
     public var term: UInt64
     public var sequence: UInt64
     /// Place of the first of them: within the queue, or at its end.
     public var first: Int
+    /// So many that were there from this place on are gone.
+    public var removed: Int
     public var items: [AssetDescriptor]
+    /// Of the current item, from now on.
+    public var index: Int
 
-    public init(term: UInt64, sequence: UInt64, first: Int, items: [AssetDescriptor]) {
+    public init(
+        term: UInt64, sequence: UInt64, first: Int, removed: Int, items: [AssetDescriptor],
+        index: Int
+    ) {
         self.term = term
         self.sequence = sequence
         self.first = first
+        self.removed = removed
         self.items = items
+        self.index = index
     }
 }
 
@@ -138,12 +147,16 @@ extension SessionState {
     /// The state that this one becomes; `nil` for the change of another queue.
     public func with(_ change: QueueChange) -> SessionState? {
         guard change.term == term, change.first >= 0, change.first <= queue.count,
-            change.items.count <= Self.longestQueue - change.first
+            change.removed >= 0, change.removed <= queue.count - change.first
         else { return nil }
         var state = self
         state.sequence = change.sequence
-        let end = min(queue.count, change.first + change.items.count)
+        let end = change.first + change.removed
         state.queue.replaceSubrange(change.first..<end, with: change.items)
+        state.index = change.index
+        guard state.queue.count <= Self.longestQueue,
+            state.queue.isEmpty ? state.index == 0 : state.queue.indices.contains(state.index)
+        else { return nil }
         return state
     }
 }

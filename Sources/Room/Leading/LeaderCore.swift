@@ -17,6 +17,8 @@ actor LeaderCore {
     private var hosts: [LinkID: String] = [:]
     private var nextLink: LinkID = 1
     private var hasLeft = false
+    /// Of the last event.
+    private var sequence: UInt64 = 0
     private var newsFilter = NewsFilter()
     /// As it stands in the log.
     private var headline = ""
@@ -25,19 +27,22 @@ actor LeaderCore {
     private let logger: Logger
     /// Called when the queue has been played to its end.
     private let ended: @Sendable () -> Void
-    /// Called when the session is at another place of its queue.
-    private let moved: @Sendable (Int) -> Void
+    /// Called when the session is at another place of its queue, or that is another, with what is
+    /// near that place.
+    private let moved: @Sendable (Set<ContentHash>) -> Void
     /// Why an item cannot be played from another place; looks at its file.
     private let obstacle: @Sendable (AssetDescriptor) async -> String?
     /// Called when another leads, after everybody was told.
     private let handedOver: @Sendable (NextLeader) -> Void
-    private var index = 0
+    private var place: (index: Int, revision: UInt64) = (0, 0)
+    private let watchers = Watchers()
     /// Items that no room could play.
     private var skipped: Set<ContentHash> = []
 
     init(
         _ configuration: LeaderConfiguration, clock: LeaderClock, logger: Logger,
-        ended: @escaping @Sendable () -> Void, moved: @escaping @Sendable (Int) -> Void = { _ in },
+        ended: @escaping @Sendable () -> Void,
+        moved: @escaping @Sendable (Set<ContentHash>) -> Void = { _ in },
         obstacle: @escaping @Sendable (AssetDescriptor) async -> String? = { _ in nil },
         handedOver: @escaping @Sendable (NextLeader) -> Void = { _ in },
         resuming: (session: SessionState, handover: Handover)? = nil
@@ -70,6 +75,7 @@ actor LeaderCore {
         step { machine, now in machine.leave(at: now) }
         for outbox in outboxes.values { outbox.finish() }
         outboxes = [:]
+        watchers.finish()
     }
 
     /// A room's link is up; what it says comes through ``receive(_:from:)``.
@@ -101,9 +107,27 @@ actor LeaderCore {
         step { machine, now in machine.receive(.closed(link), at: now) }
     }
 
-    /// Items that are known now; so many more are being read.
-    func describe(_ assets: [AssetDescriptor], coming: Int) {
-        step { machine, now in machine.receive(.described(assets, coming: coming), at: now) }
+    /// What has become known of the queue.
+    func take(_ inputs: [LeaderInput]) {
+        for input in inputs { step { machine, now in machine.receive(input, at: now) } }
+    }
+
+    /// See ``LeaderMachine/wanted(ahead:most:)``.
+    func wanted(ahead: Int, most: Int) -> [QueueEntry.ID] {
+        machine.wanted(ahead: ahead, most: most)
+    }
+
+    func listing(from first: Int, count: Int) -> QueueListing {
+        machine.listing(from: first, count: count)
+    }
+
+    /// One element at once, and one whenever the group may be seen to have changed.
+    nonisolated func watch() -> AsyncStream<Void> { watchers.add() }
+
+    /// The present state, numbered.
+    func event() -> GroupEvent {
+        sequence += 1
+        return GroupEvent(sequence: sequence, status: status(hasPoints: false))
     }
 
     /// An item has other bytes now, or none.
@@ -166,11 +190,13 @@ actor LeaderCore {
             }
         }
         alarm.set(machine.nextDeadline.map(clock.local))
-        let place = machine.session.index
-        let isElsewhere = place != index
-        index = place
-        if isElsewhere { moved(place) }
-        sayHeadline(isElsewhere)
+        let latest = (machine.session.index, machine.queueRevision)
+        let isElsewhere = latest != place
+        let hasMoved = latest.0 != place.index
+        place = latest
+        if isElsewhere { moved(machine.near(before: 1, behind: AssetReader.mostAhead)) }
+        sayHeadline(hasMoved)
+        watchers.tell()
     }
 
     /// What plays, and what is waited for: whoever sees the leader's terminal wants to know. That

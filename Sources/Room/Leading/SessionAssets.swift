@@ -56,9 +56,14 @@ final class SessionAssets: Sendable {
         }
     }
 
-    /// Lets a file of the cache go that is neither playing nor soon to be.
-    func release(_ hash: ContentHash) {
-        assets.withLock { if $0[hash]?.isCached == true { $0[hash]?.file.hold = nil } }
+    /// Lets files of the cache go that are neither playing nor soon to be.
+    func release(except near: Set<ContentHash>) {
+        assets.withLock { assets in
+            for (hash, asset) in assets
+            where asset.isCached && asset.file.hold != nil && !near.contains(hash) {
+                assets[hash]?.file.hold = nil
+            }
+        }
     }
 
     /// Looks at the disk.

@@ -54,6 +54,58 @@ public struct GroupClient: Sendable {
         if case .refused(let reason) = outcome { throw RoomError(.refused, reason) }
     }
 
+    /// So many items of the queue from this position on; at most ``QueueListing/mostItems``.
+    public func queue(first: Int = 0, count: Int = QueueListing.mostItems) async throws
+        -> QueueListing
+    {
+        guard case .queue(let listing) = try await ask(.queue(first: first, count: count)) else {
+            throw unexpected()
+        }
+        return listing
+    }
+
+    /// Puts something into the queue; returns when the leader has begun to look into it.
+    ///
+    /// - Throws: `RoomError` with code `refused` and the leader's reason.
+    public func add(_ addition: QueueAddition) async throws {
+        guard case .outcome(let outcome) = try await ask(.add(addition)) else {
+            throw unexpected()
+        }
+        if case .refused(let reason) = outcome { throw RoomError(.refused, reason) }
+    }
+
+    /// The present state and each that follows, over one connection.
+    ///
+    /// Each is whole: whoever connects again misses nothing that still counts.
+    ///
+    /// - Returns: a sequence that ends with a `RoomError` when the connection does.
+    public func events() -> AsyncThrowingStream<GroupEvent, any Error> {
+        let (address, timeout, attempts) = (address, timeout, attempts)
+        return AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let task = Task {
+                do {
+                    let channel = try await Room.connect(
+                        to: address, timeout: .nanoseconds(timeout.wholeNanoseconds),
+                        limit: FrameDecoder.clientLimit, attempts: attempts)
+                    try await channel.executeThenClose { inbound, outbound in
+                        try await outbound.write(.request(.watch))
+                        for try await envelope in inbound {
+                            if case .reply(.event(let event)) = envelope {
+                                continuation.yield(event)
+                            }
+                        }
+                    }
+                    continuation.finish(
+                        throwing: RoomError(
+                            .unreachable, "the leader at \(address) closed the connection"))
+                } catch {
+                    continuation.finish(throwing: error)
+                }
+            }
+            continuation.onTermination = { _ in task.cancel() }
+        }
+    }
+
     /// How far an attempt has come when its time is over.
     private final class Progress: Sendable {
         let isConnected = Atomic(false)

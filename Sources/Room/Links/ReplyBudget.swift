@@ -29,9 +29,16 @@ extension ControlReply {
     var roughSize: Int {
         switch self {
         case .outcome: 1_024
-        case .status(let status):
-            status.rooms.reduce(1_024) { $0 + 1_024 + ($1.sync?.history.ages.count ?? 0) * 12 }
+        case .status(let status): status.roughSize
+        case .event(let event): event.status.roughSize
+        case .queue(let listing): 256 + listing.items.count * 320
         }
+    }
+}
+
+extension GroupStatus {
+    fileprivate var roughSize: Int {
+        rooms.reduce(1_024) { $0 + 1_024 + ($1.sync?.history.ages.count ?? 0) * 12 }
     }
 }
 

@@ -84,17 +84,18 @@ public final class LeaderNode: Sendable {
         let output = try configuration.openOutput(sparing: await sources())
         let options = configuration.memberOptions(name, isLeaders: true)
         let (ended, endedContinuation) = AsyncStream.makeStream(of: Void.self)
-        let known = reader.take()
         let core = LeaderCore(
             LeaderConfiguration(
-                name: name.name, queue: known.assets, coming: known.coming,
+                name: name.name, queue: [], coming: locations.count,
                 roomsToWaitFor: roomsToWaitFor, loops: loops, term: UInt64(max(1, time(nil))),
                 groupClockEpoch: epoch,
                 timePort: UInt16(timeService.port), mediaPort: UInt16(port),
                 crystal: configuration.crystal(),
                 ownInstance: output != nil ? options.identity?.number : nil),
             clock: clock, logger: logger, ended: { endedContinuation.yield() },
-            moved: { reader.move(to: $0) }, obstacle: { await reader.obstacle(to: $0) })
+            moved: { reader.move(near: $0) }, obstacle: { await reader.obstacle(to: $0) })
+        await core.take(reader.take())
+        reader.follow { await core.wanted(ahead: $0, most: $1) }
         listening.withLock { $0 = HostPort(host: "127.0.0.1", port: port) }
 
         let (session, announcement) = announce(name: name, port: port)
@@ -111,7 +112,7 @@ public final class LeaderNode: Sendable {
                     try await withThrowingTaskGroup { group in
                         group.addTask {
                             try await door.run(
-                                links: { await self.serve($0, $1, core, notices) },
+                                links: { await self.serve($0, $1, core, reader, notices) },
                                 // Files are read where waiting for a disk holds up nobody.
                                 media: { connection, visitor in
                                     await withTaskExecutorPreference(globalConcurrentExecutor) {
@@ -133,7 +134,8 @@ public final class LeaderNode: Sendable {
                             group.addTask { await member.run() }
                         }
                         group.addTask {
-                            for await _ in ended { break }
+                            // One that was started without anything waits for more.
+                            for await _ in ended where !self.locations.isEmpty { break }
                             guard !Task.isCancelled else { return }
                             logger.notice("the queue has been played")
                             await core.leave()
@@ -172,8 +174,7 @@ public final class LeaderNode: Sendable {
 
     private static func passOn(_ reader: AssetReader, to core: LeaderCore) async {
         for await _ in reader.changes {
-            let (assets, coming) = reader.take()
-            await core.describe(assets, coming: coming)
+            await core.take(reader.take())
         }
     }
 
@@ -248,7 +249,7 @@ public final class LeaderNode: Sendable {
     // MARK: Links
 
     private func serve(
-        _ channel: any Channel, _ visitor: Visitor, _ core: LeaderCore,
+        _ channel: any Channel, _ visitor: Visitor, _ core: LeaderCore, _ reader: AssetReader,
         _ notices: CommitDatagramSender?
     ) async {
         let remote = channel.remoteAddress.map { "\($0)" } ?? "?"
@@ -272,10 +273,13 @@ public final class LeaderNode: Sendable {
                 switch first {
                 case .request(let request):
                     guard visitor.becomes(.client) else { return }
+                    let control = ControlLink(
+                        channel: channel, core: core, reader: reader, replies: self.replies)
+                    defer { control.end() }
                     var next: Envelope? = .request(request)
                     while case .request(let request)? = next {
                         visitor.isUseful(andBusy: true)
-                        guard try await self.answer(request, channel, core) else { return }
+                        guard try await control.take(request) else { return }
                         visitor.isUseful()
                         next = try await envelopes.next()
                     }
@@ -290,27 +294,6 @@ public final class LeaderNode: Sendable {
         } catch {
             configuration.logger.debug(
                 "link ended", metadata: ["from": "\(remote)", "reason": "\(reason(of: error))"])
-        }
-    }
-
-    /// - Returns: false when too many replies wait for their readers.
-    private func answer(
-        _ request: ControlRequest, _ channel: any Channel, _ core: LeaderCore
-    ) async throws -> Bool {
-        let reply = await Self.answer(request, core)
-        let size = reply.roughSize
-        guard replies.take(size) else { return false }
-        defer { replies.give(size) }
-        try await channel.hand(.reply(reply), within: .seconds(ReplyBudget.secondsToTake))
-        return true
-    }
-
-    private static func answer(_ request: ControlRequest, _ core: LeaderCore) async -> ControlReply
-    {
-        switch request {
-        case .status: .status(await core.status(hasPoints: false))
-        case .syncStatus: .status(await core.status(hasPoints: true))
-        case .command(let command): .outcome(await core.perform(command))
         }
     }
 

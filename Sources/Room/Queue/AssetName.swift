@@ -46,6 +46,13 @@ enum AssetName {
         return String(name[..<dot])
     }
 
+    /// What people see of a file or an address until its title is known.
+    static func shown(_ location: String) -> String {
+        if PlaylistPlace.isRemote(location) { return ofAddress(location) }
+        let name = location.lastIndex(of: "/").map { location[location.index(after: $0)...] }
+        return String(name ?? location[...]).readableFileName
+    }
+
     /// The extension of a path or address when it looks like one, else empty: FFmpeg looks inside.
     ///
     /// - Parameter most: bytes it may have.

@@ -39,7 +39,6 @@ extension AssetReader {
             }
             keep(anew)
             guard anew.descriptor.hash != hash else { return .none }
-            replace(hash, with: anew.descriptor.hash)
             logger.notice(
                 "changed on the disk; it is played as it is now",
                 metadata: ["title": "\(anew.descriptor.title)"])
@@ -47,7 +46,7 @@ extension AssetReader {
         } catch let error as MediaError where error.code != .cancelled {
             if isPlaying, error.code == .notFound { return .none }
             logger.error("skipped \(error.subject): it was changed, and \(error.reason)")
-            replace(hash, with: nil)
+            lose()
             return .nothing
         } catch {
             return .none

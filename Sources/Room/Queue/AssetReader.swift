@@ -4,14 +4,16 @@ import LinuxHost
 import Logging
 import Playout
 import Synchronization
+import Timing
 
-/// Finds out what the items of a session are, one after another, while the first ones play.
+/// Fills the queue of a session: looks what is in folders and playlists, and finds out what the items
+/// are while the first ones play.
 ///
 /// An asset is known to the group once its frames are counted and its bytes hashed, which takes as
-/// long as reading it. So only the first item is waited for. The others are read behind it by a
-/// thread that stands back for everything else, as far ahead of what plays as makes sense: nothing
-/// is gained by reading a whole collection for an evening. What cannot be played is said and left
-/// out.
+/// long as reading it. So only the first item is waited for. The others are listed at once and read
+/// by a thread that stands back for everything else, in the order in which they will be played and
+/// as far ahead as makes sense: nothing is gained by reading a whole collection for an evening. What
+/// cannot be played is said and left out.
 final class AssetReader: Sendable {
     /// Known items behind the one that plays: enough for whoever goes through them by hand.
     static let mostAhead = 24
@@ -20,34 +22,53 @@ final class AssetReader: Sendable {
     /// How long a leader waits for its first item before it is there without one: what was mistyped
     /// is said before anybody joins.
     static let headStart = Duration.seconds(1)
+    /// Items that join the queue together.
+    private static let batch = 64
+    /// Longest that an item waits for others to join with.
+    private static let batchTime = Nanoseconds.milliseconds(50)
 
-    private struct State {
-        /// Known and not handed over yet.
-        var fresh: [AssetDescriptor] = []
-        /// All that are known, in order.
-        var known: [ContentHash] = []
-        var coming: Int
-        /// Place of the item that plays.
-        var index = 0
+    /// The items that are to be read next, the most urgent first.
+    typealias Wanted =
+        @Sendable (_ ahead: Int, _ most: Int) async -> [QueueEntry.ID]
+
+    /// Something that was given, to be looked into.
+    fileprivate struct Job {
+        var arguments: [String]
+        var place: QueuePlace
+    }
+
+    fileprivate struct State {
+        var jobs: [Job] = []
+        /// For the leader, and not handed over yet.
+        var fresh: [LeaderInput] = []
+        /// What the queue lists.
+        var items: [QueueEntry.ID: AssetList.Item] = [:]
+        var unread: Set<QueueEntry.ID> = []
+        var nextID: QueueEntry.ID = 1
+        /// Items that are still being looked for, at least.
+        var coming = 0
+        var isListing = false
+        var known = 0
         /// Items that somebody misses and that are not played.
         var missed = 0
         /// Items that were known and became something that cannot be played.
         var lost = 0
         /// Why the first of them is not.
         var firstReason: String?
-        var isDone = false
+        var isGivenAny = false
+        var wanted: Wanted?
     }
 
     /// One element when there is something to ``take()``.
     let changes: AsyncStream<Void>
     private let changed: AsyncStream<Void>.Continuation
-    private let moves: AsyncStream<Void>
-    private let moved: AsyncStream<Void>.Continuation
-    private let beginnings: AsyncStream<Void>
-    private let begun: AsyncStream<Void>.Continuation
-    private let isGivenAny: Bool
-    private let list: Mutex<AssetList>
-    private let state: Mutex<State>
+    private let (jobSignals, jobSignal) = AsyncStream<Void>.makeStream(
+        bufferingPolicy: .bufferingNewest(1))
+    private let (readSignals, readSignal) = AsyncStream<Void>.makeStream(
+        bufferingPolicy: .bufferingNewest(1))
+    private let (beginnings, begun) = AsyncStream<Void>.makeStream(
+        bufferingPolicy: .bufferingNewest(1))
+    private let state = Mutex(State())
     let library: SessionAssets
     private let media: MediaService
     let logger: Logger
@@ -56,22 +77,41 @@ final class AssetReader: Sendable {
         _ arguments: [String], _ library: SessionAssets, _ media: MediaService, logger: Logger
     ) {
         (changes, changed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        (moves, moved) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        (beginnings, begun) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        isGivenAny = !arguments.isEmpty
-        list = Mutex(AssetList(arguments))
-        state = Mutex(State(coming: arguments.count))
         self.library = library
         self.media = media
         self.logger = logger
+        if !arguments.isEmpty { add(arguments, at: .end) }
     }
 
     // MARK: For the leader
+
+    /// Looks into what is given, and puts what it finds into the queue.
+    func add(_ arguments: [String], at place: QueuePlace) {
+        state.withLock {
+            $0.jobs.append(Job(arguments: arguments, place: place))
+            $0.coming += arguments.count
+            $0.isGivenAny = true
+        }
+        jobSignal.yield()
+    }
+
+    /// From now on items are read in the order that the leader wants.
+    func follow(_ wanted: @escaping Wanted) {
+        state.withLock { $0.wanted = wanted }
+        readSignal.yield()
+    }
+
+    /// The session is elsewhere, or its queue another: these are near, and their files are kept.
+    func move(near: Set<ContentHash>) {
+        library.release(except: near)
+        readSignal.yield()
+    }
 
     /// Returns once there is something to play, or after a head start when the first item is long.
     ///
     /// - Throws: `RoomError` with code `badAsset` when nothing of it can be played.
     func begin() async throws {
+        guard state.withLock({ $0.isGivenAny }) else { return }
         await withTaskGroup { group in
             group.addTask { for await _ in self.beginnings { break } }
             group.addTask { try? await Task.sleep(for: Self.headStart) }
@@ -84,7 +124,7 @@ final class AssetReader: Sendable {
     /// - Throws: `RoomError` when all has been read and nothing of it can be played.
     func checkSomethingPlays() throws(RoomError) {
         let now = state.withLock { $0 }
-        guard now.isDone, now.known.isEmpty, now.lost == 0, let reason = now.firstReason else {
+        guard now.isDone, now.known == 0, now.lost == 0, let reason = now.reasonOfNothing else {
             return
         }
         guard now.missed > 1 else { throw RoomError(.badAsset, reason) }
@@ -92,126 +132,175 @@ final class AssetReader: Sendable {
             .badAsset, "none of \(now.missed) items can be played; the first: \(reason)")
     }
 
-    /// What became known since the last call, and how many items are still to come.
-    func take() -> (assets: [AssetDescriptor], coming: Int) {
+    /// What is to be told to the leader since the last call.
+    func take() -> [LeaderInput] {
         state.withLock { state in
             defer { state.fresh = [] }
-            return (state.fresh, state.coming)
+            return state.fresh
         }
     }
 
-    /// The session is at this item now.
-    func move(to index: Int) {
-        let behind = state.withLock { state -> [ContentHash] in
-            state.index = index
-            let near = Set(state.known.dropFirst(max(0, index - 1)))
-            return state.known.prefix(max(0, index - 1)).filter { !near.contains($0) }
-        }
-        for hash in behind.suffix(Self.mostAhead) { library.release(hash) }
-        moved.yield()
-    }
+    /// Items of the session so far; for the leader, before it is there.
+    var coming: Int { state.withLock { $0.coming } }
 
     /// Items that were to be played and could not be, and of how many.
     var misses: (count: Int, of: Int) {
-        state.withLock { ($0.missed + $0.lost, $0.missed + $0.lost + $0.known.count) }
+        state.withLock { ($0.missed + $0.lost, $0.missed + $0.lost + $0.known) }
+    }
+
+    // MARK: Listing
+
+    /// Lists and reads until the task is cancelled.
+    func run() async {
+        async let _ = readItems()
+        var signals = jobSignals.makeAsyncIterator()
+        while !Task.isCancelled {
+            if let job = state.withLock({ $0.nextJob() }) {
+                await list(job)
+            } else {
+                guard await signals.next() != nil else { break }
+            }
+        }
+        changed.finish()
+    }
+
+    private func list(_ job: Job) async {
+        let list = Mutex(AssetList(job.arguments))
+        var place = job.place
+        var batch: [(item: AssetList.Item, id: QueueEntry.ID)] = []
+        var since = HostClock.now()
+        func flush() {
+            let remaining = list.withLock { $0.remaining }
+            let entries = batch.map {
+                QueueEntry(id: $0.id, name: $0.item.title ?? AssetName.shown($0.item.location))
+            }
+            state.withLock { state in
+                state.coming = remaining + state.jobs.reduce(0) { $0 + $1.arguments.count }
+                for (item, id) in batch {
+                    state.items[id] = item
+                    state.unread.insert(id)
+                }
+                state.fresh.append(.listed(entries, at: place, coming: state.coming))
+            }
+            if let last = batch.last { place = .behind(last.id) }
+            batch = []
+            since = HostClock.now()
+            changed.yield()
+            readSignal.yield()
+        }
+        listing: while !Task.isCancelled {
+            let isFirst = state.withLock { $0.known == 0 }
+            let step = try? await blocking(inBackground: !isFirst) {
+                cancellation throws(MediaError) in list.withLock { $0.next(cancellation) }
+            }
+            guard let step = step ?? nil else { break }
+            switch step {
+            case .passedOver(let passed): leaveOut(passed.subject, passed.reason, passed.isMissed)
+            case .item(let item):
+                guard
+                    let id = state.withLock({ state -> QueueEntry.ID? in
+                        guard
+                            state.unread.count + state.known + batch.count
+                                < SessionState.longestQueue
+                        else { return nil }
+                        defer { state.nextID += 1 }
+                        return state.nextID
+                    })
+                else {
+                    logger.warning(
+                        "a queue holds \(SessionState.longestQueue) items; the rest is left out")
+                    break listing
+                }
+                batch.append((item, id))
+                if id == 1 || batch.count >= Self.batch || HostClock.now() - since > Self.batchTime
+                {
+                    flush()
+                }
+            }
+        }
+        guard !Task.isCancelled else { return }
+        state.withLock { $0.isListing = false }
+        flush()
+        noteDone()
     }
 
     // MARK: Reading
 
-    /// Reads until everything is known or the task is cancelled.
-    func run() async {
-        var number = 0
-        while !Task.isCancelled, let step = await nextStep() {
-            switch step {
-            case .passedOver(let passed): leaveOut(passed.subject, passed.reason, passed.isMissed)
-            case .item(let item):
-                guard number < SessionState.longestQueue else {
-                    logger.warning(
-                        "a session holds \(SessionState.longestQueue) items; the rest is left out")
-                    return finish()
-                }
-                await waitUntilNear(item)
-                guard !Task.isCancelled else { break }
-                number += 1
-                await read(item, number: number)
+    private func readItems() async {
+        var signals = readSignals.makeAsyncIterator()
+        while !Task.isCancelled {
+            if let (id, item) = await next() {
+                await read(item, id)
+            } else {
+                guard await signals.next() != nil else { return }
             }
         }
-        finish()
     }
 
-    private func finish() {
-        guard !Task.isCancelled else { return changed.finish() }
-        state.withLock {
-            $0.isDone = true
-            $0.coming = 0
-            if $0.known.isEmpty, $0.firstReason == nil, isGivenAny {
-                $0.firstReason = "there is nothing to play in what was given"
+    /// The item that is to be read now; of addresses fewer are read ahead.
+    private func next() async -> (QueueEntry.ID, AssetList.Item)? {
+        guard let wanted = state.withLock({ $0.wanted }) else {
+            // Nobody has asked yet: the first one that can be played is enough.
+            return state.withLock { state in
+                guard state.known == 0, let id = state.unread.min() else { return nil }
+                return state.items[id].map { (id, $0) }
             }
         }
-        announce()
-        changed.finish()
-    }
-
-    /// An asset of the session became another, or something that cannot be played.
-    func replace(_ old: ContentHash, with new: ContentHash?) {
-        state.withLock { state in
-            if new == nil { state.lost += state.known.count { $0 == old } }
-            state.known = state.known.compactMap { $0 == old ? new : $0 }
+        for (ahead, takesRemote) in [(Self.mostAheadRemote, true), (Self.mostAhead, false)] {
+            for id in await wanted(ahead, Self.mostAhead) {
+                guard let item = state.withLock({ $0.unread.contains(id) ? $0.items[id] : nil }),
+                    takesRemote || !PlaylistPlace.isRemote(item.location)
+                else { continue }
+                return (id, item)
+            }
         }
+        return nil
     }
 
-    private func announce() {
-        changed.yield()
-        begun.yield()
-    }
-
-    private var isFirstKnown: Bool { state.withLock { !$0.known.isEmpty } }
-
-    private func nextStep() async -> AssetList.Step? {
-        let isFirst = !isFirstKnown
-        let step = try? await blocking(inBackground: !isFirst) {
-            cancellation throws(MediaError) in
-            self.list.withLock { $0.next(cancellation) }
-        }
-        let remaining = list.withLock { $0.remaining }
-        let isItem = if case .item? = step { true } else { false }
-        state.withLock { $0.coming = remaining + (isItem ? 1 : 0) }
-        return step
-    }
-
-    private func waitUntilNear(_ item: AssetList.Item) async {
-        let most = PlaylistPlace.isRemote(item.location) ? Self.mostAheadRemote : Self.mostAhead
-        func isNear() -> Bool { state.withLock { $0.known.count - $0.index <= most } }
-        var moves = moves.makeAsyncIterator()
-        while !isNear(), await moves.next() != nil {}
-    }
-
-    private func read(_ item: AssetList.Item, number: Int) async {
+    private func read(_ item: AssetList.Item, _ id: QueueEntry.ID) async {
         let name = item.location.readableFileName
-        let total = number - 1 + state.withLock { $0.coming }
+        let (number, total) = state.withLock { state in
+            let done = state.items.count - state.unread.count
+            return (done + 1, state.items.count + state.coming)
+        }
         logger.notice("reading \(number) of \(total)", metadata: ["asset": "\(name)"])
         do {
-            let asset = try await blocking(inBackground: isFirstKnown) {
+            let isFirst = state.withLock { $0.known == 0 }
+            let asset = try await blocking(inBackground: !isFirst) {
                 cancellation throws(MediaError) in
                 try self.library.describe(item, cancellation)
             }
-            add(asset)
+            keep(asset)
+            state.withLock {
+                $0.unread.remove(id)
+                $0.known += 1
+                $0.fresh.append(.read(id, as: asset.descriptor))
+            }
+            begun.yield()
         } catch let error as MediaError where error.code != .cancelled {
             leaveOut(error.subject, error.reason, item.isMissed)
+            state.withLock {
+                $0.unread.remove(id)
+                $0.fresh.append(.unplayable(id, reason: error.reason))
+            }
         } catch {
             return
         }
+        changed.yield()
+        noteDone()
     }
 
-    private func add(_ asset: SessionAssets.Asset) {
-        keep(asset)
-        let remaining = list.withLock { $0.remaining }
+    /// Nothing is left to be listed or read: who waits for something to play waits in vain.
+    private func noteDone() {
+        if state.withLock({ $0.isDone }) { begun.yield() }
+    }
+
+    /// An asset of the session became something that cannot be played.
+    func lose() {
         state.withLock {
-            $0.fresh.append(asset.descriptor)
-            $0.known.append(asset.descriptor.hash)
-            $0.coming = remaining
+            $0.lost += 1
+            $0.known -= 1
         }
-        announce()
     }
 
     func keep(_ asset: SessionAssets.Asset) {
@@ -225,13 +314,24 @@ final class AssetReader: Sendable {
     private func leaveOut(_ subject: String, _ reason: String, _ isMissed: Bool) {
         logger.log(
             level: isMissed ? .error : .notice, "skipped \(subject): \(reason)")
-        let remaining = list.withLock { $0.remaining }
         state.withLock {
-            $0.coming = remaining
             guard isMissed else { return }
             $0.missed += 1
             if $0.firstReason == nil { $0.firstReason = "\(subject): \(reason)" }
         }
-        changed.yield()
+    }
+}
+
+extension AssetReader.State {
+    fileprivate mutating func nextJob() -> AssetReader.Job? {
+        guard !jobs.isEmpty else { return nil }
+        isListing = true
+        return jobs.removeFirst()
+    }
+
+    fileprivate var isDone: Bool { jobs.isEmpty && !isListing && unread.isEmpty }
+
+    fileprivate var reasonOfNothing: String? {
+        firstReason ?? (isGivenAny ? "there is nothing to play in what was given" : nil)
     }
 }

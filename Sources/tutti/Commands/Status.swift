@@ -15,8 +15,9 @@ struct Status: AsyncParsableCommand {
         discussion: """
             Per room: state, decoded audio ahead, movement of the clock estimate ± its bound, the \
             measured error of the card's crystal, and by how much the sound is late (+) or early \
-            (−) at the DAC. On a terminal, --watch draws a live table; elsewhere it prints one \
-            line per second, or one JSON object per line with --json.
+            (−) at the DAC. On a terminal, --watch draws a live table; elsewhere it prints a line \
+            when something changed, one a second at most, or with --json an object on a line for \
+            each change.
 
             --sync shows the truth about lockstep. Promised: the room is within ± this of the \
             group's line, however the network divides its delay between the two directions, and \
@@ -47,7 +48,8 @@ struct Status: AsyncParsableCommand {
         try await untilInterrupted {
             if watch {
                 try await StatusWatch(
-                    connect: options.connect, hasPoints: sync, isJSON: json, print: print,
+                    connect: options.connect, hasPoints: sync, isJSON: json,
+                    print: { print($0, sequence: $1) },
                     lines: lines, line: { sync ? SyncView.plainLine($0) : Self.plainLine($0) }
                 ).run()
             } else {
@@ -59,11 +61,11 @@ struct Status: AsyncParsableCommand {
 
     /// - Returns: false when nobody reads any more.
     @discardableResult
-    private func print(_ status: GroupStatus) -> Bool {
+    private func print(_ status: GroupStatus, sequence: UInt64? = nil) -> Bool {
         let terminal = Terminal.output
         if json {
             return terminal.write(
-                jsonText(StatusDocument(status: status), pretty: !watch) + "\n")
+                jsonText(StatusDocument(status: status, sequence: sequence), pretty: !watch) + "\n")
         } else {
             let width = terminal.isInteractive ? terminal.width : Self.plainWidth
             let lines = lines(status, width: width, showsColour: terminal.showsColour)

@@ -4,8 +4,9 @@ import Room
 /// `tutti status --watch`: until Ctrl-C or `q`, or until whoever read along is gone
 /// (`tutti status --watch | head -1`). A leader that goes away is waited for.
 struct StatusWatch: Sendable {
-    /// Between two frames on a terminal; elsewhere a line a second.
+    /// Between two frames on a terminal: the position moves on between events.
     private static let frame = Duration.milliseconds(250)
+    /// Between two attempts to find a leader that went away, and between two lines of text.
     private static let pause = Duration.seconds(1)
 
     /// Finds the leader, now or again.
@@ -13,7 +14,7 @@ struct StatusWatch: Sendable {
     let hasPoints: Bool
     let isJSON: Bool
     /// Writes JSON. Each of these says whether anybody reads.
-    let print: @Sendable (GroupStatus) -> Bool
+    let print: @Sendable (GroupStatus, _ sequence: UInt64) -> Bool
     let lines: @Sendable (GroupStatus, _ width: Int, _ showsColour: Bool) -> [String]
     let line: @Sendable (GroupStatus) -> String
 
@@ -37,35 +38,83 @@ struct StatusWatch: Sendable {
 
     static func ends(_ key: UInt8) -> Bool { key == UInt8(ascii: "q") || key == UInt8(ascii: "Q") }
 
+    /// What there is to show.
+    private enum Moment: Sendable {
+        case event(GroupEvent)
+        case lost(String)
+        case tick
+    }
+
     private func show(_ first: GroupClient) async throws {
         var screen = LiveScreen(.output)
         defer { screen.close() }
-        var client: GroupClient? = first
-        var last: GroupStatus?
+        let (moments, moment) = AsyncStream.makeStream(
+            of: Moment.self, bufferingPolicy: .bufferingNewest(8))
+        let listening = Task { await listen(first) { moment.yield($0) } }
+        let isDrawn = screen.isLive && !isJSON
+        let ticking = Task {
+            while isDrawn, (try? await Task.sleep(for: Self.frame)) != nil { moment.yield(.tick) }
+        }
+        defer {
+            listening.cancel()
+            ticking.cancel()
+        }
+        var last: (event: GroupEvent, at: ContinuousClock.Instant)?
+        var reason: String?
         var said = ""
-        while true {
-            var reason: String?
-            do {
-                if client == nil { client = try await connect() }
-                last = try await client?.status(hasPoints: hasPoints)
+        var spoken: ContinuousClock.Instant?
+        for await moment in moments {
+            let now = ContinuousClock.now
+            switch moment {
+            case .event(let event):
+                last = (event, now)
+                reason = nil
                 said = ""
-            } catch {
-                try Task.checkCancellation()
-                // It may come back somewhere else.
-                client = nil
-                reason = sentence(for: error)
+                // Lines of text are for people.
+                if !isDrawn, !isJSON, let spoken, now - spoken < Self.pause { continue }
+                spoken = now
+            case .lost(let why): reason = why
+            case .tick: break
             }
-            guard tell(last, waitingBecause: reason, on: &screen, &said) else { return }
-            let pause = screen.isLive && !isJSON && reason == nil ? Self.frame : Self.pause
-            try await Task.sleep(for: pause)
+            var event = last?.event
+            if let last, reason == nil {
+                event?.status.advance(by: (now - last.at) / .seconds(1))
+            }
+            guard tell(event, waitingBecause: reason, on: &screen, &said) else { return }
+        }
+    }
+
+    /// Listens to a leader, and to the next one when it is gone.
+    private func listen(_ first: GroupClient, _ say: @Sendable (Moment) -> Void) async {
+        var client: GroupClient? = first
+        while !Task.isCancelled {
+            do {
+                let leader = if let client { client } else { try await connect() }
+                client = nil
+                for try await event in leader.events() {
+                    guard hasPoints else {
+                        say(.event(event))
+                        continue
+                    }
+                    let status = try await leader.status(hasPoints: true)
+                    say(.event(GroupEvent(sequence: event.sequence, status: status)))
+                    try await Task.sleep(for: Self.pause)
+                }
+            } catch {
+                guard !Task.isCancelled else { return }
+                // It may come back somewhere else.
+                say(.lost(sentence(for: error)))
+                try? await Task.sleep(for: Self.pause)
+            }
         }
     }
 
     /// - Parameter said: the reason that was said last: each is said once where lines stay.
     private func tell(
-        _ status: GroupStatus?, waitingBecause reason: String?, on screen: inout LiveScreen,
+        _ event: GroupEvent?, waitingBecause reason: String?, on screen: inout LiveScreen,
         _ said: inout String
     ) -> Bool {
+        let status = event?.status
         if screen.isLive, !isJSON {
             var text = status.map { lines($0, screen.width, screen.showsColour) } ?? []
             if let reason { text.append("waiting for the leader: \(reason)".printable) }
@@ -76,7 +125,7 @@ struct StatusWatch: Sendable {
             said = reason
             return true
         }
-        guard let status else { return true }
-        return isJSON ? print(status) : screen.note(line(status))
+        guard let event else { return true }
+        return isJSON ? print(event.status, event.sequence) : screen.note(line(event.status))
     }
 }

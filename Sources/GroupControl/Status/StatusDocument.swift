@@ -1,17 +1,23 @@
-import GroupControl
-
 /// What `tutti status --json` prints: the status as the leader tells it, and what is concluded from
 /// it: of the group and of each room, why there is no promise where there is none.
-struct StatusDocument: Encodable {
-    let status: GroupStatus
+public struct StatusDocument: Encodable, Sendable {
+    public let status: GroupStatus
+    /// Of the event that brought it; `nil` for a single answer.
+    public let sequence: UInt64?
 
-    private enum CodingKeys: CodingKey {
-        case rooms, promisedMicroseconds, expectedMicroseconds, promiseObstacle
+    public init(status: GroupStatus, sequence: UInt64? = nil) {
+        self.status = status
+        self.sequence = sequence
     }
 
-    func encode(to encoder: any Encoder) throws {
+    private enum CodingKeys: CodingKey {
+        case rooms, sequence, promisedMicroseconds, expectedMicroseconds, promiseObstacle
+    }
+
+    public func encode(to encoder: any Encoder) throws {
         try status.encode(to: encoder)
         var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(sequence, forKey: .sequence)
         try container.encode(status.rooms.map(Room.init), forKey: .rooms)
         switch status.promise {
         case .within(let promised, let expected):

@@ -1,0 +1,159 @@
+/// An item of a queue as its leader keeps it: known, still to be read, or of no use.
+public struct QueueEntry: Equatable, Sendable, Identifiable {
+    /// Names an item for as long as the session lasts, wherever it is moved.
+    public typealias ID = UInt64
+
+    public enum State: Equatable, Sendable {
+        /// Nobody has looked at its bytes yet.
+        case unread
+        case known(AssetDescriptor)
+        /// It is left out, and stays in the list with the reason.
+        case unplayable(reason: String)
+    }
+
+    public let id: ID
+    /// What people see of it until its title is known.
+    public let name: String
+    public internal(set) var state: State
+
+    public init(id: ID, name: String, state: State = .unread) {
+        self.id = id
+        self.name = name.limited(toBytes: AssetDescriptor.longestTitle)
+        self.state = state
+    }
+
+    public var asset: AssetDescriptor? {
+        if case .known(let asset) = state { asset } else { nil }
+    }
+}
+
+/// What follows the last item, or each.
+public enum RepeatMode: String, CaseIterable, Codable, Sendable {
+    case off
+    /// The same item, until somebody goes on by hand.
+    case one
+    /// The whole queue.
+    case all
+}
+
+/// Where in a queue something is put.
+public enum QueuePlace: Equatable, Sendable {
+    case end
+    /// Behind what plays, and behind what is about to begin.
+    case next
+    /// Before what is there; from 0. Beyond the end: the end.
+    case position(Int)
+    /// Behind this item; at the end where it is gone.
+    case behind(QueueEntry.ID)
+}
+
+/// A change of a queue. Items are named by their identities: positions may have moved since somebody
+/// looked.
+public enum QueueEdit: Equatable, Sendable {
+    /// What plays may be among them: then the next item begins.
+    case remove([QueueEntry.ID])
+    /// To this position, from 0, of the queue without the item.
+    case move(QueueEntry.ID, to: Int)
+    /// Everything but what plays.
+    case clear
+    /// What comes behind the playing item, in an order that the seed decides.
+    case reorder(seed: UInt64)
+    case repeating(RepeatMode)
+    /// Go to this item, and play.
+    case play(QueueEntry.ID)
+
+    /// Most items that one edit names; all of a queue.
+    public static let mostItems = SessionState.longestQueue
+}
+
+/// What somebody wants in a queue.
+public struct QueueAddition: Equatable, Sendable {
+    /// Most files, folders, playlists and addresses of one request; a folder may hold any number.
+    public static let mostLocations = 1_000
+    /// Bytes of one.
+    public static let longestLocation = 8_192
+
+    /// Paths of the leader's machine, or addresses.
+    public var locations: [String]
+    public var place: QueuePlace
+
+    public init(locations: [String], place: QueuePlace) {
+        self.locations = locations
+        self.place = place
+    }
+}
+
+/// A part of a queue, as shown to a person; the JSON of `tutti queue --json`.
+public struct QueueListing: Equatable, Codable, Sendable {
+    public struct Item: Equatable, Codable, Sendable, Identifiable {
+        public enum State: String, CaseIterable, Codable, Sendable {
+            case known
+            case unread
+            case unplayable
+        }
+
+        public var id: QueueEntry.ID
+        public var title: String
+        public var state: State
+        /// `nil` where nobody knows yet.
+        public var durationSeconds: Double?
+        /// Why it is left out.
+        public var reason: String?
+
+        public init(
+            id: QueueEntry.ID, title: String, state: State, durationSeconds: Double? = nil,
+            reason: String? = nil
+        ) {
+            self.id = id
+            self.title = title
+            self.state = state
+            self.durationSeconds = durationSeconds
+            self.reason = reason
+        }
+    }
+
+    /// Counts the changes of the queue in this session.
+    public var revision: UInt64
+    /// Items of the whole queue.
+    public var count: Int
+    /// Items that are still being looked for in folders and playlists, at least.
+    public var coming: Int
+    /// Position of the current item, from 0; `nil` when there is none.
+    public var current: Int?
+    public var phase: SessionPhase
+    public var repeats: RepeatMode
+    /// Position of the first of `items`.
+    public var first: Int
+    public var items: [Item]
+
+    /// Most items of one listing; one message holds them.
+    public static let mostItems = 500
+
+    public init(
+        revision: UInt64, count: Int, coming: Int, current: Int?, phase: SessionPhase,
+        repeats: RepeatMode, first: Int, items: [Item]
+    ) {
+        self.revision = revision
+        self.count = count
+        self.coming = coming
+        self.current = current
+        self.phase = phase
+        self.repeats = repeats
+        self.first = first
+        self.items = items
+    }
+}
+
+extension QueueListing.Item {
+    init(_ entry: QueueEntry) {
+        switch entry.state {
+        case .unread: self.init(id: entry.id, title: entry.name, state: .unread)
+        case .known(let asset):
+            self.init(
+                id: entry.id, title: asset.title.isEmpty ? entry.name : asset.title, state: .known,
+                durationSeconds: asset.durationSeconds)
+        case .unplayable(let reason):
+            self.init(id: entry.id, title: entry.name, state: .unplayable, reason: reason)
+        }
+    }
+}

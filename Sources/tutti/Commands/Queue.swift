@@ -1,0 +1,263 @@
+import ArgumentParser
+import Foundation
+import GroupControl
+import Playout
+import Room
+
+/// `tutti queue`.
+struct Queue: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show or change what is played, while it plays.",
+        discussion: """
+            Positions count from 1. What sounds is not disturbed by any change, unless it is removed.
+
+            Examples:
+              tutti queue
+              tutti queue add Music/Album --next
+              tutti queue move 7 2
+              tutti queue remove 3 5
+              tutti queue repeat all
+            """,
+        subcommands: [
+            QueueList.self, QueueAdd.self, QueueRemove.self, QueueMove.self, QueueClear.self,
+            QueueShuffle.self, QueueRepeat.self, QueuePlay.self,
+        ], defaultSubcommand: QueueList.self)
+}
+
+/// `tutti queue list`.
+struct QueueList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Show the queue.",
+        discussion: """
+            A mark shows what plays. What cannot be played is listed with the reason.
+
+            Examples:
+              tutti queue
+              tutti queue list --json
+            """)
+
+    @Flag(help: "Print JSON.") var json = false
+    @OptionGroup var options: ControlOptions
+
+    func run() async throws {
+        try await untilInterrupted {
+            let listing = try await options.connect().wholeQueue()
+            if json {
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+                let data = try encoder.encode(listing)
+                Terminal.output.write(String(decoding: data, as: UTF8.self) + "\n")
+            } else {
+                let terminal = Terminal.output
+                let width = terminal.isInteractive ? terminal.width : 200
+                let lines = QueueView(listing).lines(width: width)
+                terminal.write(lines.joined(separator: "\n") + "\n")
+            }
+        }
+    }
+}
+
+/// `tutti queue add`, and `tutti add`.
+struct QueueAdd: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Put files, folders, playlists or addresses into the queue.",
+        discussion: """
+            At the end, or where --next or --at says. Folders are played with all that is in them. \
+            Files are those of the leader's machine; elsewhere give an address.
+
+            Examples:
+              tutti add song.flac
+              tutti add Music/Album --next
+              tutti add http://nas.local/x.flac --at 1
+            """)
+
+    @Argument(
+        help: ArgumentHelp(
+            "Files, folders, playlists or http URLs.", valueName: "file|folder|playlist|url"),
+        completion: .file())
+    var assets: [String]
+
+    @Flag(help: "Behind what plays now.") var next = false
+    @Option(help: ArgumentHelp("At this position, from 1.", valueName: "n")) var at: Int?
+    @OptionGroup var options: ControlOptions
+
+    func validate() throws {
+        guard !assets.contains("") else {
+            throw ValidationError(
+                "An asset without a name: write the path of a file, or an http URL")
+        }
+        if next, at != nil { throw ValidationError("--next and --at exclude each other") }
+        if let at, at < 1 { throw ValidationError("positions count from 1, not \(at)") }
+    }
+
+    func run() async throws {
+        let place: QueuePlace = next ? .next : at.map { .position($0 - 1) } ?? .end
+        let locations = assets.map(Self.whole)
+        try await untilInterrupted {
+            let client = try await options.connect()
+            for start in stride(from: 0, to: locations.count, by: QueueAddition.mostLocations) {
+                let part = locations[start...].prefix(QueueAddition.mostLocations)
+                try await client.add(QueueAddition(locations: Array(part), place: place))
+            }
+        }
+    }
+
+    /// The leader stands in another folder.
+    static func whole(_ location: String) -> String {
+        if location.contains("://") || location.hasPrefix("/") || location.hasPrefix("file:") {
+            return location
+        }
+        return FileManager.default.currentDirectoryPath + "/" + location
+    }
+}
+
+/// Positions as people write them.
+private func position(_ word: String) throws -> Int {
+    guard let position = Int(word), position >= 1 else {
+        throw ValidationError(
+            "\"\(word)\" is no position: they count from 1; look with tutti queue")
+    }
+    return position - 1
+}
+
+extension QueueListing {
+    /// The item at a position, from 0.
+    fileprivate func item(at position: Int) throws -> Item {
+        guard items.indices.contains(position) else {
+            throw CommandError(
+                count == 0
+                    ? "the queue is empty"
+                    : "there is no item \(position + 1): the queue has \(count); look with tutti queue"
+            )
+        }
+        return items[position]
+    }
+}
+
+/// `tutti queue remove`.
+struct QueueRemove: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove", abstract: "Take items out of the queue.",
+        discussion: """
+            If what plays is among them, the next item begins.
+
+            Examples:
+              tutti queue remove 3
+              tutti queue remove 3 5 7
+              tutti queue remove all
+            """)
+
+    @Argument(help: ArgumentHelp("Positions, from 1, or all.", valueName: "n|all"))
+    var positions: [String]
+    @OptionGroup var options: ControlOptions
+
+    func validate() throws {
+        if positions != ["all"] { _ = try positions.map(position) }
+    }
+
+    func run() async throws {
+        try await untilInterrupted {
+            let client = try await options.connect()
+            let listing = try await client.wholeQueue()
+            let items =
+                positions == ["all"]
+                ? listing.items : try positions.map { try listing.item(at: position($0)) }
+            try await client.perform(.queue(.remove(Array(Set(items.map(\.id))))))
+        }
+    }
+}
+
+/// `tutti queue move`.
+struct QueueMove: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "move", abstract: "Move an item to another position.",
+        discussion: "Example:\n  tutti queue move 7 2")
+
+    @Argument(help: ArgumentHelp("Where it is, from 1.", valueName: "from")) var from: String
+    @Argument(help: ArgumentHelp("Where it goes.", valueName: "to")) var to: String
+    @OptionGroup var options: ControlOptions
+
+    func validate() throws { _ = try (position(from), position(to)) }
+
+    func run() async throws {
+        try await untilInterrupted {
+            let client = try await options.connect()
+            let item = try await client.wholeQueue().item(at: position(from))
+            try await client.perform(.queue(.move(item.id, to: position(to))))
+        }
+    }
+}
+
+/// `tutti queue clear`.
+struct QueueClear: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "clear", abstract: "Take everything out of the queue but what plays.",
+        discussion: "Example:\n  tutti queue clear")
+    @OptionGroup var options: ControlOptions
+    func run() async throws { try await options.perform(.queue(.clear)) }
+}
+
+/// `tutti queue shuffle`.
+struct QueueShuffle: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "shuffle", abstract: "Bring what comes next into another order.",
+        discussion: "Example:\n  tutti queue shuffle")
+    @OptionGroup var options: ControlOptions
+    func run() async throws {
+        try await options.perform(.queue(.reorder(seed: .random(in: .min ... .max))))
+    }
+}
+
+/// `tutti queue repeat`.
+struct QueueRepeat: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "repeat", abstract: "Repeat nothing, the item that plays, or the queue.",
+        discussion: "Examples:\n  tutti queue repeat all\n  tutti queue repeat off")
+    @Argument(
+        help: "off, one or all.",
+        transform: {
+            guard let mode = RepeatMode(rawValue: $0.lowercased()) else {
+                throw ValidationError("\"\($0)\" is no way to repeat: off, one or all")
+            }
+            return mode
+        }) var mode: RepeatMode
+    @OptionGroup var options: ControlOptions
+    func run() async throws { try await options.perform(.queue(.repeating(mode))) }
+}
+
+/// `tutti queue play`.
+struct QueuePlay: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "play", abstract: "Go to an item of the queue, and play.",
+        discussion: "Example:\n  tutti queue play 4")
+    @Argument(help: ArgumentHelp("Position, from 1.", valueName: "n")) var item: String
+    @OptionGroup var options: ControlOptions
+
+    func validate() throws { _ = try position(item) }
+
+    func run() async throws {
+        try await untilInterrupted {
+            let client = try await options.connect()
+            let item = try await client.wholeQueue().item(at: position(item))
+            try await client.perform(.queue(.play(item.id)))
+        }
+    }
+}
+
+extension GroupClient {
+    /// All of the queue; asked for again where it changes meanwhile.
+    func wholeQueue() async throws -> QueueListing {
+        var listing = try await queue()
+        while listing.items.count < listing.count {
+            let more = try await queue(first: listing.items.count)
+            guard more.revision == listing.revision else {
+                listing = try await queue()
+                continue
+            }
+            guard !more.items.isEmpty else { break }
+            listing.items += more.items
+        }
+        return listing
+    }
+}
