@@ -46,7 +46,7 @@ import Timing
 
     private static let itemSeconds = 30
     private static let items = 3
-    private static let stepCount = 16
+    private static let stepCount = 22
 
     @Test(.enabled(if: EndToEndTests.canHouse, EndToEndTests.obstacle), arguments: [4 as UInt64])
     func `under commands of chance every room plays what was asked for`(seed: UInt64) async throws {
@@ -155,7 +155,8 @@ import Timing
             session.stays.append(Stay(card: card, from: begin, until: .init(nanoseconds: .max)))
         }
         var random = SplitMix64(seed: seed)
-        var (phase, item, rooms) = ("playing", 0, 3)
+        var rooms = 3
+        var model = Model(files: files, begun: begin)
         for number in 0..<stepCount {
             usleep(1_700_000 + UInt32(random.next() % 300_000))
             session.steps.append(
@@ -173,10 +174,12 @@ import Timing
                 rooms += 1
             }
             sent = HostClock.now()
-            (words, expected) = next(&phase, &item, &random)
-            let result = try house.tutti(words + ["--leader", leader], on: 1)
+            (words, expected) = model.next(at: sent, &random)
+            // A file is named by whoever is on the leader's machine.
+            let host = words[0] == "add" ? 0 : 1
+            let result = try house.tutti(words + ["--leader", leader], on: host)
             guard result.status == 0 else { throw CommandError("\(words): \(result.output)") }
-            try settle(house, leader, rooms: rooms, phase: phase, &session)
+            try settle(house, leader, rooms: rooms, phase: model.phase, &session)
             if number == 8 {
                 let joined = HostClock.now() + .seconds(1)
                 session.stays.append(
@@ -186,31 +189,86 @@ import Timing
         try house.end()
     }
 
-    /// A command of chance, and what it does to a session that is known.
-    private static func next(
-        _ phase: inout String, _ item: inout Int, _ random: inout SplitMix64
-    ) -> ([String], Step.Expected) {
-        let seconds = Int(random.next() % 20)
-        let choice = random.next() % 10
-        switch (phase, choice) {
-        case ("playing", 0...3):
-            return (["seek", "\(seconds)"], .begun(item: item, seconds: Double(seconds)))
-        case ("playing", 4...5):
-            item = (item + 1) % items
-            return (["next"], .begun(item: item, seconds: 0))
-        case ("playing", 6...7):
-            phase = "paused"
-            return (["pause"], .silence)
-        case ("playing", 8):
-            (phase, item) = ("stopped", 0)
-            return (["stop"], .silence)
-        case ("playing", _): return (["play"], .goesOn)
-        case ("paused", _):
-            phase = "playing"
-            return (["play"], .goesOn)
-        default:
-            phase = "playing"
-            return (["play"], .begun(item: item, seconds: 0))
+    /// A session as whoever commands it knows it.
+    private struct Model {
+        let files: [String]
+        var phase = "playing"
+        /// Items in their order; each entry is told apart by its number.
+        var queue: [(entry: Int, item: Int)]
+        var current = 0
+        var entries: Int
+        /// Seconds of the item when it began to run, and when that was.
+        var begun: (seconds: Double, at: LocalInstant)
+
+        init(files: [String], begun: LocalInstant) {
+            self.files = files
+            queue = files.indices.map { ($0, $0) }
+            entries = files.count
+            self.begun = (0, begun)
+        }
+
+        private var place: Int { queue.firstIndex { $0.entry == current } ?? 0 }
+
+        private mutating func begin(at place: Int, _ now: LocalInstant) -> Step.Expected {
+            current = queue[place].entry
+            begun = (0, now)
+            return .begun(item: queue[place].item, seconds: 0)
+        }
+
+        /// A command of chance, and what it does.
+        mutating func next(
+            at now: LocalInstant, _ random: inout SplitMix64
+        ) -> ([String], Step.Expected) {
+            func below(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
+            let seconds = below(10)
+            let choice = below(15)
+            // Nothing ends by itself here: what follows is another test's business.
+            let isLate = begun.seconds + (now - begun.at).seconds > 20
+            switch (phase, isLate ? 0 : choice) {
+            case ("playing", 0...2):
+                begun = (Double(seconds), now)
+                return (
+                    ["seek", "\(seconds)"],
+                    .begun(item: queue[place].item, seconds: Double(seconds))
+                )
+            case ("playing", 3...4): return (["next"], begin(at: (place + 1) % queue.count, now))
+            case ("playing", 5...6):
+                phase = "paused"
+                return (["pause"], .silence)
+            case ("playing", 7):
+                phase = "stopped"
+                return (["stop"], .silence)
+            case ("playing", 8...9):
+                let (from, to) = (below(queue.count), below(queue.count))
+                queue.insert(queue.remove(at: from), at: to)
+                return (["queue", "move", "\(from + 1)", "\(to + 1)"], .goesOn)
+            case ("playing", 10):
+                let item = below(files.count)
+                queue.insert((entries, item), at: place + 1)
+                entries += 1
+                return (["add", files[item], "--next"], .goesOn)
+            case ("playing", 11):
+                let target = below(queue.count)
+                return (["queue", "play", "\(target + 1)"], begin(at: target, now))
+            case ("playing", 12) where queue.count > 2:
+                let gone = (place + 1 + below(queue.count - 1)) % queue.count
+                queue.remove(at: gone)
+                return (["queue", "remove", "\(gone + 1)"], .goesOn)
+            case ("playing", 13) where queue.count > 1:
+                // What plays goes, and the next begins.
+                let gone = place
+                queue.remove(at: gone)
+                return (
+                    ["queue", "remove", "\(gone + 1)"], begin(at: gone % queue.count, now)
+                )
+            case ("playing", _): return (["play"], .goesOn)
+            case ("paused", _):
+                phase = "playing"
+                return (["play"], .goesOn)
+            default:
+                phase = "playing"
+                return (["play"], begin(at: 0, now))
+            }
         }
     }
 

@@ -321,3 +321,23 @@ extension Stage {
         }
     }
 }
+
+@Suite struct `Requests to a queue` {
+    /// A message to a leader has 16 KiB.
+    @Test func `however much is added, each part fits a message, and all of it is in its order`() {
+        let locations = (0..<3_000).map { "/music/some folder/a longer name of a track \($0).flac" }
+        for place in [QueuePlace.end, .next, .position(3)] {
+            let parts = QueueAddition(locations: locations, place: place).parts
+            #expect(parts.count > 1)
+            for part in parts {
+                #expect(part.locations.reduce(0) { $0 + $1.utf8.count } <= QueueAddition.mostBytes)
+                #expect(part.locations.count <= QueueAddition.mostLocations)
+            }
+            var queue: [String] = []
+            for part in parts {
+                queue.insert(contentsOf: part.locations, at: place == .end ? queue.count : 0)
+            }
+            #expect(queue == locations)
+        }
+    }
+}

@@ -39,6 +39,7 @@ extension LeaderMachine {
         return switch session.phase {
         case .waiting where detail.isEmpty: "waits for rooms"
         case .waiting: detail.hasPrefix("waits ") ? detail : "waits: \(detail)"
+        case .preparing where session.current == nil: "waits\(wait)"
         case .preparing: "prepares \(title)\(wait)"
         case .playing: "plays \(title)"
         case .paused: "is paused in \(title)"

@@ -62,8 +62,8 @@ public enum QueueEdit: Equatable, Sendable {
     /// Go to this item, and play.
     case play(QueueEntry.ID)
 
-    /// Most items that one edit names; all of a queue.
-    public static let mostItems = SessionState.longestQueue
+    /// Most items that one edit names: they fit a message to a leader.
+    public static let mostItems = 1_000
 }
 
 /// What somebody wants in a queue.
@@ -72,6 +72,8 @@ public struct QueueAddition: Equatable, Sendable {
     public static let mostLocations = 1_000
     /// Bytes of one.
     public static let longestLocation = 8_192
+    /// Bytes of all of a request's locations together: they fit a message to a leader.
+    public static let mostBytes = 12_288
 
     /// Paths of the leader's machine, or addresses.
     public var locations: [String]
@@ -80,6 +82,28 @@ public struct QueueAddition: Equatable, Sendable {
     public init(locations: [String], place: QueuePlace) {
         self.locations = locations
         self.place = place
+    }
+
+    /// The same as requests that each fit a message, in the order in which they are to be made.
+    public var parts: [QueueAddition] {
+        var parts: [[String]] = []
+        var bytes = 0
+        for location in locations {
+            let size = location.utf8.count + 4
+            if parts.isEmpty || bytes + size > Self.mostBytes
+                || parts[parts.count - 1].count >= Self.mostLocations
+            {
+                parts.append([])
+                bytes = 0
+            }
+            parts[parts.count - 1].append(location)
+            bytes += size
+        }
+        // What is put before what is there goes in from its end.
+        let isAtEnd = place == .end
+        return (isAtEnd ? parts : parts.reversed()).map {
+            QueueAddition(locations: $0, place: place)
+        }
     }
 }
 

@@ -8,7 +8,7 @@ struct Lead: AsyncParsableCommand {
         discussion: """
             Plays when as many rooms are ready as --wait-for says, this one included if it has an \
             output. Rooms that come later join the running line in sync. Ends when the last asset \
-            has been played, or with Ctrl-C. Without an asset it waits for other commands.
+            has been played, or with Ctrl-C. Without an asset it waits for tutti add.
 
             Plays what FFmpeg plays of files with sound: FLAC, MP3, AAC, ALAC, Opus, Vorbis, WAV, AIFF, \
             WMA, WavPack, APE, DSD, the sound of films and others. More than two channels are mixed \

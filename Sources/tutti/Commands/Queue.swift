@@ -96,9 +96,8 @@ struct QueueAdd: AsyncParsableCommand {
         let locations = assets.map(Self.whole)
         try await untilInterrupted {
             let client = try await options.connect()
-            for start in stride(from: 0, to: locations.count, by: QueueAddition.mostLocations) {
-                let part = locations[start...].prefix(QueueAddition.mostLocations)
-                try await client.add(QueueAddition(locations: Array(part), place: place))
+            for part in QueueAddition(locations: locations, place: place).parts {
+                try await client.add(part)
             }
         }
     }
@@ -159,11 +158,17 @@ struct QueueRemove: AsyncParsableCommand {
     func run() async throws {
         try await untilInterrupted {
             let client = try await options.connect()
+            // All but what plays at once, however long the queue is.
+            if positions == ["all"] { try await client.perform(.queue(.clear)) }
             let listing = try await client.wholeQueue()
             let items =
                 positions == ["all"]
                 ? listing.items : try positions.map { try listing.item(at: position($0)) }
-            try await client.perform(.queue(.remove(Array(Set(items.map(\.id))))))
+            let ids = Array(Set(items.map(\.id)))
+            for start in stride(from: 0, to: ids.count, by: QueueEdit.mostItems) {
+                let part = ids[start...].prefix(QueueEdit.mostItems)
+                try await client.perform(.queue(.remove(Array(part))))
+            }
         }
     }
 }
