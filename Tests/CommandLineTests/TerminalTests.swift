@@ -95,7 +95,8 @@ import Testing
         let list = (0..<rooms).map { "{ \"name\": \"room \($0)\", \(room) }" }
         let text = """
             { "leader": "kitchen", "phase": "playing", "title": "Song", "index": 0, "count": 2,
-              "positionSeconds": 30, "durationSeconds": 120, "rate": 1,
+              "positionSeconds": 30, "durationSeconds": 120, "rate": 1, "repeats": "off",
+              "queueRevision": 1,
               "rooms": [\(list.joined(separator: ","))] }
             """
         return try JSONDecoder().decode(StatusView.Shown.self, from: Data(text.utf8))
