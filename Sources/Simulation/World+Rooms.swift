@@ -178,7 +178,7 @@ extension World {
         let statistics = room.follower?.statistics(at: local(room.life.room))
         return RoomReport(
             clockBound: statistics?.bound ?? .zero, roundTrip: statistics?.roundTrip ?? .zero,
-            stamps: "simulated", cardPartsPerMillion: output.cardPartsPerMillion,
+            stamps: .kernel, cardPartsPerMillion: output.cardPartsPerMillion,
             ratioPartsPerMillion: output.ratioPartsPerMillion, error: output.error,
             dropouts: Int(output.starvedFrames), xruns: output.restarts)
     }

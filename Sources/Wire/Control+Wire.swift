@@ -207,7 +207,7 @@ extension PBRoomStatus {
         if let offset = room.clockOffsetMicroseconds { clockOffsetMicroseconds = offset }
         if let bound = room.clockBoundMicroseconds { clockBoundMicroseconds = bound }
         if let roundTrip = room.roundTripMicroseconds { roundTripMicroseconds = roundTrip }
-        stamps = room.stamps
+        stamps = PBStamps(room.stamps)
         cardPartsPerMillion = room.cardPartsPerMillion
         ratioPartsPerMillion = room.ratioPartsPerMillion
         if let error = room.errorMicroseconds { errorMicroseconds = error }
@@ -224,7 +224,7 @@ extension PBRoomStatus {
         let report = RoomReport(
             activity: try state.checked("\(subject).state"),
             bufferSeconds: try figure(bufferSeconds, Figures.buffer, "\(subject).buffer"),
-            stamps: try text(stamps, "\(subject).stamps"),
+            stamps: stamps.kind,
             cardPartsPerMillion: try figure(
                 cardPartsPerMillion, Figures.partsPerMillion, "\(subject).card ppm"),
             ratioPartsPerMillion: try figure(

@@ -58,7 +58,7 @@ public enum MessageCodec {
     /// The bytes of a datagram.
     public static func encode(_ notice: CommitDatagram) -> [UInt8] {
         do {
-            return try PBCommitNotice(notice).serializedBytes()
+            return try PBCommitDatagram(notice).serializedBytes()
         } catch {
             preconditionFailure("a notice of our own cannot be written: \(error)")
         }
@@ -69,9 +69,9 @@ public enum MessageCodec {
         guard bytes.count <= longestNotice else {
             throw WireError(.tooLong, "notice", "\(bytes.count) bytes")
         }
-        let raw: PBCommitNotice
+        let raw: PBCommitDatagram
         do {
-            raw = try PBCommitNotice(serializedBytes: bytes)
+            raw = try PBCommitDatagram(serializedBytes: bytes)
         } catch {
             throw WireError(.malformed, "notice", "\(bytes.count) bytes cannot be read")
         }

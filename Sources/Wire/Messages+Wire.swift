@@ -192,7 +192,7 @@ extension PBCommit {
     }
 }
 
-extension PBCommitNotice {
+extension PBCommitDatagram {
     init(_ notice: CommitDatagram) {
         self.init()
         format = MessageCodec.format

@@ -37,9 +37,9 @@ extension PBSyncReport {
         isAlarming = report.isAlarming
         skewPartsPerMillion = report.skewPartsPerMillion
         skewDeviationPartsPerMillion = report.skewDeviationPartsPerMillion
-        ownStamps = report.ownStamps
-        leaderStamps = report.leaderStamps
-        cardClass = report.cardClass
+        ownStamps = PBStamps(report.ownStamps)
+        leaderStamps = PBStamps(report.leaderStamps)
+        cardClass = PBCardClass(report.cardClass)
         cardFormat = report.cardFormat
         packetsSent = Int64(report.packetsSent)
         packetsAnswered = Int64(report.packetsAnswered)
@@ -64,9 +64,9 @@ extension PBSyncReport {
                 skewPartsPerMillion, Figures.partsPerMillion, "\(subject).skew"),
             skewDeviationPartsPerMillion: try figure(
                 skewDeviationPartsPerMillion, Figures.partsPerMillion, "\(subject).skew deviation"),
-            ownStamps: try text(ownStamps, "\(subject).own stamps"),
-            leaderStamps: try text(leaderStamps, "\(subject).leader stamps"),
-            cardClass: try text(cardClass, "\(subject).card class"),
+            ownStamps: ownStamps.kind,
+            leaderStamps: leaderStamps.kind,
+            cardClass: cardClass.kind,
             cardFormat: try text(cardFormat, "\(subject).card format"),
             packetsSent: try count(packetsSent, "\(subject).sent"),
             packetsAnswered: try count(packetsAnswered, "\(subject).answered"),
@@ -112,7 +112,7 @@ extension PBLineFinding {
 extension PBSyncStatus {
     init(_ status: SyncStatus) {
         self.init()
-        clock = status.clock
+        clock = PBQuality(status.clock)
         if let bound = status.boundMicroseconds { boundMicroseconds = bound }
         if let error = status.parts.errorMicroseconds { errorPartMicroseconds = error }
         if let clock = status.parts.clockMicroseconds { clockPartMicroseconds = clock }
@@ -126,9 +126,9 @@ extension PBSyncStatus {
         alarm = status.alarm
         skewPartsPerMillion = status.skewPartsPerMillion
         skewDeviationPartsPerMillion = status.skewDeviationPartsPerMillion
-        ownStamps = status.ownStamps
-        leaderStamps = status.leaderStamps
-        cardClass = status.cardClass
+        ownStamps = PBStamps(status.ownStamps)
+        leaderStamps = PBStamps(status.leaderStamps)
+        cardClass = PBCardClass(status.cardClass)
         if let format = status.cardFormat { cardFormat = format }
         packetsSent = Int64(status.packetsSent)
         packetsAnswered = Int64(status.packetsAnswered)
@@ -146,7 +146,7 @@ extension PBSyncStatus {
 
     func checked(_ subject: String) throws(WireError) -> SyncStatus {
         var status = SyncStatus()
-        status.clock = try text(clock, "\(subject).clock")
+        status.clock = clock.state
         status.boundMicroseconds = try figure(
             boundMicroseconds, Figures.microseconds, if: hasBoundMicroseconds, "\(subject).bound")
         status.parts.errorMicroseconds = try figure(
@@ -174,9 +174,9 @@ extension PBSyncStatus {
             skewPartsPerMillion, Figures.partsPerMillion, "\(subject).skew")
         status.skewDeviationPartsPerMillion = try figure(
             skewDeviationPartsPerMillion, Figures.partsPerMillion, "\(subject).skew deviation")
-        status.ownStamps = try text(ownStamps, "\(subject).own stamps")
-        status.leaderStamps = try text(leaderStamps, "\(subject).leader stamps")
-        status.cardClass = try text(cardClass, "\(subject).card class")
+        status.ownStamps = ownStamps.kind
+        status.leaderStamps = leaderStamps.kind
+        status.cardClass = cardClass.kind
         status.cardFormat = hasCardFormat ? try text(cardFormat, "\(subject).card format") : nil
         status.packetsSent = try count(packetsSent, "\(subject).sent")
         status.packetsAnswered = try count(packetsAnswered, "\(subject).answered")
@@ -198,7 +198,7 @@ extension PBSyncStatus {
 extension PBBroadcastReport {
     init(_ report: BroadcastReport) {
         self.init()
-        state = report.state
+        state = PBBroadcastState(report.state)
         rooms = Int32(clamping: report.rooms)
         spread = report.spread.count
         correction = report.correction.count
@@ -207,7 +207,7 @@ extension PBBroadcastReport {
 
     func checked(_ subject: String) throws(WireError) -> BroadcastReport {
         BroadcastReport(
-            state: try text(state, "\(subject).state"),
+            state: state.state,
             rooms: try Wire.index(rooms, "\(subject).rooms"), spread: figure(spread),
             correction: figure(correction), noise: figure(noise))
     }
@@ -216,7 +216,7 @@ extension PBBroadcastReport {
 extension PBBroadcastStatus {
     init(_ status: BroadcastStatus) {
         self.init()
-        state = status.state
+        state = PBBroadcastState(status.state)
         rooms = Int32(clamping: status.rooms)
         spreadMicroseconds = status.spreadMicroseconds
         correctionMicroseconds = status.correctionMicroseconds
@@ -225,7 +225,7 @@ extension PBBroadcastStatus {
 
     func checked(_ subject: String) throws(WireError) -> BroadcastStatus {
         var status = BroadcastStatus()
-        status.state = try text(state, "\(subject).state")
+        status.state = state.state
         status.rooms = try Wire.index(rooms, "\(subject).rooms")
         status.spreadMicroseconds = try figure(
             spreadMicroseconds, Figures.microseconds, "\(subject).spread")

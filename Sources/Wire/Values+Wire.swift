@@ -219,7 +219,7 @@ extension PBReport {
         clockDeviation = report.clockDeviation.count
         clockBound = report.clockBound.count
         if let roundTrip = report.roundTrip { self.roundTrip = roundTrip.count }
-        stamps = report.stamps
+        stamps = PBStamps(report.stamps)
         cardPartsPerMillion = report.cardPartsPerMillion
         ratioPartsPerMillion = report.ratioPartsPerMillion
         error = report.error.count
@@ -236,7 +236,7 @@ extension PBReport {
             bufferSeconds: try figure(bufferSeconds, Figures.buffer, "\(subject).buffer"),
             clockDeviation: figure(clockDeviation), clockBound: figure(clockBound),
             roundTrip: hasRoundTrip ? try span(roundTrip, "\(subject).round trip") : nil,
-            stamps: try text(stamps, "\(subject).stamps"),
+            stamps: stamps.kind,
             cardPartsPerMillion: try figure(
                 cardPartsPerMillion, Figures.partsPerMillion, "\(subject).card ppm"),
             ratioPartsPerMillion: try figure(

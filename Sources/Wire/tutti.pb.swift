@@ -165,6 +165,188 @@ nonisolated enum PBActivity: SwiftProtobuf.Enum, Swift.CaseIterable {
 
 }
 
+nonisolated enum PBStamps: SwiftProtobuf.Enum, Swift.CaseIterable {
+  typealias RawValue = Int
+
+  /// nothing was stamped yet
+  case unspecified // = 0
+
+  /// of a version newer than the sender's
+  case unknown // = 1
+  case own // = 2
+  case program // = 3
+  case kernelReceive // = 4
+  case kernel // = 5
+  case UNRECOGNIZED(Int)
+
+  init() {
+    self = .unspecified
+  }
+
+  init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .unknown
+    case 2: self = .own
+    case 3: self = .program
+    case 4: self = .kernelReceive
+    case 5: self = .kernel
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .unknown: return 1
+    case .own: return 2
+    case .program: return 3
+    case .kernelReceive: return 4
+    case .kernel: return 5
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  static let allCases: [PBStamps] = [
+    .unspecified,
+    .unknown,
+    .own,
+    .program,
+    .kernelReceive,
+    .kernel,
+  ]
+
+}
+
+nonisolated enum PBCardClass: SwiftProtobuf.Enum, Swift.CaseIterable {
+  typealias RawValue = Int
+
+  /// not known yet
+  case unspecified // = 0
+
+  /// of a version newer than the sender's
+  case unknown // = 1
+  case fine // = 2
+  case batch // = 3
+  case coarse // = 4
+  case unreadable // = 5
+  case UNRECOGNIZED(Int)
+
+  init() {
+    self = .unspecified
+  }
+
+  init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .unknown
+    case 2: self = .fine
+    case 3: self = .batch
+    case 4: self = .coarse
+    case 5: self = .unreadable
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .unknown: return 1
+    case .fine: return 2
+    case .batch: return 3
+    case .coarse: return 4
+    case .unreadable: return 5
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  static let allCases: [PBCardClass] = [
+    .unspecified,
+    .unknown,
+    .fine,
+    .batch,
+    .coarse,
+    .unreadable,
+  ]
+
+}
+
+nonisolated enum PBBroadcastState: SwiftProtobuf.Enum, Swift.CaseIterable {
+  typealias RawValue = Int
+
+  /// no leader to hear
+  case unspecified // = 0
+
+  /// of a version newer than the sender's
+  case unknown // = 1
+  case off // = 2
+  case noMulticast // = 3
+  case alone // = 4
+  case notHeard // = 5
+  case gathering // = 6
+  case scattered // = 7
+  case standingOffset // = 8
+  case inUse // = 9
+  case unneeded // = 10
+  case UNRECOGNIZED(Int)
+
+  init() {
+    self = .unspecified
+  }
+
+  init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .unknown
+    case 2: self = .off
+    case 3: self = .noMulticast
+    case 4: self = .alone
+    case 5: self = .notHeard
+    case 6: self = .gathering
+    case 7: self = .scattered
+    case 8: self = .standingOffset
+    case 9: self = .inUse
+    case 10: self = .unneeded
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .unknown: return 1
+    case .off: return 2
+    case .noMulticast: return 3
+    case .alone: return 4
+    case .notHeard: return 5
+    case .gathering: return 6
+    case .scattered: return 7
+    case .standingOffset: return 8
+    case .inUse: return 9
+    case .unneeded: return 10
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  static let allCases: [PBBroadcastState] = [
+    .unspecified,
+    .unknown,
+    .off,
+    .noMulticast,
+    .alone,
+    .notHeard,
+    .gathering,
+    .scattered,
+    .standingOffset,
+    .inUse,
+    .unneeded,
+  ]
+
+}
+
 nonisolated enum PBQuality: SwiftProtobuf.Enum, Swift.CaseIterable {
   typealias RawValue = Int
   case unspecified // = 0
@@ -516,8 +698,6 @@ nonisolated struct PBReport: Sendable {
   /// Clears the value of `roundTrip`. Subsequent reads from it will return its default value.
   mutating func clearRoundTrip() {self._roundTrip = nil}
 
-  var stamps: String = String()
-
   var cardPartsPerMillion: Double = 0
 
   var ratioPartsPerMillion: Double = 0
@@ -549,6 +729,8 @@ nonisolated struct PBReport: Sendable {
   var hasLine: Bool {self._line != nil}
   /// Clears the value of `line`. Subsequent reads from it will return its default value.
   mutating func clearLine() {self._line = nil}
+
+  var stamps: PBStamps = .unspecified
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -685,21 +867,6 @@ nonisolated struct PBSyncReport: @unchecked Sendable {
     set {_uniqueStorage()._skewDeviationPartsPerMillion = newValue}
   }
 
-  var ownStamps: String {
-    get {_storage._ownStamps}
-    set {_uniqueStorage()._ownStamps = newValue}
-  }
-
-  var leaderStamps: String {
-    get {_storage._leaderStamps}
-    set {_uniqueStorage()._leaderStamps = newValue}
-  }
-
-  var cardClass: String {
-    get {_storage._cardClass}
-    set {_uniqueStorage()._cardClass = newValue}
-  }
-
   var packetsSent: Int64 {
     get {_storage._packetsSent}
     set {_uniqueStorage()._packetsSent = newValue}
@@ -760,6 +927,21 @@ nonisolated struct PBSyncReport: @unchecked Sendable {
     set {_uniqueStorage()._cardFormat = newValue}
   }
 
+  var ownStamps: PBStamps {
+    get {_storage._ownStamps}
+    set {_uniqueStorage()._ownStamps = newValue}
+  }
+
+  var leaderStamps: PBStamps {
+    get {_storage._leaderStamps}
+    set {_uniqueStorage()._leaderStamps = newValue}
+  }
+
+  var cardClass: PBCardClass {
+    get {_storage._cardClass}
+    set {_uniqueStorage()._cardClass = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -773,8 +955,6 @@ nonisolated struct PBBroadcastReport: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  var state: String = String()
-
   var rooms: Int32 = 0
 
   var spread: Int64 = 0
@@ -782,6 +962,8 @@ nonisolated struct PBBroadcastReport: Sendable {
   var correction: Int64 = 0
 
   var noise: Int64 = 0
+
+  var state: PBBroadcastState = .unspecified
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1090,7 +1272,7 @@ nonisolated struct PBCommit: Sendable {
 }
 
 /// A datagram of its own, without a length in front.
-nonisolated struct PBCommitNotice: Sendable {
+nonisolated struct PBCommitDatagram: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
@@ -1938,8 +2120,6 @@ nonisolated struct PBRoomStatus: Sendable {
   /// Clears the value of `roundTripMicroseconds`. Subsequent reads from it will return its default value.
   mutating func clearRoundTripMicroseconds() {self._roundTripMicroseconds = nil}
 
-  var stamps: String = String()
-
   var cardPartsPerMillion: Double = 0
 
   var ratioPartsPerMillion: Double = 0
@@ -1972,6 +2152,8 @@ nonisolated struct PBRoomStatus: Sendable {
   var hasSync: Bool {self._sync != nil}
   /// Clears the value of `sync`. Subsequent reads from it will return its default value.
   mutating func clearSync() {self._sync = nil}
+
+  var stamps: PBStamps = .unspecified
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2047,11 +2229,6 @@ nonisolated struct PBSyncStatus: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
-
-  var clock: String {
-    get {_storage._clock}
-    set {_uniqueStorage()._clock = newValue}
-  }
 
   var boundMicroseconds: Double {
     get {_storage._boundMicroseconds ?? 0}
@@ -2136,21 +2313,6 @@ nonisolated struct PBSyncStatus: @unchecked Sendable {
     set {_uniqueStorage()._skewDeviationPartsPerMillion = newValue}
   }
 
-  var ownStamps: String {
-    get {_storage._ownStamps}
-    set {_uniqueStorage()._ownStamps = newValue}
-  }
-
-  var leaderStamps: String {
-    get {_storage._leaderStamps}
-    set {_uniqueStorage()._leaderStamps = newValue}
-  }
-
-  var cardClass: String {
-    get {_storage._cardClass}
-    set {_uniqueStorage()._cardClass = newValue}
-  }
-
   var packetsSent: Int64 {
     get {_storage._packetsSent}
     set {_uniqueStorage()._packetsSent = newValue}
@@ -2228,6 +2390,27 @@ nonisolated struct PBSyncStatus: @unchecked Sendable {
   /// Clears the value of `cardFormat`. Subsequent reads from it will return its default value.
   mutating func clearCardFormat() {_uniqueStorage()._cardFormat = nil}
 
+  /// QUALITY_UNSPECIFIED: a quality of a newer version
+  var clock: PBQuality {
+    get {_storage._clock}
+    set {_uniqueStorage()._clock = newValue}
+  }
+
+  var ownStamps: PBStamps {
+    get {_storage._ownStamps}
+    set {_uniqueStorage()._ownStamps = newValue}
+  }
+
+  var leaderStamps: PBStamps {
+    get {_storage._leaderStamps}
+    set {_uniqueStorage()._leaderStamps = newValue}
+  }
+
+  var cardClass: PBCardClass {
+    get {_storage._cardClass}
+    set {_uniqueStorage()._cardClass = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2240,8 +2423,6 @@ nonisolated struct PBBroadcastStatus: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  var state: String = String()
-
   var rooms: Int32 = 0
 
   var spreadMicroseconds: Double = 0
@@ -2249,6 +2430,8 @@ nonisolated struct PBBroadcastStatus: Sendable {
   var correctionMicroseconds: Double = 0
 
   var noiseMicroseconds: Double = 0
+
+  var state: PBBroadcastState = .unspecified
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2404,6 +2587,18 @@ nonisolated extension PBPhase: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension PBActivity: SwiftProtobuf._ProtoNameProviding {
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ACTIVITY_UNSPECIFIED\0\u{1}ACTIVITY_JOINING\0\u{1}ACTIVITY_FETCHING\0\u{1}ACTIVITY_PREROLLING\0\u{1}ACTIVITY_READY\0\u{1}ACTIVITY_PLAYING\0\u{1}ACTIVITY_PAUSED\0\u{1}ACTIVITY_FAILED\0\u{1}ACTIVITY_LOST\0\u{1}ACTIVITY_NO_OUTPUT\0\u{1}ACTIVITY_IDLE\0\u{1}ACTIVITY_CARD_LOST\0")
+}
+
+nonisolated extension PBStamps: SwiftProtobuf._ProtoNameProviding {
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0STAMPS_UNSPECIFIED\0\u{1}STAMPS_UNKNOWN\0\u{1}STAMPS_OWN\0\u{1}STAMPS_PROGRAM\0\u{1}STAMPS_KERNEL_RECEIVE\0\u{1}STAMPS_KERNEL\0")
+}
+
+nonisolated extension PBCardClass: SwiftProtobuf._ProtoNameProviding {
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CARD_CLASS_UNSPECIFIED\0\u{1}CARD_CLASS_UNKNOWN\0\u{1}CARD_CLASS_FINE\0\u{1}CARD_CLASS_BATCH\0\u{1}CARD_CLASS_COARSE\0\u{1}CARD_CLASS_UNREADABLE\0")
+}
+
+nonisolated extension PBBroadcastState: SwiftProtobuf._ProtoNameProviding {
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0BROADCAST_STATE_UNSPECIFIED\0\u{1}BROADCAST_STATE_UNKNOWN\0\u{1}BROADCAST_STATE_OFF\0\u{1}BROADCAST_STATE_NO_MULTICAST\0\u{1}BROADCAST_STATE_ALONE\0\u{1}BROADCAST_STATE_NOT_HEARD\0\u{1}BROADCAST_STATE_GATHERING\0\u{1}BROADCAST_STATE_SCATTERED\0\u{1}BROADCAST_STATE_STANDING_OFFSET\0\u{1}BROADCAST_STATE_IN_USE\0\u{1}BROADCAST_STATE_UNNEEDED\0")
 }
 
 nonisolated extension PBQuality: SwiftProtobuf._ProtoNameProviding {
@@ -2874,7 +3069,7 @@ nonisolated extension PBRoomSettings: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Report"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}activity\0\u{3}buffer_seconds\0\u{3}clock_deviation\0\u{3}clock_bound\0\u{3}round_trip\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{1}error\0\u{1}dropouts\0\u{1}xruns\0\u{1}detail\0\u{1}sync\0\u{1}line\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}activity\0\u{3}buffer_seconds\0\u{3}clock_deviation\0\u{3}clock_bound\0\u{3}round_trip\0\u{4}\u{2}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{1}error\0\u{1}dropouts\0\u{1}xruns\0\u{1}detail\0\u{1}sync\0\u{1}line\0\u{2}\u{1a}stamps\0\u{c}\u{6}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2887,7 +3082,6 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
       case 3: try { try decoder.decodeSingularSInt64Field(value: &self.clockDeviation) }()
       case 4: try { try decoder.decodeSingularSInt64Field(value: &self.clockBound) }()
       case 5: try { try decoder.decodeSingularSInt64Field(value: &self._roundTrip) }()
-      case 6: try { try decoder.decodeSingularStringField(value: &self.stamps) }()
       case 7: try { try decoder.decodeSingularDoubleField(value: &self.cardPartsPerMillion) }()
       case 8: try { try decoder.decodeSingularDoubleField(value: &self.ratioPartsPerMillion) }()
       case 9: try { try decoder.decodeSingularSInt64Field(value: &self.error) }()
@@ -2896,6 +3090,7 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
       case 12: try { try decoder.decodeSingularStringField(value: &self.detail) }()
       case 13: try { try decoder.decodeSingularMessageField(value: &self._sync) }()
       case 14: try { try decoder.decodeSingularMessageField(value: &self._line) }()
+      case 40: try { try decoder.decodeSingularEnumField(value: &self.stamps) }()
       default: break
       }
     }
@@ -2921,9 +3116,6 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     try { if let v = self._roundTrip {
       try visitor.visitSingularSInt64Field(value: v, fieldNumber: 5)
     } }()
-    if !self.stamps.isEmpty {
-      try visitor.visitSingularStringField(value: self.stamps, fieldNumber: 6)
-    }
     if self.cardPartsPerMillion.bitPattern != 0 {
       try visitor.visitSingularDoubleField(value: self.cardPartsPerMillion, fieldNumber: 7)
     }
@@ -2948,6 +3140,9 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     try { if let v = self._line {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
     } }()
+    if self.stamps != .unspecified {
+      try visitor.visitSingularEnumField(value: self.stamps, fieldNumber: 40)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2957,7 +3152,6 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     if lhs.clockDeviation != rhs.clockDeviation {return false}
     if lhs.clockBound != rhs.clockBound {return false}
     if lhs._roundTrip != rhs._roundTrip {return false}
-    if lhs.stamps != rhs.stamps {return false}
     if lhs.cardPartsPerMillion != rhs.cardPartsPerMillion {return false}
     if lhs.ratioPartsPerMillion != rhs.ratioPartsPerMillion {return false}
     if lhs.error != rhs.error {return false}
@@ -2966,6 +3160,7 @@ nonisolated extension PBReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     if lhs.detail != rhs.detail {return false}
     if lhs._sync != rhs._sync {return false}
     if lhs._line != rhs._line {return false}
+    if lhs.stamps != rhs.stamps {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3012,7 +3207,7 @@ nonisolated extension PBLineFinding.Kind: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SyncReport"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}quality\0\u{1}path\0\u{1}card\0\u{3}expected_clock\0\u{3}expected_card\0\u{1}target\0\u{3}is_alarming\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age\0\u{3}latency_offset\0\u{3}is_latency_offset_fixed\0\u{1}broadcasts\0\u{3}latency_offset_uncertainty\0\u{4}\u{9}card_format\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}quality\0\u{1}path\0\u{1}card\0\u{3}expected_clock\0\u{3}expected_card\0\u{1}target\0\u{3}is_alarming\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{4}\u{4}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age\0\u{3}latency_offset\0\u{3}is_latency_offset_fixed\0\u{1}broadcasts\0\u{3}latency_offset_uncertainty\0\u{4}\u{9}card_format\0\u{4}\u{a}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{c}\u{a}\u{1}\u{c}\u{b}\u{1}\u{c}\u{c}\u{1}")
 
   fileprivate class _StorageClass {
     var _quality: PBQuality = .unspecified
@@ -3024,9 +3219,6 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _isAlarming: Bool = false
     var _skewPartsPerMillion: Double = 0
     var _skewDeviationPartsPerMillion: Double = 0
-    var _ownStamps: String = String()
-    var _leaderStamps: String = String()
-    var _cardClass: String = String()
     var _packetsSent: Int64 = 0
     var _packetsAnswered: Int64 = 0
     var _packetsRejected: Int64 = 0
@@ -3037,6 +3229,9 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _broadcasts: PBBroadcastReport? = nil
     var _latencyOffsetUncertainty: Int64? = nil
     var _cardFormat: String = String()
+    var _ownStamps: PBStamps = .unspecified
+    var _leaderStamps: PBStamps = .unspecified
+    var _cardClass: PBCardClass = .unspecified
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3056,9 +3251,6 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _isAlarming = source._isAlarming
       _skewPartsPerMillion = source._skewPartsPerMillion
       _skewDeviationPartsPerMillion = source._skewDeviationPartsPerMillion
-      _ownStamps = source._ownStamps
-      _leaderStamps = source._leaderStamps
-      _cardClass = source._cardClass
       _packetsSent = source._packetsSent
       _packetsAnswered = source._packetsAnswered
       _packetsRejected = source._packetsRejected
@@ -3069,6 +3261,9 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _broadcasts = source._broadcasts
       _latencyOffsetUncertainty = source._latencyOffsetUncertainty
       _cardFormat = source._cardFormat
+      _ownStamps = source._ownStamps
+      _leaderStamps = source._leaderStamps
+      _cardClass = source._cardClass
     }
   }
 
@@ -3096,9 +3291,6 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 7: try { try decoder.decodeSingularBoolField(value: &_storage._isAlarming) }()
         case 8: try { try decoder.decodeSingularDoubleField(value: &_storage._skewPartsPerMillion) }()
         case 9: try { try decoder.decodeSingularDoubleField(value: &_storage._skewDeviationPartsPerMillion) }()
-        case 10: try { try decoder.decodeSingularStringField(value: &_storage._ownStamps) }()
-        case 11: try { try decoder.decodeSingularStringField(value: &_storage._leaderStamps) }()
-        case 12: try { try decoder.decodeSingularStringField(value: &_storage._cardClass) }()
         case 13: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsSent) }()
         case 14: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsAnswered) }()
         case 15: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsRejected) }()
@@ -3109,6 +3301,9 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 20: try { try decoder.decodeSingularMessageField(value: &_storage._broadcasts) }()
         case 21: try { try decoder.decodeSingularInt64Field(value: &_storage._latencyOffsetUncertainty) }()
         case 30: try { try decoder.decodeSingularStringField(value: &_storage._cardFormat) }()
+        case 40: try { try decoder.decodeSingularEnumField(value: &_storage._ownStamps) }()
+        case 41: try { try decoder.decodeSingularEnumField(value: &_storage._leaderStamps) }()
+        case 42: try { try decoder.decodeSingularEnumField(value: &_storage._cardClass) }()
         default: break
         }
       }
@@ -3148,15 +3343,6 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       if _storage._skewDeviationPartsPerMillion.bitPattern != 0 {
         try visitor.visitSingularDoubleField(value: _storage._skewDeviationPartsPerMillion, fieldNumber: 9)
       }
-      if !_storage._ownStamps.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._ownStamps, fieldNumber: 10)
-      }
-      if !_storage._leaderStamps.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._leaderStamps, fieldNumber: 11)
-      }
-      if !_storage._cardClass.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._cardClass, fieldNumber: 12)
-      }
       if _storage._packetsSent != 0 {
         try visitor.visitSingularInt64Field(value: _storage._packetsSent, fieldNumber: 13)
       }
@@ -3187,6 +3373,15 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       if !_storage._cardFormat.isEmpty {
         try visitor.visitSingularStringField(value: _storage._cardFormat, fieldNumber: 30)
       }
+      if _storage._ownStamps != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._ownStamps, fieldNumber: 40)
+      }
+      if _storage._leaderStamps != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._leaderStamps, fieldNumber: 41)
+      }
+      if _storage._cardClass != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._cardClass, fieldNumber: 42)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3205,9 +3400,6 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._isAlarming != rhs_storage._isAlarming {return false}
         if _storage._skewPartsPerMillion != rhs_storage._skewPartsPerMillion {return false}
         if _storage._skewDeviationPartsPerMillion != rhs_storage._skewDeviationPartsPerMillion {return false}
-        if _storage._ownStamps != rhs_storage._ownStamps {return false}
-        if _storage._leaderStamps != rhs_storage._leaderStamps {return false}
-        if _storage._cardClass != rhs_storage._cardClass {return false}
         if _storage._packetsSent != rhs_storage._packetsSent {return false}
         if _storage._packetsAnswered != rhs_storage._packetsAnswered {return false}
         if _storage._packetsRejected != rhs_storage._packetsRejected {return false}
@@ -3218,6 +3410,9 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._broadcasts != rhs_storage._broadcasts {return false}
         if _storage._latencyOffsetUncertainty != rhs_storage._latencyOffsetUncertainty {return false}
         if _storage._cardFormat != rhs_storage._cardFormat {return false}
+        if _storage._ownStamps != rhs_storage._ownStamps {return false}
+        if _storage._leaderStamps != rhs_storage._leaderStamps {return false}
+        if _storage._cardClass != rhs_storage._cardClass {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -3229,7 +3424,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension PBBroadcastReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".BroadcastReport"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}state\0\u{1}rooms\0\u{1}spread\0\u{1}correction\0\u{1}noise\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\u{2}rooms\0\u{1}spread\0\u{1}correction\0\u{1}noise\0\u{2}#state\0\u{c}\u{1}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3237,20 +3432,17 @@ nonisolated extension PBBroadcastReport: SwiftProtobuf.Message, SwiftProtobuf._M
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.state) }()
       case 2: try { try decoder.decodeSingularInt32Field(value: &self.rooms) }()
       case 3: try { try decoder.decodeSingularSInt64Field(value: &self.spread) }()
       case 4: try { try decoder.decodeSingularSInt64Field(value: &self.correction) }()
       case 5: try { try decoder.decodeSingularSInt64Field(value: &self.noise) }()
+      case 40: try { try decoder.decodeSingularEnumField(value: &self.state) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if !self.state.isEmpty {
-      try visitor.visitSingularStringField(value: self.state, fieldNumber: 1)
-    }
     if self.rooms != 0 {
       try visitor.visitSingularInt32Field(value: self.rooms, fieldNumber: 2)
     }
@@ -3263,15 +3455,18 @@ nonisolated extension PBBroadcastReport: SwiftProtobuf.Message, SwiftProtobuf._M
     if self.noise != 0 {
       try visitor.visitSingularSInt64Field(value: self.noise, fieldNumber: 5)
     }
+    if self.state != .unspecified {
+      try visitor.visitSingularEnumField(value: self.state, fieldNumber: 40)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: PBBroadcastReport, rhs: PBBroadcastReport) -> Bool {
-    if lhs.state != rhs.state {return false}
     if lhs.rooms != rhs.rooms {return false}
     if lhs.spread != rhs.spread {return false}
     if lhs.correction != rhs.correction {return false}
     if lhs.noise != rhs.noise {return false}
+    if lhs.state != rhs.state {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3870,8 +4065,8 @@ nonisolated extension PBCommit: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
   }
 }
 
-nonisolated extension PBCommitNotice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  static let protoMessageName: String = _protobuf_package + ".CommitNotice"
+nonisolated extension PBCommitDatagram: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".CommitDatagram"
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}format\0\u{1}instance\0\u{1}term\0\u{1}commit\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
@@ -3909,7 +4104,7 @@ nonisolated extension PBCommitNotice: SwiftProtobuf.Message, SwiftProtobuf._Mess
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  static func ==(lhs: PBCommitNotice, rhs: PBCommitNotice) -> Bool {
+  static func ==(lhs: PBCommitDatagram, rhs: PBCommitDatagram) -> Bool {
     if lhs.format != rhs.format {return false}
     if lhs.instance != rhs.instance {return false}
     if lhs.term != rhs.term {return false}
@@ -5363,7 +5558,7 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".RoomStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}state\0\u{3}buffer_seconds\0\u{3}clock_offset_microseconds\0\u{3}clock_bound_microseconds\0\u{3}round_trip_microseconds\0\u{1}stamps\0\u{3}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{3}error_microseconds\0\u{1}volume\0\u{1}muted\0\u{1}dropouts\0\u{1}xruns\0\u{1}detail\0\u{1}sync\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}state\0\u{3}buffer_seconds\0\u{3}clock_offset_microseconds\0\u{3}clock_bound_microseconds\0\u{3}round_trip_microseconds\0\u{4}\u{2}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{3}error_microseconds\0\u{1}volume\0\u{1}muted\0\u{1}dropouts\0\u{1}xruns\0\u{1}detail\0\u{1}sync\0\u{2}\u{18}stamps\0\u{c}\u{7}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5377,7 +5572,6 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 4: try { try decoder.decodeSingularDoubleField(value: &self._clockOffsetMicroseconds) }()
       case 5: try { try decoder.decodeSingularDoubleField(value: &self._clockBoundMicroseconds) }()
       case 6: try { try decoder.decodeSingularDoubleField(value: &self._roundTripMicroseconds) }()
-      case 7: try { try decoder.decodeSingularStringField(value: &self.stamps) }()
       case 8: try { try decoder.decodeSingularDoubleField(value: &self.cardPartsPerMillion) }()
       case 9: try { try decoder.decodeSingularDoubleField(value: &self.ratioPartsPerMillion) }()
       case 10: try { try decoder.decodeSingularDoubleField(value: &self._errorMicroseconds) }()
@@ -5387,6 +5581,7 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 14: try { try decoder.decodeSingularInt64Field(value: &self.xruns) }()
       case 15: try { try decoder.decodeSingularStringField(value: &self.detail) }()
       case 16: try { try decoder.decodeSingularMessageField(value: &self._sync) }()
+      case 40: try { try decoder.decodeSingularEnumField(value: &self.stamps) }()
       default: break
       }
     }
@@ -5415,9 +5610,6 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     try { if let v = self._roundTripMicroseconds {
       try visitor.visitSingularDoubleField(value: v, fieldNumber: 6)
     } }()
-    if !self.stamps.isEmpty {
-      try visitor.visitSingularStringField(value: self.stamps, fieldNumber: 7)
-    }
     if self.cardPartsPerMillion.bitPattern != 0 {
       try visitor.visitSingularDoubleField(value: self.cardPartsPerMillion, fieldNumber: 8)
     }
@@ -5445,6 +5637,9 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     try { if let v = self._sync {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
     } }()
+    if self.stamps != .unspecified {
+      try visitor.visitSingularEnumField(value: self.stamps, fieldNumber: 40)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5455,7 +5650,6 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs._clockOffsetMicroseconds != rhs._clockOffsetMicroseconds {return false}
     if lhs._clockBoundMicroseconds != rhs._clockBoundMicroseconds {return false}
     if lhs._roundTripMicroseconds != rhs._roundTripMicroseconds {return false}
-    if lhs.stamps != rhs.stamps {return false}
     if lhs.cardPartsPerMillion != rhs.cardPartsPerMillion {return false}
     if lhs.ratioPartsPerMillion != rhs.ratioPartsPerMillion {return false}
     if lhs._errorMicroseconds != rhs._errorMicroseconds {return false}
@@ -5465,6 +5659,7 @@ nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.xruns != rhs.xruns {return false}
     if lhs.detail != rhs.detail {return false}
     if lhs._sync != rhs._sync {return false}
+    if lhs.stamps != rhs.stamps {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5576,10 +5771,9 @@ nonisolated extension PBSyncHistory: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SyncStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}clock\0\u{3}bound_microseconds\0\u{3}error_part_microseconds\0\u{3}clock_part_microseconds\0\u{3}path_part_microseconds\0\u{3}card_part_microseconds\0\u{3}calibration_part_microseconds\0\u{3}expected_microseconds\0\u{3}target_microseconds\0\u{1}alarm\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{3}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age_seconds\0\u{3}report_age_seconds\0\u{3}latency_offset_microseconds\0\u{3}latency_offset_fixed\0\u{1}history\0\u{1}broadcasts\0\u{1}line\0\u{3}line_alarm\0\u{4}\u{3}card_format\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{4}\u{2}bound_microseconds\0\u{3}error_part_microseconds\0\u{3}clock_part_microseconds\0\u{3}path_part_microseconds\0\u{3}card_part_microseconds\0\u{3}calibration_part_microseconds\0\u{3}expected_microseconds\0\u{3}target_microseconds\0\u{1}alarm\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{4}\u{4}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age_seconds\0\u{3}report_age_seconds\0\u{3}latency_offset_microseconds\0\u{3}latency_offset_fixed\0\u{1}history\0\u{1}broadcasts\0\u{1}line\0\u{3}line_alarm\0\u{4}\u{3}card_format\0\u{2}\u{a}clock\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{c}\u{1}\u{1}\u{c}\u{d}\u{1}\u{c}\u{e}\u{1}\u{c}\u{f}\u{1}")
 
   fileprivate class _StorageClass {
-    var _clock: String = String()
     var _boundMicroseconds: Double? = nil
     var _errorPartMicroseconds: Double? = nil
     var _clockPartMicroseconds: Double? = nil
@@ -5591,9 +5785,6 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _alarm: Bool = false
     var _skewPartsPerMillion: Double = 0
     var _skewDeviationPartsPerMillion: Double = 0
-    var _ownStamps: String = String()
-    var _leaderStamps: String = String()
-    var _cardClass: String = String()
     var _packetsSent: Int64 = 0
     var _packetsAnswered: Int64 = 0
     var _packetsRejected: Int64 = 0
@@ -5607,6 +5798,10 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _line: String = String()
     var _lineAlarm: Bool = false
     var _cardFormat: String? = nil
+    var _clock: PBQuality = .unspecified
+    var _ownStamps: PBStamps = .unspecified
+    var _leaderStamps: PBStamps = .unspecified
+    var _cardClass: PBCardClass = .unspecified
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5617,7 +5812,6 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     private init() {}
 
     init(copying source: _StorageClass) {
-      _clock = source._clock
       _boundMicroseconds = source._boundMicroseconds
       _errorPartMicroseconds = source._errorPartMicroseconds
       _clockPartMicroseconds = source._clockPartMicroseconds
@@ -5629,9 +5823,6 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _alarm = source._alarm
       _skewPartsPerMillion = source._skewPartsPerMillion
       _skewDeviationPartsPerMillion = source._skewDeviationPartsPerMillion
-      _ownStamps = source._ownStamps
-      _leaderStamps = source._leaderStamps
-      _cardClass = source._cardClass
       _packetsSent = source._packetsSent
       _packetsAnswered = source._packetsAnswered
       _packetsRejected = source._packetsRejected
@@ -5645,6 +5836,10 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _line = source._line
       _lineAlarm = source._lineAlarm
       _cardFormat = source._cardFormat
+      _clock = source._clock
+      _ownStamps = source._ownStamps
+      _leaderStamps = source._leaderStamps
+      _cardClass = source._cardClass
     }
   }
 
@@ -5663,7 +5858,6 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         // allocates stack space for every case branch when no optimizations are
         // enabled. https://github.com/apple/swift-protobuf/issues/1034
         switch fieldNumber {
-        case 1: try { try decoder.decodeSingularStringField(value: &_storage._clock) }()
         case 2: try { try decoder.decodeSingularDoubleField(value: &_storage._boundMicroseconds) }()
         case 3: try { try decoder.decodeSingularDoubleField(value: &_storage._errorPartMicroseconds) }()
         case 4: try { try decoder.decodeSingularDoubleField(value: &_storage._clockPartMicroseconds) }()
@@ -5675,9 +5869,6 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 10: try { try decoder.decodeSingularBoolField(value: &_storage._alarm) }()
         case 11: try { try decoder.decodeSingularDoubleField(value: &_storage._skewPartsPerMillion) }()
         case 12: try { try decoder.decodeSingularDoubleField(value: &_storage._skewDeviationPartsPerMillion) }()
-        case 13: try { try decoder.decodeSingularStringField(value: &_storage._ownStamps) }()
-        case 14: try { try decoder.decodeSingularStringField(value: &_storage._leaderStamps) }()
-        case 15: try { try decoder.decodeSingularStringField(value: &_storage._cardClass) }()
         case 16: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsSent) }()
         case 17: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsAnswered) }()
         case 18: try { try decoder.decodeSingularInt64Field(value: &_storage._packetsRejected) }()
@@ -5691,6 +5882,10 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 26: try { try decoder.decodeSingularStringField(value: &_storage._line) }()
         case 27: try { try decoder.decodeSingularBoolField(value: &_storage._lineAlarm) }()
         case 30: try { try decoder.decodeSingularStringField(value: &_storage._cardFormat) }()
+        case 40: try { try decoder.decodeSingularEnumField(value: &_storage._clock) }()
+        case 41: try { try decoder.decodeSingularEnumField(value: &_storage._ownStamps) }()
+        case 42: try { try decoder.decodeSingularEnumField(value: &_storage._leaderStamps) }()
+        case 43: try { try decoder.decodeSingularEnumField(value: &_storage._cardClass) }()
         default: break
         }
       }
@@ -5703,9 +5898,6 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       // allocates stack space for every if/case branch local when no optimizations
       // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
       // https://github.com/apple/swift-protobuf/issues/1182
-      if !_storage._clock.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._clock, fieldNumber: 1)
-      }
       try { if let v = _storage._boundMicroseconds {
         try visitor.visitSingularDoubleField(value: v, fieldNumber: 2)
       } }()
@@ -5738,15 +5930,6 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       }
       if _storage._skewDeviationPartsPerMillion.bitPattern != 0 {
         try visitor.visitSingularDoubleField(value: _storage._skewDeviationPartsPerMillion, fieldNumber: 12)
-      }
-      if !_storage._ownStamps.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._ownStamps, fieldNumber: 13)
-      }
-      if !_storage._leaderStamps.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._leaderStamps, fieldNumber: 14)
-      }
-      if !_storage._cardClass.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._cardClass, fieldNumber: 15)
       }
       if _storage._packetsSent != 0 {
         try visitor.visitSingularInt64Field(value: _storage._packetsSent, fieldNumber: 16)
@@ -5787,6 +5970,18 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       try { if let v = _storage._cardFormat {
         try visitor.visitSingularStringField(value: v, fieldNumber: 30)
       } }()
+      if _storage._clock != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._clock, fieldNumber: 40)
+      }
+      if _storage._ownStamps != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._ownStamps, fieldNumber: 41)
+      }
+      if _storage._leaderStamps != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._leaderStamps, fieldNumber: 42)
+      }
+      if _storage._cardClass != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._cardClass, fieldNumber: 43)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -5796,7 +5991,6 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
         let _storage = _args.0
         let rhs_storage = _args.1
-        if _storage._clock != rhs_storage._clock {return false}
         if _storage._boundMicroseconds != rhs_storage._boundMicroseconds {return false}
         if _storage._errorPartMicroseconds != rhs_storage._errorPartMicroseconds {return false}
         if _storage._clockPartMicroseconds != rhs_storage._clockPartMicroseconds {return false}
@@ -5808,9 +6002,6 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._alarm != rhs_storage._alarm {return false}
         if _storage._skewPartsPerMillion != rhs_storage._skewPartsPerMillion {return false}
         if _storage._skewDeviationPartsPerMillion != rhs_storage._skewDeviationPartsPerMillion {return false}
-        if _storage._ownStamps != rhs_storage._ownStamps {return false}
-        if _storage._leaderStamps != rhs_storage._leaderStamps {return false}
-        if _storage._cardClass != rhs_storage._cardClass {return false}
         if _storage._packetsSent != rhs_storage._packetsSent {return false}
         if _storage._packetsAnswered != rhs_storage._packetsAnswered {return false}
         if _storage._packetsRejected != rhs_storage._packetsRejected {return false}
@@ -5824,6 +6015,10 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._line != rhs_storage._line {return false}
         if _storage._lineAlarm != rhs_storage._lineAlarm {return false}
         if _storage._cardFormat != rhs_storage._cardFormat {return false}
+        if _storage._clock != rhs_storage._clock {return false}
+        if _storage._ownStamps != rhs_storage._ownStamps {return false}
+        if _storage._leaderStamps != rhs_storage._leaderStamps {return false}
+        if _storage._cardClass != rhs_storage._cardClass {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -5835,7 +6030,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension PBBroadcastStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".BroadcastStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}state\0\u{1}rooms\0\u{3}spread_microseconds\0\u{3}correction_microseconds\0\u{3}noise_microseconds\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\u{2}rooms\0\u{3}spread_microseconds\0\u{3}correction_microseconds\0\u{3}noise_microseconds\0\u{2}#state\0\u{c}\u{1}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5843,20 +6038,17 @@ nonisolated extension PBBroadcastStatus: SwiftProtobuf.Message, SwiftProtobuf._M
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.state) }()
       case 2: try { try decoder.decodeSingularInt32Field(value: &self.rooms) }()
       case 3: try { try decoder.decodeSingularDoubleField(value: &self.spreadMicroseconds) }()
       case 4: try { try decoder.decodeSingularDoubleField(value: &self.correctionMicroseconds) }()
       case 5: try { try decoder.decodeSingularDoubleField(value: &self.noiseMicroseconds) }()
+      case 40: try { try decoder.decodeSingularEnumField(value: &self.state) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if !self.state.isEmpty {
-      try visitor.visitSingularStringField(value: self.state, fieldNumber: 1)
-    }
     if self.rooms != 0 {
       try visitor.visitSingularInt32Field(value: self.rooms, fieldNumber: 2)
     }
@@ -5869,15 +6061,18 @@ nonisolated extension PBBroadcastStatus: SwiftProtobuf.Message, SwiftProtobuf._M
     if self.noiseMicroseconds.bitPattern != 0 {
       try visitor.visitSingularDoubleField(value: self.noiseMicroseconds, fieldNumber: 5)
     }
+    if self.state != .unspecified {
+      try visitor.visitSingularEnumField(value: self.state, fieldNumber: 40)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: PBBroadcastStatus, rhs: PBBroadcastStatus) -> Bool {
-    if lhs.state != rhs.state {return false}
     if lhs.rooms != rhs.rooms {return false}
     if lhs.spreadMicroseconds != rhs.spreadMicroseconds {return false}
     if lhs.correctionMicroseconds != rhs.correctionMicroseconds {return false}
     if lhs.noiseMicroseconds != rhs.noiseMicroseconds {return false}
+    if lhs.state != rhs.state {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

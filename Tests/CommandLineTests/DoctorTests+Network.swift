@@ -89,7 +89,7 @@ extension DoctorTests {
     }
 
     @Test func `what rooms hear of broadcasts says whether multicast is converted`() throws {
-        func group(_ states: [String]) -> GroupStatus {
+        func group(_ states: [BroadcastState]) -> GroupStatus {
             var rooms = states.enumerated().map { place, state in
                 var room = SyncViewTests.room("room \(place)")
                 room.sync?.broadcasts.state = state
@@ -97,17 +97,16 @@ extension DoctorTests {
                 return room
             }
             rooms.append(SyncViewTests.room("leader's"))
-            rooms[states.count].sync?.broadcasts.state = ""
+            rooms[states.count].sync?.broadcasts.state = .absent
             return SyncViewTests.status(rooms)
         }
-        let heard = Judgement.conversion(group(["in use", "in use"]))
+        let heard = Judgement.conversion(group([.inUse, .inUse]))
         #expect(heard.map(\.level) == [.ok])
         #expect(heard[0].found.contains("room 0, room 1") && heard[0].found.contains("21.0 µs"))
         #expect(!heard[0].found.contains("leader's"))
-        let levels: [String: Finding.Level] = [
-            "not needed": .ok, "scattered": .warning, "standing offset": .note,
-            "not heard": .warning, "off": .note, "no multicast": .warning, "alone": .note,
-            "gathering": .note, "something new": .note,
+        let levels: [BroadcastState: Finding.Level] = [
+            .unneeded: .ok, .scattered: .warning, .standingOffset: .note, .notHeard: .warning,
+            .off: .note, .noMulticast: .warning, .alone: .note, .gathering: .note, .unknown: .note,
         ]
         for (state, level) in levels {
             let findings = Judgement.conversion(group([state]))
@@ -115,12 +114,12 @@ extension DoctorTests {
             #expect(level == .ok || findings[0].advice != nil, "\(state)")
         }
         #expect(
-            Judgement.conversion(group(["scattered", "in use"])).map(\.level) == [.ok, .warning])
+            Judgement.conversion(group([.scattered, .inUse])).map(\.level) == [.ok, .warning])
         #expect(Judgement.conversion(group([])).map(\.level) == [.note])
         // Every state that there is has words of its own, or is on its way to one that has.
-        for state in ReferenceState.allCases {
-            let isOpen = [.alone, .gathering].contains(state)
-            let found = try #require(Judgement.conversion(group(["\(state)"])).first).found
+        for state in BroadcastState.allCases where state != .absent {
+            let isOpen = [.alone, .gathering, .unknown].contains(state)
+            let found = try #require(Judgement.conversion(group([state])).first).found
             #expect(found.contains("not known yet") == isOpen, "\(state)")
         }
     }

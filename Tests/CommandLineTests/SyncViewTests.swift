@@ -19,18 +19,18 @@ import Timing
         }
         let report = RoomReport(
             activity: .playing, clockBound: .microseconds(40), roundTrip: .microseconds(61),
-            stamps: "kernel", cardPartsPerMillion: -119.87, ratioPartsPerMillion: 120.01,
+            stamps: .kernel, cardPartsPerMillion: -119.87, ratioPartsPerMillion: 120.01,
             error: .microseconds(-2), dropouts: 3, xruns: 4,
             sync: SyncReport(
                 quality: .locked, path: .microseconds(30), card: .microseconds(11),
                 expectedClock: .microseconds(3), expectedCard: .microseconds(4),
                 target: .microseconds(500), isAlarming: alarm, skewPartsPerMillion: 35.125,
-                skewDeviationPartsPerMillion: 0.05, ownStamps: "kernel",
-                leaderStamps: "kernel receive", cardClass: "fine", packetsSent: 812,
+                skewDeviationPartsPerMillion: 0.05, ownStamps: .kernel,
+                leaderStamps: .kernelReceive, cardClass: .fine, packetsSent: 812,
                 packetsAnswered: 810, packetsRejected: 2, clockRestarts: 1,
                 clockAge: .milliseconds(120), latencyOffset: offset,
                 broadcasts: BroadcastReport(
-                    state: "in use", rooms: 3, spread: Nanoseconds(21_300),
+                    state: .inUse, rooms: 3, spread: Nanoseconds(21_300),
                     correction: Nanoseconds(-17_200), noise: Nanoseconds(2_100))))
         let last = GroupInstant(nanoseconds: 0) + .seconds(Int64(points))
         return RoomStatus(
@@ -79,15 +79,17 @@ import Timing
     }
 
     @Test(arguments: [
-        ("off", "off"), ("not heard", "not heard"), ("alone", "no other room"),
-        ("gathering", "too few"), ("standing offset", "an offset that stays"),
+        (BroadcastState.off, "off"), (.notHeard, "not heard"), (.alone, "no other room"),
+        (.gathering, "too few"), (.standingOffset, "an offset that stays"),
         (
-            "scattered",
+            .scattered,
             "converted to unicast, rooms hang on different access points, or the others are on wires"
         ),
-        ("no multicast", "no multicast"),
+        (.noMulticast, "no multicast"),
     ])
-    func `why reference broadcasts are not in use is said`(state: String, words: String) throws {
+    func `why reference broadcasts are not in use is said`(
+        state: BroadcastState, words: String
+    ) throws {
         var room = Self.room("bath")
         room.sync?.broadcasts.state = state
         let lines = SyncView(status: Self.status([room]), width: 200).lines

@@ -62,10 +62,7 @@ import Timing
         let long = String(repeating: "x", count: RoomReport.longestText)
         var random = SplitMix64(seed: 1)
         var report = random.report()
-        (report.stamps, report.detail) = (long, long)
-        (report.sync.ownStamps, report.sync.leaderStamps, report.sync.cardClass) = (
-            long, long, long
-        )
+        report.detail = long
         report.roundTrip = .seconds(1)
         report.sync.card = .seconds(1)
         (report.activity, report.sync.quality) = (.playing, .locked)
@@ -152,7 +149,6 @@ import Timing
         expect("quality") { $0.quality = .UNRECOGNIZED(9) }
         expect("skew") { $0.skewPartsPerMillion = .nan }
         expect("skew deviation") { $0.skewDeviationPartsPerMillion = .infinity }
-        expect("own stamps") { $0.ownStamps = String(repeating: "k", count: 201) }
         expect("sent") { $0.packetsSent = -1 }
         expect("rejected") { $0.packetsRejected = .min }
         expect("latency offset") { $0.latencyOffset = .max }

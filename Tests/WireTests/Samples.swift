@@ -73,11 +73,15 @@ extension SplitMix64 {
             activity: RoomActivity.allCases.randomElement(using: &self) ?? .ready,
             bufferSeconds: Double.random(in: 0...3_600, using: &self), clockDeviation: span(),
             clockBound: span(),
-            roundTrip: Bool.random(using: &self) ? span() : nil, stamps: text(),
+            roundTrip: Bool.random(using: &self) ? span() : nil, stamps: state(),
             cardPartsPerMillion: partsPerMillion(), ratioPartsPerMillion: partsPerMillion(),
             error: span(),
             dropouts: count(),
             xruns: count(), detail: text(), line: line(), sync: sync())
+    }
+
+    mutating func state<State: ReportedState>() -> State {
+        State.allCases.randomElement(using: &self) ?? .unknown
     }
 
     mutating func line() -> LineFinding {
@@ -91,14 +95,14 @@ extension SplitMix64 {
             path: span(), card: Bool.random(using: &self) ? span() : nil, expectedClock: span(),
             expectedCard: span(), target: span(), isAlarming: Bool.random(using: &self),
             skewPartsPerMillion: partsPerMillion(), skewDeviationPartsPerMillion: partsPerMillion(),
-            ownStamps: text(), leaderStamps: text(), cardClass: text(), cardFormat: text(),
+            ownStamps: state(), leaderStamps: state(), cardClass: state(), cardFormat: text(),
             packetsSent: count(),
             packetsAnswered: count(),
             packetsRejected: count(),
             clockRestarts: count(), clockAge: age(),
             latencyOffset: latencyOffset(), isLatencyOffsetFixed: Bool.random(using: &self),
             broadcasts: BroadcastReport(
-                state: text(), rooms: Int.random(in: 0...255, using: &self), spread: span(),
+                state: state(), rooms: Int.random(in: 0...255, using: &self), spread: span(),
                 correction: span(), noise: span()))
     }
 

@@ -3,9 +3,7 @@ public import Timing
 /// How a room's clock fares with reference broadcasts: packets that several rooms hear at once,
 /// from which the leader sees how far their clocks are apart.
 public struct BroadcastReport: Equatable, Sendable {
-    /// "in use", or why not: "off", "no multicast", "alone", "not heard", "gathering", "scattered",
-    /// "standing offset"; empty for a room that has no leader to hear.
-    public var state: String
+    public var state: BroadcastState
     /// Rooms that hear the same packets, this one included.
     public var rooms: Int
     /// Median deviation of the times at which two rooms hear a packet.
@@ -16,10 +14,10 @@ public struct BroadcastReport: Equatable, Sendable {
     public var noise: Nanoseconds
 
     public init(
-        state: String = "", rooms: Int = 0, spread: Nanoseconds = .zero,
+        state: BroadcastState = .absent, rooms: Int = 0, spread: Nanoseconds = .zero,
         correction: Nanoseconds = .zero, noise: Nanoseconds = .zero
     ) {
-        self.state = state.limited(toBytes: RoomReport.longestText)
+        self.state = state
         self.rooms = max(0, rooms)
         self.spread = spread
         self.correction = correction
@@ -29,7 +27,7 @@ public struct BroadcastReport: Equatable, Sendable {
 
 /// The same, as shown to a person.
 public struct BroadcastStatus: Codable, Equatable, Sendable {
-    public var state = ""
+    public var state = BroadcastState.absent
     public var rooms = 0
     public var spreadMicroseconds = 0.0
     public var correctionMicroseconds = 0.0

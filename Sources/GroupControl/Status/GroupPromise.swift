@@ -48,7 +48,7 @@ extension RoomStatus {
         if state == .failed { return "it cannot play this item" }
         if state == .cardLost { return "its card is gone" }
         if state == .noOutput { return "it has no output" }
-        if sync.clock == "none" { return "the clock is not known" }
+        if sync.clock == .unmeasured { return "the clock is not known" }
         if sync.parts.cardMicroseconds == nil { return "the position of the card is not known" }
         return state.canPromise
             ? "the clock stood still or was set, and is measured anew" : "it does not play yet"

@@ -10,7 +10,7 @@ public struct RoomStatus: Codable, Equatable, Sendable {
     public var clockBoundMicroseconds: Double?
     /// `nil` before the first measurement.
     public var roundTripMicroseconds: Double?
-    public var stamps: String
+    public var stamps: StampKind
     public var cardPartsPerMillion: Double
     public var ratioPartsPerMillion: Double
     /// Positive: the room is late; `nil` where nobody knows.

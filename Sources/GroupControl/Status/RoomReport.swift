@@ -49,8 +49,8 @@ public struct RoomReport: Equatable, Sendable {
     public var clockBound: Nanoseconds
     /// To the leader and back, as measured by the clock exchange; `nil` before the first.
     public var roundTrip: Nanoseconds?
-    /// Where the time stamps come from: "kernel", "kernel receive", "program", or "own".
-    public var stamps: String
+    /// Who takes the time stamps: the weaker end of the exchange.
+    public var stamps: StampKind
     /// The card's crystal against the local clock; positive: the card runs fast.
     public var cardPartsPerMillion: Double
     /// The correction in force in the resampler.
@@ -72,7 +72,7 @@ public struct RoomReport: Equatable, Sendable {
     public init(
         activity: RoomActivity = .joining, bufferSeconds: Double = 0,
         clockDeviation: Nanoseconds = .zero, clockBound: Nanoseconds = .zero,
-        roundTrip: Nanoseconds? = nil, stamps: String = "", cardPartsPerMillion: Double = 0,
+        roundTrip: Nanoseconds? = nil, stamps: StampKind = .absent, cardPartsPerMillion: Double = 0,
         ratioPartsPerMillion: Double = 0, error: Nanoseconds = .zero, dropouts: Int = 0,
         xruns: Int = 0, detail: String = "", line: LineFinding = .nothing,
         sync: SyncReport = SyncReport()
@@ -82,7 +82,7 @@ public struct RoomReport: Equatable, Sendable {
         self.clockDeviation = clockDeviation
         self.clockBound = clockBound
         self.roundTrip = roundTrip
-        self.stamps = stamps.limited(toBytes: Self.longestText)
+        self.stamps = stamps
         self.cardPartsPerMillion = cardPartsPerMillion.isFinite ? cardPartsPerMillion : 0
         self.ratioPartsPerMillion = ratioPartsPerMillion.isFinite ? ratioPartsPerMillion : 0
         self.error = error

@@ -12,8 +12,9 @@ import func Glibc.sqrt
 ///
 /// with the error that is known and being corrected, the estimate of the group clock (noise,
 /// wander, age), half of the smallest round trip, and the position of the card. Any two rooms that
-/// promise for the same place are within the sum of their bounds. The *expectation* is a guess of the same distance without the
-/// worst case of the path, usually many times smaller, and no promise.
+/// promise for the same place are within the sum of their bounds. The *expectation* is a guess of
+/// the same distance without the worst case of the path, usually many times smaller, and no
+/// promise.
 ///
 /// What hangs behind the card (converter, amplifier, air) nobody can measure from here.
 /// ``latencyOffset`` is what the owner says of it. Where that was measured, its uncertainty is the
@@ -40,13 +41,10 @@ public struct SyncReport: Equatable, Sendable {
     public var skewPartsPerMillion: Double
     /// Its standard deviation.
     public var skewDeviationPartsPerMillion: Double
-    /// Who takes the time stamps in this room, and at its leader: "kernel", "kernel receive",
-    /// "program"; empty where there is nothing to stamp.
-    public var ownStamps: String
-    public var leaderStamps: String
-    /// How the card tells its position ("fine", "batch", "coarse", "unreadable"); empty where that
-    /// is not known yet.
-    public var cardClass: String
+    /// Who takes the time stamps in this room, and at its leader.
+    public var ownStamps: StampKind
+    public var leaderStamps: StampKind
+    public var cardClass: CardKind
     /// What the card is open with, for people: "44100 Hz, S32_LE, 2 channels, buffer 80 ms".
     public var cardFormat: String
     /// Time requests sent; answers to them; of these, exchanges that made no sense.
@@ -68,8 +66,8 @@ public struct SyncReport: Equatable, Sendable {
         expectedClock: Nanoseconds = .zero, expectedCard: Nanoseconds = .zero,
         target: Nanoseconds = SyncAlarm.standardTarget, isAlarming: Bool = false,
         skewPartsPerMillion: Double = 0, skewDeviationPartsPerMillion: Double = 0,
-        ownStamps: String = "", leaderStamps: String = "", cardClass: String = "",
-        cardFormat: String = "",
+        ownStamps: StampKind = .absent, leaderStamps: StampKind = .absent,
+        cardClass: CardKind = .undecided, cardFormat: String = "",
         packetsSent: Int = 0, packetsAnswered: Int = 0, packetsRejected: Int = 0,
         clockRestarts: Int = 0, clockAge: Nanoseconds = .zero, latencyOffset: LatencyOffset = .zero,
         isLatencyOffsetFixed: Bool = false, broadcasts: BroadcastReport = BroadcastReport()
@@ -84,9 +82,9 @@ public struct SyncReport: Equatable, Sendable {
         self.skewPartsPerMillion = skewPartsPerMillion.isFinite ? skewPartsPerMillion : 0
         self.skewDeviationPartsPerMillion =
             skewDeviationPartsPerMillion.isFinite ? skewDeviationPartsPerMillion : 0
-        self.ownStamps = ownStamps.limited(toBytes: RoomReport.longestText)
-        self.leaderStamps = leaderStamps.limited(toBytes: RoomReport.longestText)
-        self.cardClass = cardClass.limited(toBytes: RoomReport.longestText)
+        self.ownStamps = ownStamps
+        self.leaderStamps = leaderStamps
+        self.cardClass = cardClass
         self.cardFormat = cardFormat.limited(toBytes: RoomReport.longestText)
         self.packetsSent = max(0, packetsSent)
         self.packetsAnswered = max(0, packetsAnswered)
@@ -105,8 +103,8 @@ extension RoomReport {
     static let widestBound = Nanoseconds.seconds(60)
 
     /// The promise: half width of the interval around the group's line that contains the sound of
-    /// this room; `nil` while clock or card are not known or the line is not played as committed, and
-    /// nothing can be promised.
+    /// this room; `nil` while clock or card are not known or the line is not played as committed,
+    /// and nothing can be promised.
     public var bound: Nanoseconds? {
         guard sync.quality > .none, let card = sync.card, !line.isAlarm else { return nil }
         let sum =

@@ -3,8 +3,7 @@ public import Timing
 /// How well one room keeps together with its group, as shown to a person; see ``SyncReport`` for
 /// what is promised and what is only expected.
 public struct SyncStatus: Codable, Equatable, Sendable {
-    /// "none", "acquiring", "locked" or "holdover".
-    public var clock = "none"
+    public var clock = ClockState.unmeasured
     /// The promise: the room is within ± this of the group's line. `nil`: nothing can be promised,
     /// and ``RoomStatus/promiseObstacle`` says why.
     public var boundMicroseconds: Double?
@@ -24,9 +23,9 @@ public struct SyncStatus: Codable, Equatable, Sendable {
     /// The leader's rate against the room's; positive: the leader is faster.
     public var skewPartsPerMillion = 0.0
     public var skewDeviationPartsPerMillion = 0.0
-    public var ownStamps = ""
-    public var leaderStamps = ""
-    public var cardClass = ""
+    public var ownStamps = StampKind.absent
+    public var leaderStamps = StampKind.absent
+    public var cardClass = CardKind.undecided
     /// What the card is open with, for people.
     public var cardFormat: String?
     public var packetsSent = 0
@@ -101,10 +100,10 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         reportAgeSeconds = age.seconds
         clock =
             switch sync.quality {
-            case .none: "none"
-            case .holdover: "holdover"
-            case .acquiring: "acquiring"
-            case .locked: "locked"
+            case .none: .unmeasured
+            case .holdover: .holdover
+            case .acquiring: .acquiring
+            case .locked: .locked
             }
         let isHeard = !isStale && report.activity != .lost
         if isHeard, report.activity.canPromise {

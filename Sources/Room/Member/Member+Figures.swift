@@ -117,9 +117,9 @@ extension Member {
             expectedClock: clock.expectedError, expectedCard: card.cardUncertainty,
             target: options.target, skewPartsPerMillion: clock.skewPartsPerMillion,
             skewDeviationPartsPerMillion: clock.skewDeviationPartsPerMillion,
-            ownStamps: figures.hasStamps ? "\(clock.ownStamps)" : "",
-            leaderStamps: figures.hasStamps ? "\(clock.leaderStamps)" : "",
-            cardClass: card.cardClass == .probing ? "" : "\(card.cardClass)",
+            ownStamps: figures.hasStamps ? StampKind(clock.ownStamps) : .absent,
+            leaderStamps: figures.hasStamps ? StampKind(clock.leaderStamps) : .absent,
+            cardClass: CardKind(card.cardClass),
             cardFormat: output?.cardDescription ?? "",
             packetsSent: clock.sent, packetsAnswered: clock.answered,
             packetsRejected: clock.rejected, clockRestarts: clock.restarts,
@@ -142,8 +142,7 @@ struct ClockFigures: Sendable {
     var deviation = Nanoseconds.zero
     var bound = Nanoseconds.zero
     var roundTrip: Nanoseconds?
-    /// Where the time stamps come from: "kernel", "kernel receive", "program", or "own".
-    var stamps = ""
+    var stamps = StampKind.absent
     var quality = SharedClock.Quality.none
     /// What the system says, while nobody answers.
     var problem: HostError?
@@ -178,7 +177,8 @@ struct ClockFigures: Sendable {
         guard hasStamps else { return BroadcastReport() }
         let reference = statistics.reference
         return BroadcastReport(
-            state: "\(reference.state)", rooms: reference.rooms, spread: reference.spread,
+            state: BroadcastState(reference.state), rooms: reference.rooms,
+            spread: reference.spread,
             correction: reference.correction, noise: reference.noise)
     }
 }

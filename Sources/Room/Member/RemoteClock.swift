@@ -216,7 +216,7 @@ final class RemoteClock: Member.ClockSource {
             state.figures = ClockFigures(
                 deviation: statistics.deviation, bound: clock.uncertainty,
                 roundTrip: statistics.roundTrip,
-                stamps: statistics.roundTrip > .zero ? "\(statistics.stamps)" : "",
+                stamps: statistics.roundTrip > .zero ? StampKind(statistics.stamps) : .absent,
                 quality: clock.quality, statistics: statistics)
             return clock.quality != state.quality
         }

@@ -374,7 +374,7 @@ final class OwnClock: Member.ClockSource {
     func setIdle(_ isIdle: Bool) {}
     func remember() {}
     var figures: ClockFigures {
-        ClockFigures(roundTrip: .zero, stamps: "own", quality: .locked)
+        ClockFigures(roundTrip: .zero, stamps: .own, quality: .locked)
     }
     func stop() { continuation.finish() }
 }

@@ -1,4 +1,3 @@
-import ClockSync
 import GroupControl
 
 extension Judgement {
@@ -11,7 +10,7 @@ extension Judgement {
         }
         // A leader's own room hears nobody.
         let states = Dictionary(
-            grouping: rooms.filter { !$0.heard.state.isEmpty }, by: \.heard.state)
+            grouping: rooms.filter { $0.heard.state != .absent }, by: \.heard.state)
         guard !states.isEmpty else {
             return [
                 .note(
@@ -21,7 +20,7 @@ extension Judgement {
                     advice: conversionLater)
             ]
         }
-        return states.sorted { $0.key < $1.key }.map { state, rooms in
+        return states.sorted { $0.key.rawValue < $1.key.rawValue }.map { state, rooms in
             let names = rooms.map(\.name).sorted().joined(separator: ", ")
             let spread = rooms.map(\.heard.spreadMicroseconds).max() ?? 0
             return conversion(state, names, "within \(spread.text(1)) µs")
@@ -32,7 +31,9 @@ extension Judgement {
     private static let conversionLater =
         "play in two rooms on the air besides the leader's for a minute, and run this again"
 
-    private static func conversion(_ word: String, _ names: String, _ spread: String) -> Finding {
+    private static func conversion(
+        _ state: BroadcastState, _ names: String, _ spread: String
+    ) -> Finding {
         let area = conversionArea
         let later = conversionLater
         let settings =
@@ -40,7 +41,7 @@ extension Judgement {
             + "(\"multicast to unicast\", \"multicast enhancement\"; hostapd: "
             + "multicast_to_unicast=0; a Linux bridge: bridge link set dev PORT mcast_to_unicast "
             + "off), and let all rooms use one access point"
-        switch ReferenceState.allCases.first(where: { "\($0)" == word }) {
+        switch state {
         case .inUse:
             return .ok(area, "none: one frame reaches \(names) at one moment (\(spread))")
         case .unneeded:
@@ -72,10 +73,10 @@ extension Judgement {
             return .warning(
                 area, "\(names): the interface to the leader takes no multicast",
                 advice: "run tutti doctor there")
-        case .alone, .gathering, nil:
+        case .absent, .alone, .gathering, .unknown:
             return .note(
                 area,
-                "\(names): not known yet (\(word.printable)); it takes two rooms on the air "
+                "\(names): not known yet (\(state.rawValue)); it takes two rooms on the air "
                     + "besides the leader's, and some seconds", advice: later)
         }
     }

@@ -62,7 +62,7 @@ struct SyncView {
         let isOld = sync.isStale && room.state != .lost
         let age = isOld ? "\(Int(sync.reportAgeSeconds)) s ago: " : ""
         return "\(room.name.printable) · \(age)\(room.state.rawValue) · clock "
-            + "\(sync.clock.printable) · \(verdict)"
+            + "\(sync.clock.rawValue) · \(verdict)"
     }
 
     private func error(_ room: RoomStatus, _ sync: SyncStatus) -> String {
@@ -109,14 +109,14 @@ struct SyncView {
     }
 
     private func clock(_ room: RoomStatus, _ sync: SyncStatus) -> String {
-        guard !sync.ownStamps.isEmpty else {
-            return room.stamps == "own"
+        guard sync.ownStamps != .absent else {
+            return room.stamps == .own
                 ? "the group's own"
                 : "no exchange yet: \(sync.packetsSent) sent, \(sync.packetsAnswered) answered"
         }
         let trip = room.roundTripMicroseconds.map { ", last round trip \($0.text(0)) µs" } ?? ""
-        return "stamps here \(sync.ownStamps.printable), at the leader "
-            + "\(sync.leaderStamps.printable)\(trip); \(sync.packetsSent) sent, "
+        return "stamps here \(sync.ownStamps.rawValue), at the leader "
+            + "\(sync.leaderStamps.rawValue)\(trip); \(sync.packetsSent) sent, "
             + "\(sync.packetsAnswered) answered, \(sync.packetsRejected) rejected, "
             + "\(sync.clockRestarts) restarts; \(sync.clockAgeSeconds.text(1)) s old"
     }
@@ -124,25 +124,27 @@ struct SyncView {
     private func broadcasts(_ room: RoomStatus, _ status: BroadcastStatus) -> String {
         let spread = "spread \(status.spreadMicroseconds.text(1)) µs"
         switch status.state {
-        case "": return room.stamps == "own" ? "this is the leader" : "no exchange yet"
-        case "in use":
+        case .absent: return room.stamps == .own ? "this is the leader" : "no exchange yet"
+        case .inUse:
             return "in use with \(status.rooms) rooms, \(spread); corrected by "
                 + "\(status.correctionMicroseconds.text(1, sign: true)) µs, noise "
                 + "\(status.noiseMicroseconds.text(1)) µs"
-        case "scattered":
+        case .scattered:
             return "not used: \(spread) is too wide; multicast is converted to unicast, rooms hang "
                 + "on different access points, or the others are on wires"
-        case "standing offset":
+        case .standingOffset:
             return "not used: \(spread), but an offset that stays; multicast may be converted to "
                 + "unicast"
-        case "alone": return "not used: no other room asks for it here"
-        case "gathering": return "not used yet: too few packets heard"
-        default: return "not used: \(status.state.printable)"
+        case .alone: return "not used: no other room asks for it here"
+        case .gathering: return "not used yet: too few packets heard"
+        case .off, .noMulticast, .notHeard, .unneeded:
+            return "not used: \(status.state.rawValue)"
+        case .unknown: return "in a state that this version does not know"
         }
     }
 
     private func card(_ room: RoomStatus, _ sync: SyncStatus) -> String {
-        let kind = sync.cardClass.isEmpty ? "class unknown" : sync.cardClass.printable
+        let kind = sync.cardClass == .undecided ? "class unknown" : sync.cardClass.rawValue
         let fixed = sync.latencyOffsetFixed ? " (settings)" : ""
         let measured = sync.parts.calibrationMicroseconds.map { " ± \($0.text(0))" } ?? ""
         let format = sync.cardFormat.map { "\($0.printable); " } ?? ""
