@@ -3,7 +3,7 @@ import Chance
 /// A card in true time: a ring emptied by a crystal, and a driver that says where it is.
 struct SimulatedCard {
     let model: CardModel
-    private var oscillator: CardOscillator
+    private var oscillator: Oscillator
     private var interrupts: SplitMix64
     private var wakes: SplitMix64
     private var stamps: SplitMix64
@@ -14,9 +14,11 @@ struct SimulatedCard {
 
     init(model: CardModel, seed: UInt64) {
         self.model = model
-        oscillator = CardOscillator(
-            rate: Double(model.sampleRate), partsPerMillion: model.partsPerMillion,
-            walk: model.walk, step: model.step, stepSeconds: model.stepSeconds,
+        oscillator = Oscillator(
+            ticksPerSecond: Double(model.sampleRate),
+            shape: OscillatorShape(
+                constant: model.partsPerMillion, wander: model.walk,
+                frequencySteps: [.init(at: model.stepSeconds, partsPerMillion: model.step)]),
             random: SplitMix64(seed: seed, "card crystal"))
         interrupts = SplitMix64(seed: seed, "card interrupt")
         wakes = SplitMix64(seed: seed, "card wake")

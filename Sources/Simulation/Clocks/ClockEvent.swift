@@ -1,3 +1,5 @@
+import Chance
+
 /// Something that goes wrong with a clock or a path in the middle of a run.
 enum ClockEvent: String, Sendable, CaseIterable {
     case suspend
