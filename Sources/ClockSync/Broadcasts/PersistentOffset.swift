@@ -1,4 +1,4 @@
-/// How far a room's two-way line is from its cluster's: on the whole, and at times.
+/// How far a room's two-way line is from that of its cluster, in the mean and beside it.
 ///
 /// Two-way errors of a path come and go, and their mean over a minute is small against them. An
 /// offset that stays is another thing: an access point that sends each station a packet of its own,
@@ -6,10 +6,11 @@
 /// path whose directions differ for good. From here nobody can tell which, so a room with a large
 /// standing offset is left to two-way exchange. At first everything stands.
 struct PersistentOffset: Equatable, Sendable {
-    /// Receivers of one frame differ by less on average; two packets, one after the other on quiet
-    /// air, by three times this.
+    /// The largest mean offset that may come of receivers, seconds. Receivers of one frame differ
+    /// by less; two packets, one after the other on quiet air, by three times this.
     static let limit = 50e-6
-    /// Where two-way errors are large, so are their means: as many times what comes and goes.
+    /// Where two-way errors are large, so are their means: the limit is also this many times what
+    /// comes and goes.
     static let proportion = 1.25
     /// Memory of the mean, and of the scatter around it; seconds.
     static let memory = 100.0

@@ -3,17 +3,18 @@ import Timing
 // Who hears the same packets, and what they learn from each.
 
 extension ReferenceBroadcastJudge {
-    /// Others that a room without a cluster is compared with in one pass.
+    /// How many others a room without a cluster is compared with in one pass.
     private static var attempts: Int { 8 }
-    /// How fast the common line of a cluster follows the rooms' mean: a room that comes or goes
-    /// moves it, and nobody shall hear that. Seconds.
+    /// How fast the common line of a cluster follows the mean of its rooms, seconds. A room that
+    /// comes or goes moves that mean, and nobody shall hear it.
     private static var meanTime: Double { 3 }
     private static var meanRateTime: Double { 10 }
-    /// Of a room that says it is never wrong; seconds.
+    /// The least error that a room is believed to have, seconds, whatever it says.
     private static var leastError: Double { 0.5e-6 }
-    /// Of a room with a standing offset: among others of its kind somebody must be the mean.
+    /// The least trust in a room with a standing offset. Among others of its kind somebody must be
+    /// the mean.
     private static var leastTrust: Double { 0.01 }
-    /// Further off than so many times its expected error, a room is not believed.
+    /// A room that is further off than this many times its expected error is not believed.
     private static var doubt: Double { 4 }
 
     // MARK: Sorting

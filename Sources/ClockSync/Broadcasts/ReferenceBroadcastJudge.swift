@@ -10,16 +10,17 @@ public import Timing
 ///
 /// What the rooms say is believed only as far as it fits: what each room thinks itself wrong by
 /// decides how much it counts, and a room that is off by far more counts for nothing. An offset
-/// that stays is not corrected (``PersistentOffset``): it may be the packets' as well as the clocks'.
+/// that stays is not corrected (``PersistentOffset``): it may be the packets' as well as the
+/// clocks'.
 ///
 /// Everything is bounded, and a room that is silent for ``silence`` is forgotten.
 public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
-    /// The group of 200 rooms that a leader is made for, and some.
+    /// How many rooms are known at most: the 200 that a leader is made for, and some.
     public static var peerLimit: Int { 256 }
-    /// A room that has not asked for so long is gone.
+    /// A room that has not asked for this long is gone.
     public static var silence: Nanoseconds { .seconds(5) }
-    /// Between two beacons, at least: they leave when a request has just arrived and the thread is
-    /// awake, so ten a second is what comes of it.
+    /// The shortest time between two beacons. They leave when a request has just arrived and the
+    /// thread is awake, so that some ten a second come of it.
     static var spacing: Nanoseconds { .milliseconds(80) }
     static var idleSpacing: Nanoseconds { .milliseconds(450) }
     /// Requests a second that an idle room does not exceed.
@@ -63,9 +64,10 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
         /// Zero: none.
         var cluster = 0
         var line: ReferenceLine?
-        /// Of its two-way line from the cluster's mean.
+        /// How far its two-way line is from the mean of its cluster.
         var offset = PersistentOffset()
-        /// Of the nearest other room, seconds.
+        /// How its times of hearing beacons scatter against those of the nearest other room,
+        /// seconds.
         var spread = Double.infinity
     }
 

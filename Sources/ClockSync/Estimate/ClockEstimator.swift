@@ -33,9 +33,10 @@ public struct ClockEstimator: Sendable {
 
     static let roundTripLimit = Nanoseconds.seconds(1)
     static let contradictionsToRestart = 4
-    /// Between solves. Every sample would do no better and cost four times as much …
+    /// The time between two solves. To solve at every sample would do no better and cost four times
+    /// as much.
     static let solveInterval = Nanoseconds.milliseconds(250)
-    /// … and after half a minute half a second adds little to what is known.
+    /// The same after half a minute, when half a second adds little to what is known.
     static let calmInterval = Nanoseconds.milliseconds(500)
     static let youngSpan = Nanoseconds.seconds(30)
     /// In the first second and a half nothing is old enough to wait for: the first packet after a
@@ -44,7 +45,7 @@ public struct ClockEstimator: Sendable {
     static let eagerInterval = Nanoseconds.milliseconds(10)
     /// Without an accepted sample for this long, the clock runs on its own.
     public static let silence = Nanoseconds.seconds(3)
-    /// Samples that a clock must have to be called locked.
+    /// How many samples a clock must have to be called locked.
     static let samplesToLock = 8
 
     private struct Estimate {

@@ -5,45 +5,52 @@ import Timing
 ///
 /// There are four kinds of reading, each with an error of its own making: the envelope
 /// (``EnvelopeSolver``), the mean (``TrackingFit``), the line through the floors of many blocks
-/// (``DelayBlocks``), and the places where delays gather (``ModeBlocks``). The one with the smallest
-/// error says what is known of the skew and how sure it is, the envelope by preference: what it
-/// says is unbiased. The offset is the mean of them all, each by the inverse square of its error,
-/// taken larger by its errorFactor. One that is far surer than the rest decides; where all doubt, as on
-/// air whose floors move, they err in different ways, and their mean errs less than the best. On a
-/// wire most agree, and one that is far off is wrong (``WeightedReading``).
+/// (``DelayBlocks``), and the places where delays gather (``ModeBlocks``). The one with the
+/// smallest error says what is known of the skew and how sure it is, the envelope by preference:
+/// what it says is unbiased. The offset is the mean of them all, each by the inverse square of its
+/// error, which counts some times as large as it claims. One that is far surer than the rest
+/// decides; where all doubt, as on air whose floors move, they err in different ways, and their
+/// mean errs less than the best. On a wire most agree, and one that is far off is wrong
+/// (``WeightedReading``).
 ///
 /// Times and values are relative to the estimator's base, in seconds.
 struct ReadingEnsemble: Sendable {
-    /// Another reading must be better by this than the envelope.
+    /// Another reading decides on the skew when its error is less than this share of the
+    /// envelope's.
     static let preference = 0.8
-    /// How many times as large errors of edges and crests count beside the envelope's: those of one
-    /// kind repeat each other, and where only one direction queues they are wrong by more than they
-    /// say. Of 1 to 4 on steady paths, twice to two and a half times left the least errors. Places on
-    /// air, which are the mean of all that packets allow, are taken once: on recordings they claimed
-    /// twice what they were off by, or more.
+    /// How many times as large errors of edges and crests count beside the envelope's. Readings of
+    /// one kind repeat each other, and where only one direction queues they are wrong by more than
+    /// they claim. Between 2 and 2.5 the errors on steady paths are least; 1 trusts them too much,
+    /// and 4 wastes them. Places on air count once: they are the mean of all that packets allow,
+    /// and claim twice what they are off by.
     static let errorFactor = 2.0
-    /// The same for tracks, which repeat each other less since there is one a scale. On wires, where
-    /// jitter is like noise, they are better than they say; with 1 a wire loaded in one direction
-    /// (`ho-load`) is lost to plain hulls.
+    /// The same for tracks on air. They repeat each other less, since there is one for each scale.
     static let trackErrorFactor = 1.4
+    /// The same for tracks on wires, where jitter is like noise and they are better than they
+    /// claim. With 1, a wire that is loaded in one direction (`ho-load`) is lost to plain hulls.
     static let wireTrackErrorFactor = 1.1
-    /// A round trip that is longer than the shortest known may be so in one direction; half of it
-    /// then is error. Where in between is drawn at random.
+    /// A round trip that is longer than the shortest known may be so in one direction, and half of
+    /// it then is error. This share of that half is expected, since delay is seldom all in one
+    /// direction.
     static let lopsided = 0.6
-    /// … but for luck: also on a path that stays as it is, the shortest round trip of minutes lies
-    /// below that of the last seconds. By about as much as the six shortest of all lie apart; this
-    /// many times that is allowed.
+    /// Also on a path that stays as it is, the shortest round trip of minutes lies below that of
+    /// the last seconds, by about as much as the six shortest of all lie apart. This many times
+    /// that is taken for luck and no change.
     static let luck = 2.0
-    /// The error of a window whose clock bent, as a share of the delay that it lost by that.
+    /// The error of a window whose clock bent, as a share of the delay that it lost by bending.
     static let bend = 0.7
-    /// What a path may lose and find again without that being news; seconds.
+    /// How far back the shortest round trip is looked for that tells whether the path changed,
+    /// seconds. What a path loses and finds again within it is no news.
     static let recentSpan = 10.0
-    /// Until this age edges that are the floor look like chance, for want of samples; seconds …
+    /// Until this age, seconds, an edge that is the floor looks like one of chance, for want of
+    /// samples.
     static let youngSpan = 12.0
-    /// … and, on a wire, so much of an envelope's noise, squared, is caution.
+    /// The share of a young envelope's noise, squared, that is mere caution on a wire and is left
+    /// out.
     static let youngCaution = 0.9
-    /// Of samples that reach no further back, readings whose error is so many times the least have no
-    /// say.
+    /// While the samples are younger than ``youngSpan``, readings whose error is this many times
+    /// the least have no say: they are many, of the same few packets, and would weigh too much
+    /// together.
     static let relevance = 2.0
 
     /// What has no say, to show what it earns.
@@ -113,8 +120,8 @@ struct ReadingEnsemble: Sendable {
                 skew: filter.skew, variance: filter.variance)
         }
         blocks.measure(skew: filter.skew)
-        let isWirePath = floor <= RequestSchedule.wirePath.seconds
-        modes.measure(skew: filter.skew, isWire: isWirePath)
+        let isWire = PathKind(roundTrip: Nanoseconds(seconds: floor)) == .wire
+        modes.measure(skew: filter.skew, isWire: isWire)
         let edges =
             withheld.contains(.edges)
             ? []
@@ -122,7 +129,6 @@ struct ReadingEnsemble: Sendable {
                 blocks.fit(at: time, prior: filter.prior, walk: $0, floor: floor)
             }
         let change = pathChange(extremes, at: time)
-        let isWire = envelope.delay <= RequestSchedule.wirePath.seconds
         let doubt = change * modes.lopsidedness(skew: filter.skew)
         let gatherings = modes.fits(
             at: time, prior: filter.prior, delay: floor, withholding: withheld
@@ -135,7 +141,7 @@ struct ReadingEnsemble: Sendable {
             (Reading.all(
                 tracks, errorFactor: isWire ? Self.wireTrackErrorFactor : Self.trackErrorFactor)
             + Reading.all(edges, errorFactor: Self.errorFactor)
-            + Reading.all(gatherings, errorFactor: isWirePath ? Self.errorFactor : 1))
+            + Reading.all(gatherings, errorFactor: isWire ? Self.errorFactor : 1))
             .filter { envelope.admits($0.fit) }
         // The first sample is where time is counted from.
         let offset = Self.mean(
@@ -154,9 +160,8 @@ struct ReadingEnsemble: Sendable {
     }
 
     /// The offset that all readings make together. Of few packets only those have a say which are
-    /// not far worse than the best: they are many, say much the same, and would weigh too much.
-    /// After 0.3 s on emulated air averages were off by 500 µs (rms, 18 recorded rooms), envelopes
-    /// by 9, crests, where there were any, by 2.4, a mean of all by 16.
+    /// not far worse than the best: after 0.3 s on air averages are off by a hundred times as much
+    /// as crests, and a mean of all by ten times as much.
     private static func mean(
         _ envelope: ClockReading, _ others: [Reading], isWire: Bool, isNew: Bool
     ) -> Double {

@@ -12,7 +12,9 @@ public struct StoredSkew: Equatable, Sendable {
         self.deviation = deviation
     }
 
-    /// Two ordinary crystals, and room for one that is not: ±80 ppm.
+    /// What is known of two crystals that nobody has compared: ±80 ppm, which has room for one that
+    /// is not ordinary. With less, a room whose host is further off believes too soon that it knows
+    /// its clock.
     public static let unknown = StoredSkew(skew: 0, deviation: 80e-6)
 
     /// Of a clock that another machine goes on with: at the rate that it had, as well as that machine
@@ -26,9 +28,11 @@ public struct StoredSkew: Equatable, Sendable {
 struct SkewFilter: Sendable {
     /// Random walk of a crystal, per √s.
     static let walk = 0.02e-6
-    /// No crystal is further off; a virtual machine's clock may claim to be.
+    /// The largest skew that is believed, 1. No crystal is further off; a virtual machine's clock
+    /// may claim to be.
     static let limit = 400e-6
-    /// Doubts in a row that overturn the prior: two seconds of solves, some tenths when joining.
+    /// How many doubts in a row overturn the prior: two seconds of solves, some tenths when
+    /// joining.
     static let doubtsToForget = 8
 
     private(set) var skew: Double

@@ -1,24 +1,25 @@
-/// One of several values for the same thing, and the error that it claims; in one unit, all.
+/// One of several values for the same thing, and the error that it claims, in the same unit.
 struct WeightedReading {
     var value: Double
     var error: Double
-    /// Its error counts for so many times as much as another's.
+    /// How many times as large its error counts as it claims.
     var errorFactor = 1.0
 }
 
 extension [WeightedReading] {
-    /// Of reweighing. Two, four and eight left the same errors on simulated wires.
+    /// How often the values are weighed anew. From two to eight the errors on wires stay the same.
     private static var rounds: Int { 4 }
 
-    /// By the inverse squares of the errors; the best while none is larger than claimed. Not empty.
+    /// The mean, weighed by the inverse squares of the errors: the best there is while no value is
+    /// further off than it claims. There must be one.
     var mean: Double { mean(around: nil) }
 
     /// The mean of those that agree.
     ///
-    /// The need: an edge that chance made out of Gaussian jitter claimed 5 µs and was off by 30, and
-    /// drew the mean of thirteen along by 15. What lies far from the others therefore counts as if it
-    /// were so far off by its own fault: its distance is a part of its error (Cauchy weights, by
-    /// iterated least squares, from the median on).
+    /// The need: now and then chance makes an edge out of Gaussian jitter, which claims a sixth of
+    /// what it is off by and draws the mean of all others along. What lies far from the others
+    /// therefore counts as if it were that far off by its own fault: its distance is a part of its
+    /// error (Cauchy weights, by iterated least squares, from the median on).
     var consensus: Double {
         var center = median
         for _ in 0..<Self.rounds { center = mean(around: center) }

@@ -5,7 +5,8 @@ public import Timing
 ///
 /// `RequestSchedule` says when to ask. The kernel tells when a packet left only after it left: our
 /// own stamp arrives from the error queue, the leader's with its next reply. An exchange is held
-/// back until both are known or cannot come any more; while joining that costs a millisecond or two.
+/// back until both are known or cannot come any more; while joining that costs a millisecond or
+/// two.
 public struct ClockFollower: Sendable {
     public enum Effect: Equatable, Sendable {
         /// Send it now; `t1` is the instant given to the call that returned it.
@@ -14,17 +15,18 @@ public struct ClockFollower: Sendable {
         case publish(SharedClock)
     }
 
-    /// Requests that an answer may still come to.
+    /// How many requests an answer may still come to.
     static let outstandingLimit = 64
     /// How long an exchange waits for transmit stamps: two pauses between trains, one between those
     /// of an idle room, or four idle ones on air.
     static let holdLimit = Nanoseconds.seconds(2)
-    /// How long an answer may lie: more than the usual time between two requests.
+    /// How long an answer may wait in the socket: more than the usual time between two requests.
     static let answerPatience = Nanoseconds.milliseconds(150)
     /// How long our own transmit stamp may take. The kernel delivers it in a fraction of that.
     static let ownStampLimit = Nanoseconds.milliseconds(50)
 
-    /// So many requests without a stamp: the way out has none, and none is waited for.
+    /// After this many requests without a stamp the way out is taken to have none, and none is
+    /// waited for.
     static let unstampedLimit = 16
 
     private struct Exchange {
@@ -110,7 +112,7 @@ public struct ClockFollower: Sendable {
             roundTrip: max(.zero, (t4 - reply.t1) - (reply.t3 - reply.t2)),
             isNewest: reply.sequence &+ 1 == nextSequence, at: now)
         reference.take(
-            reply.reference, sequence: reply.sequence, isNeeded: !schedule.isPathShort, at: now)
+            reply.reference, sequence: reply.sequence, isNeeded: schedule.path == .air, at: now)
         if reply.epoch != leaderEpoch {
             // Samples of two lines do not mix; those still held back belong to the old one.
             leaderEpoch = reply.epoch
@@ -156,8 +158,8 @@ public struct ClockFollower: Sendable {
         return effects
     }
 
-    /// 16 requests from now on, 10 ms apart at most; before the line is played by again. Nothing within
-    /// 0.1 s of the burst before.
+    /// 16 requests from now on, 10 ms apart at most; before the line is played by again. Nothing
+    /// within 0.1 s of the burst before.
     public mutating func burst(at now: LocalInstant) {
         schedule.burst(at: now)
     }
@@ -199,13 +201,13 @@ public struct ClockFollower: Sendable {
         return next
     }
 
-    /// Whether answers may lie where the kernel keeps and stamps them for `pause`, until
-    /// ``nextDeadline``: on air a thread that wakes for each costs half as much again. On wires it
-    /// must wake, since the next request leaves with the answer.
+    /// Whether answers may wait in the socket, where the kernel has stamped them, for `pause`,
+    /// until ``nextDeadline``. On air a thread that wakes for each costs half as much again. On
+    /// wires it must wake, since the next request leaves with the answer.
     ///
     /// - Parameter pause: until the thread wakes anyway.
     public func mayAnswersWait(_ pause: Nanoseconds) -> Bool {
-        kernelReceives && published?.quality == .locked && !schedule.isPathShort
+        kernelReceives && published?.quality == .locked && schedule.path == .air
             && pause <= Self.answerPatience
     }
 
@@ -220,7 +222,8 @@ public struct ClockFollower: Sendable {
     /// Replies that belonged to a request.
     public var answered: Int { counts.answered }
 
-    /// The last request has no answer yet. One that still comes to an earlier request is late.
+    /// Whether the last request has no answer yet. One that still comes to an earlier request is
+    /// late.
     public var isAnswerAwaited: Bool {
         exchanges.last.map { $0.answer == nil && $0.sequence &+ 1 == nextSequence } ?? false
     }
@@ -272,7 +275,7 @@ public struct ClockFollower: Sendable {
     /// What is left of a pause for nothing to be on the path. Within a train the two packets take a
     /// large part of it; on a path of milliseconds the last round trip says little of the next.
     private func silence(until next: Nanoseconds) -> Nanoseconds {
-        guard schedule.isPathShort else { return next }
+        guard schedule.path <= .short else { return next }
         return max(next - counts.roundTrip, Nanoseconds(next.count / 2))
     }
 

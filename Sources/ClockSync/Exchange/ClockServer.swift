@@ -9,18 +9,18 @@ public import Timing
 ///
 /// Inlinable for the reason given at ``ReplyQueue``.
 public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
-    /// A group of 200 rooms, five times over.
+    /// How many peers are remembered: a group of 200 rooms, five times over.
     @inlinable public static var peerLimit: Int { 1024 }
-    /// Replies whose transmit stamp is still to come. The kernel delivers one within a fraction
-    /// of a millisecond.
+    /// How many replies may wait for their transmit stamp. The kernel delivers one within a
+    /// fraction of a millisecond.
     @inlinable static var pendingLimit: Int { 256 }
 
-    /// So many replies to a peer without a stamp: that way out has none. Each way is judged by
-    /// itself, since a wired interface may stamp and the radio beside it not.
+    /// After this many replies to a peer without a stamp, that way out is taken to have none. Each
+    /// way is judged by itself, since a wired interface may stamp and the radio beside it not.
     @inlinable static var unstampedLimit: Int { 8 }
 
-    /// So many sequence numbers back a request may be late or a copy; further back, the peer has
-    /// started anew.
+    /// A request that lies this many sequence numbers back may be late or a copy. One further back
+    /// means that the peer has started anew.
     @inlinable static var window: Int32 { 64 }
 
     @usableFromInline struct LastReply: Sendable {
@@ -85,7 +85,7 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     /// Requests that the path held up arrive together. Answered together, they would share one fate
     /// on the way home, of which only the first finds it empty. So answers to one peer leave nearly
     /// as far apart as the silences between its requests were meant to be, as far as
-    /// ``TimeRequest/Hold`` goes. <doc:ClockEstimation> says what it brings.
+    /// ``TimeRequest/Hold`` goes.
     ///
     /// - Parameters:
     ///   - peer: where it came from.

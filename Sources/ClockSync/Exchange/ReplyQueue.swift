@@ -4,8 +4,8 @@ public import Timing
 ///
 /// A request usually comes out of silence: processors sleep, queues are empty, network cards wait
 /// to interrupt, a radio rests. A reply sent at once follows on the heels of its request and finds
-/// all of that awake. It is faster by 5 µs between two processes on one machine and by 40 to 80 µs
-/// through a software switch, always in the same direction, and half of it would be an error that
+/// all of that awake. It is faster, by 5 µs between two processes and by 40 to 80 µs through a
+/// switch in software, always in the same direction, and half of that would be an error that
 /// two-way exchange cannot see. On a wire the next request follows the reply as closely, so that
 /// only the first of a train comes out of silence, and nothing waits (``TimeRequest/isPrompt``).
 /// Elsewhere the leader lets the path fall silent again before it answers; the request says how
@@ -18,9 +18,8 @@ public import Timing
 ///
 /// Inlinable: not specialised, the generic code of a leader took a third of its time service.
 public struct ReplyQueue<Request: Sendable>: Sendable {
-    /// A thousand rooms that join at once fit: on emulated air each has three requests here,
-    /// reckoned for 2 ms between them and 2 ± 3 ms on the way. More are answered by their next
-    /// request.
+    /// How many requests wait at most. A thousand rooms that join at once fit: on air, where each
+    /// has three on the way. Who finds no place is answered by the next request.
     @inlinable public static var limit: Int { 4_096 }
 
     @usableFromInline struct Entry: Sendable {
@@ -78,18 +77,18 @@ extension TimeRequest {
         public var spacing: Nanoseconds
     }
 
-    /// Of a request that does not say when the next will follow. Processors and emulated switches
-    /// were as slow as ever after it.
+    /// The hold of a request that does not say when the next will follow. After so long a path has
+    /// fallen asleep again.
     private static let usualHold = Nanoseconds.milliseconds(10)
     private static let shortestHold = Nanoseconds.microseconds(200)
-    /// What the network may not make us hold, and not make others wait for it: it bounds how long a
-    /// flood stays with us.
+    /// The longest hold. It bounds how long a flood of requests stays here, and how long others
+    /// wait because of it.
     private static let longestHold = Nanoseconds.milliseconds(100)
     /// Answers to requests further apart keep no distance: hardly any catches up with another, and
     /// after a long pause an answer is wanted soon.
     private static let longestSpacing = Nanoseconds.milliseconds(30)
-    /// Answers that wait for each other: with more, requests would be forgotten before they are
-    /// answered (``ClockFollower/outstandingLimit``).
+    /// How many answers to one room may wait for each other. With more, the room would forget its
+    /// requests before they are answered (``ClockFollower/outstandingLimit``).
     private static let longestQueue: Int64 = 16
 
     public var hold: Hold {

@@ -13,18 +13,17 @@ import Timing
 ///   trip, but for bursts.
 /// - A burst of 16 on demand and after a silence; one a second while nobody answers.
 ///
-/// On a path of wires, with a round trip up to ``wirePath``, they come in trains of up to sixteen,
+/// On wires (``PathKind/wire``) they come in trains of up to sixteen,
 /// each request with the answer to the one before, and from train to train it is two thirds of a
 /// second on average at most (a second when idle): the next one finds a clock that jumped. A line
 /// that is far better than it needs to be takes trains of four, 6 a second. Evenly spaced requests
 /// find the processors of both rooms, and of what lies between, asleep; how long those take to wake
 /// depends on what else they do, so differs by direction, and two-way exchange turns half of that
-/// into an error: through an emulated switch requests took 16 µs longer than replies. In a train
-/// each packet, out or home, leaves on the heels of one that came the other way, and one wake-up of
-/// each side makes one exchange. The first two requests do the waking. On a path of milliseconds
+/// into an error. In a train each packet, out or home, leaves on the heels of one that came the other
+/// way, and one wake-up of each side makes one exchange. The first two requests do the waking. On a path of milliseconds
 /// that does not matter, while requests close behind each other would share one fate in its queues:
-/// there they stay apart. In between, up to ``shortPath``, which may be wires or the quickest radio,
-/// requests of a train are a round trip apart, and are answered halfway to the next.
+/// there they stay apart. In between (``PathKind/short``) requests of a train are a round trip
+/// apart, and are answered halfway to the next.
 struct RequestSchedule: Sendable {
     /// What the estimator knows of the path.
     struct Prospect {
@@ -43,7 +42,8 @@ struct RequestSchedule: Sendable {
         var isPrompt = false
     }
 
-    /// Requests that go one behind the other, and a pause that is as long as all of them should take.
+    /// Requests that go one behind the other, and a pause that is as long as all of them should
+    /// take.
     private struct Train {
         var length: Int
         /// The request that is due included.
@@ -58,63 +58,71 @@ struct RequestSchedule: Sendable {
         var isAsleep: Bool { left > length - wakingLength }
     }
 
+    /// Requests of a burst, and the time between two of them.
     static let burstLength = 16
     static let burstSpacing = Nanoseconds.milliseconds(10)
-    /// From the beginning of one to that of the next, at least.
+    /// The shortest time from the beginning of one burst to that of the next.
     static let burstPause = Nanoseconds.milliseconds(100)
+    /// The shortest time between two requests outside of trains.
     static let closestSpacing = Nanoseconds.milliseconds(1)
+    /// The time between two requests in the first ``joinSpan``, once the line is good.
     static let joinSpacing = Nanoseconds.milliseconds(25)
     static let joinSpan = Nanoseconds.seconds(3)
-    /// On wires, of trains whose pauses make some thousand requests a second: with twice as long ones
-    /// rooms on the emulated wire were up to 12 µs apart when they began to play, with these 7.
+    /// The mean time between two requests of a young line on wires: trains whose pauses make some
+    /// thousand requests a second. With twice as much rooms are nearly twice as far apart when they
+    /// begin to play.
     static let denseWireSpacing = Nanoseconds.microseconds(500)
-    /// The first of it, in which requests follow each other as closely as the path allows.
+    /// The time in which requests follow each other as closely as the path allows. The first
+    /// packets tell more than all later ones, and a common start waits for them (``LockRule``).
     static let denseSpan = Nanoseconds.milliseconds(1_500)
-    /// Until then a path that is seldom clean may be asked as often as its queues let pass. Some
-    /// seven packets in a thousand meet nobody on emulated air: at 40 a second even the most likely
-    /// clock of all was worse at 24 s than at 8, up to which there had been 100.
+    /// The age until which a path that is seldom clean may be asked as often as its queues let
+    /// pass. Some seven packets in a thousand meet nobody on busy air: asked less often, the clock
+    /// becomes worse again after the first seconds.
     static let earlySpan = Nanoseconds.seconds(30)
-    /// A rate is learnt from packets that lie far apart. Until then a path of wires is asked 100 times
-    /// a second, unless nobody plays.
+    /// The age until which a path of wires is asked 100 times a second, unless nobody plays: a rate
+    /// is learnt from packets that lie far apart.
     static let wireSpan = Nanoseconds.seconds(10)
+    /// The longest mean time between two requests while somebody plays.
     static let activeSpacing = Nanoseconds.milliseconds(125)
-    /// On wires, with an expected error that leaves so much room: trains of four. The last reply of
-    /// a train is stamped by the next one's first, and waiting for that a jump would be found late.
+    /// The same on wires, where it makes trains of four. The last reply of a train is stamped by
+    /// the first of the next, so with longer pauses a jump would be found late.
     static let calmSpacing = Nanoseconds.milliseconds(162)
-    /// While the expected error is far above ``contentment``: on a path that is seldom clean only
-    /// more packets help, but slowly. <doc:ClockEstimation> says what 40 a second would bring.
+    /// The shortest mean time between two requests while the expected error is far above
+    /// ``contentment``. On a path that is seldom clean only more packets help, but slowly: 40 a
+    /// second instead of 25 gain less than seeds differ by, and cost half as much again.
     static let anxiousSpacing = Nanoseconds.milliseconds(40)
-    /// The same up to ``wirePath``, where an exchange costs one wake-up and not two.
+    /// The same on wires, where an exchange costs one wake-up and not two.
     static let anxiousWireSpacing = Nanoseconds.milliseconds(20)
-    /// Less than a tenth of a sample at 48 kHz: two rooms' errors and their cards' stay below a
-    /// quarter. Below ``wirePath`` a seventeenth.
+    /// The expected error that is asked for, less than a tenth of a sample at 48 kHz: the errors of
+    /// two rooms and their cards then stay below a quarter. On wires it is a seventeenth of a
+    /// sample.
     static let contentment = Nanoseconds(1_500)
     static let wireContentment = Nanoseconds(1_200)
-    /// The same for the skew: in a second it adds little more.
+    /// The deviation of the skew that is asked for: in a second it adds little to the error.
     static let straightness = 2e-6
+    /// The time between two requests while nothing plays.
     static let idleSpacing = Nanoseconds.milliseconds(500)
-    /// Trains of three, a second apart: one may be lost without the clock being taken for lost.
+    /// The same on wires: trains of three, a second apart. One may be lost without the clock being
+    /// taken for lost.
     static let idleWireSpacing = Nanoseconds.milliseconds(333)
-    /// Requests of a train at most.
+    /// How many requests a train has at most.
     static let longestTrain = 8
-    /// The same up to ``wirePath``.
+    /// The same on wires.
     static let longestWireTrain = 16
-    /// Round trips that not even quiet air has, where a long train would share one fate.
-    static let wirePath = Nanoseconds.microseconds(400)
-    /// From train to train, at most and on average.
+    /// The longest mean time from train to train.
     static let longestPause = Nanoseconds.milliseconds(650)
+    /// How many requests of a train only wake the path, and are not counted.
     static let wakingLength = 2
-    /// Usual round trip of a path of wires. The quickest radio takes a millisecond a packet.
-    static let shortPath = Nanoseconds.milliseconds(1)
-    /// An exchange moves the quartile by one part in so many upwards, or three downwards.
+    /// A longer round trip moves the quartile upwards by one part in this many; a shorter one moves
+    /// it down by three.
     private static let quartileSteps: Int64 = 32
-    /// A radio that was left alone for this long may sleep …
+    /// A radio that nothing was sent over for this long may sleep.
     static let drowsiness = Nanoseconds.milliseconds(80)
-    /// … and takes this long to wake, at least: the first requests of a burst do that. One alone may
-    /// be lost.
+    /// A radio takes at least this long to wake.
     static let wakePause = Nanoseconds.milliseconds(25)
+    /// How many requests wake it before a burst. One alone may be lost.
     static let wakeLength = 2
-    /// Nobody answers: at this pace, at first and after ``patience``.
+    /// The time between two requests when nobody answers, at first and after ``patience``.
     static let silentSpacing = Nanoseconds.milliseconds(250)
     static let deafSpacing = Nanoseconds.seconds(1)
     static let patience = Nanoseconds.seconds(10)
@@ -151,11 +159,10 @@ struct RequestSchedule: Sendable {
         self.random = random
     }
 
-    /// A path of wires, by what exchanges take unless something holds them up.
-    var isPathShort: Bool { usualRoundTrip.map { $0 <= Self.shortPath } ?? false }
+    /// By what exchanges take unless something holds them up.
+    var path: PathKind { PathKind(roundTrip: usualRoundTrip) }
 
-    /// Too short for quiet air.
-    private var isWire: Bool { usualRoundTrip.map { $0 <= Self.wirePath } ?? false }
+    private var isWire: Bool { path == .wire }
 
     private var contentment: Nanoseconds { isWire ? Self.wireContentment : Self.contentment }
 
@@ -179,8 +186,9 @@ struct RequestSchedule: Sendable {
         usualRoundTrip = roundTrip > before ? before + step : before - step * 3
     }
 
-    /// 16 requests 10 ms apart from now on; closer while joining; a train on wires. Nothing when one
-    /// has just begun: whatever makes a leader another one again and again, each burst has an end.
+    /// 16 requests 10 ms apart from now on; closer while joining; a train on wires. Nothing when
+    /// one has just begun: whatever makes a leader another one again and again, each burst has an
+    /// end.
     mutating func burst(at now: LocalInstant) {
         if let lastBurst, now - lastBurst < Self.burstPause { return }
         lastBurst = now
@@ -256,7 +264,7 @@ struct RequestSchedule: Sendable {
             return isWire
                 ? steady(Self.denseWireSpacing, prospect) : slot(closeSpacing(prospect))
         }
-        if isPathShort, !isIdle, age < Self.wireSpan { return steady(Self.burstSpacing, prospect) }
+        if path <= .short, !isIdle, age < Self.wireSpan { return steady(Self.burstSpacing, prospect) }
         if age < Self.joinSpan { return steady(max(Self.joinSpacing, queueSpacing), prospect) }
         if isIdle {
             return isWire
@@ -266,7 +274,7 @@ struct RequestSchedule: Sendable {
         let closest = age < Self.earlySpan ? Self.burstSpacing : anxious
         let spacing = steadySpacing(
             prospect, closest: max(closest, queueSpacing),
-            widest: isPathShort ? Self.calmSpacing : Self.activeSpacing)
+            widest: path <= .short ? Self.calmSpacing : Self.activeSpacing)
         return steady(spacing, prospect)
     }
 
@@ -278,7 +286,7 @@ struct RequestSchedule: Sendable {
 
     /// One of the requests that come `spacing` apart on average.
     private mutating func steady(_ spacing: Nanoseconds, _ prospect: Prospect) -> Slot {
-        guard isPathShort else {
+        guard path <= .short else {
             return Slot(pause: jittered(spacing), isWaking: false)
         }
         let length = Self.trainLength(at: spacing, isWire: isWire)

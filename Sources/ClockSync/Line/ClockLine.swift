@@ -13,12 +13,14 @@ import Timing
 /// τ is short where the estimate is good; what exceeds twice its expected error goes within a
 /// second in any case.
 struct ClockLine: Equatable, Sendable {
-    /// A join inside a burst of delay: the line may be set anew within this age …
+    /// The age until which a line is young, and given up sooner: it may have been begun inside a
+    /// burst of delay.
     static let youth = Nanoseconds.seconds(5)
-    /// … when it is off by more than this.
+    /// A young line is given up when it is off by more than this, seconds.
     static let youngBreak = 2e-3
-    /// Beyond this the line is given up for a new one, announced by another epoch: leaning at the
-    /// limit would take longer than a room may sound wrong.
+    /// Any line is given up when it is off by more than this, seconds. A new one, announced by
+    /// another epoch, takes its place: leaning at the limit would take longer than a room may sound
+    /// wrong.
     static let hardBreak = 5e-3
     /// Largest lean. 100 ppm is 0.2 cent of pitch.
     static let limit = 100e-6
@@ -26,20 +28,22 @@ struct ClockLine: Equatable, Sendable {
     static let farLimit = 200e-6
     /// Fastest line: two crystals at the ends of what exists, and the lean.
     static let rateLimit = 500e-6
+    /// A line that is off by more than this is far off, seconds.
     static let farOff = 300e-6
-    /// Expected errors beyond which a deviation is no chance …
+    /// A deviation of more than this many expected errors is no chance.
     static let certainty = 2.0
-    /// … and the time in which it is taken away; seconds. Longer than ``longestLean``.
+    /// The time in which such a deviation is taken away, seconds. It is longer than
+    /// ``longestLean``, or a lean would go beyond its aim while nothing new is measured.
     static let correction = 1.0
-    /// How long a lean lasts at most while nothing new is measured, …
+    /// How long a lean lasts at most while nothing new is measured.
     static let longestLean = Nanoseconds.milliseconds(250)
-    /// … and which share of τ.
+    /// A lean lasts no longer than this share of τ either.
     static let leanShare = 0.8
-    /// The shortest τ, seconds: of a line that has just begun, which may be off by 5 µs where it will
-    /// soon be known better. With 0.3 lines of joining rooms recorded on emulated air were off by
-    /// 8.0 µs (rms, 18 rooms) half a second after they were first played by, with 0.1 by 5.4.
+    /// The shortest τ, seconds, which is that of a line that has just begun. It may be off by 5 µs,
+    /// and what is learnt in the next half second is worth as much as all before. With 0.3 such
+    /// lines are half as much again off by then.
     static let youngTime = 0.1
-    /// Age at which a line has all its steadiness; seconds.
+    /// The age at which a line has all its steadiness, seconds.
     static let calmAge = 72.0
 
     private(set) var map: ClockMap<LocalClock, GroupClock>
@@ -82,8 +86,8 @@ struct ClockLine: Equatable, Sendable {
     ) {
         let age = max(0, (now - startedAt).seconds)
         let edge = Self.edge(deviation, excess)
-        // A young line has no steadiness to lose yet: its estimate gets better as fast as it ages. A
-        // good estimate is followed at once, a poor one the slower the older the line is.
+        // A young line has no steadiness to lose yet: its estimate gets better as fast as it ages.
+        // A good estimate is followed at once, a poor one the slower the older the line is.
         let doubt = min(max(error / 3e-6, 0.5), 8)
         let slow = min(1.5 * doubt, Self.youngTime + 1.5 * doubt * age / Self.calmAge)
         let inside = min(90, 1 + age / 2)

@@ -2,47 +2,51 @@ import func Glibc.exp2
 import func Glibc.sqrt
 import Timing
 
-/// When a line is good enough to be played by: soon when it is good, and with time for less, as long
-/// as nobody plays by it and it may be set anew.
+/// Decides when a line is good enough to be played by.
 ///
-/// How fast the demand falls depends on who waits (``ExpectedStart``), and counts from when they
-/// began to.
+/// A good line is played by soon. For a worse one the rule waits, and is content with less the
+/// longer it has waited: until somebody plays by a line it may be set anew, and afterwards it only
+/// leans. How fast the demand falls depends on who waits (``ExpectedStart``), and counts from when
+/// they began to wait.
 struct LockRule: Equatable, Sendable {
-    /// No line is younger than that: it is set to the estimate again and again.
+    /// The age before which no line is played by: it is set to the estimate again and again.
     static let settling = Nanoseconds.milliseconds(300)
     /// Expected error of a good line, which a joining room plays by at once, seconds: less than a
     /// third of a sample at 48 kHz.
     static let goodError = 6e-6
-    /// … or this share of the shortest round trip, up to ``longestGoodError``: a path so long is not
-    /// alike in both directions to that, which nobody can see, and where its jitter is like noise less
-    /// takes many seconds.
+    /// On a long path this share of the shortest round trip is good, too. That such a path is alike
+    /// in both directions to less nobody can see, and where jitter is like noise less takes many
+    /// seconds.
     private static let pathShare = 0.003
+    /// The largest expected error that is good on any path, seconds.
     private static let longestGoodError = 20e-6
-    /// A common start waits as long as the leader is asked densely, seconds: never again does so much
-    /// come in so short a time. When nobody waited, pairs of rooms on an emulated wire were 5 µs apart
-    /// in their first half second, and 2.4 from 1.25 s on (root of the mean square, 72 pairs), …
+    /// How long a common start waits, seconds: as long as the leader is asked densely, since never
+    /// again so much comes in so short a time. Rooms that begin sooner are twice as far apart in
+    /// their first half second, and converge while they are heard.
     private static let commonSpan = RequestSchedule.denseSpan.seconds
-    /// … so only a line that is that much better than good does not wait.
+    /// A line whose expected error is this share of a good one's does not wait for that.
     private static let commonCaution = 0.4
-    /// A joining room should be heard half a second after it found its leader. Of that it waits so long
-    /// for the best that can be had; opening the item and the output take the rest, …
+    /// How long a joining room waits for the best that can be had, seconds. It should be heard half
+    /// a second after it found its leader; opening the item and the output take the rest.
     private static let joiningSpan = 0.3
-    /// … and is content with so many times as much more by then. The fourth power of the time: what
-    /// can still become better in that span is waited for.
+    /// How many times a good line's error a joining room is content with in addition by then.
+    /// Before, it grows with the fourth power of the time, since what can still become better is
+    /// waited for.
     private static let joiningGrowth = 5.0
-    /// Later, so many times as much for each second. On simulated busy air (`em-busy`) half of the
-    /// rooms played after 0.9 s that way when it was new, after 2.3 without.
+    /// By how many times a good line's error that grows in each further second. Without it, half of
+    /// the rooms on busy air play more than a second later.
     private static let lateGrowth = 8.0
-    /// Nobody joins with a larger expected error, seconds, who has not waited as long as for a
-    /// common start.
+    /// The largest expected error, seconds, with which a room joins before it has waited as long as
+    /// for a common start.
     private static let outOfStep = 100e-6
-    /// For so long an unknown skew counts, seconds: what a card queues before a sound is heard, and
+    /// How long an unknown skew counts, seconds: what a card queues before a sound is heard, and
     /// half as much again, in which the line follows what is learnt.
     private static let untilHeard = 0.15
-    /// … but nobody waits longer than this for a path that is bad; longer only when the clocks jump
-    /// meanwhile, since measuring then begins anew.
+    /// The longest that anybody waits for a path that is bad. When the clocks jump meanwhile
+    /// measuring begins anew, and so does this.
     private static let longest = Nanoseconds.seconds(12)
-    /// So much of it may pass while nobody wants to play yet. The rest is less than a group waits.
+    /// How much of that may pass while nobody wants to play yet. The rest is less than a group
+    /// waits.
     private static let longestUnhurried = Nanoseconds.seconds(8)
 
     /// What is known at the moment; seconds.
@@ -93,17 +97,16 @@ struct LockRule: Equatable, Sendable {
 
     // So many times the error of a good line will do after waiting so long.
 
-    /// A common start: nobody hears that it waits, so hardly any line will do before ``commonSpan``.
-    /// In recorded exchanges of emulated wifi, rooms
-    /// that began in the fourth second, all three, were 70 µs apart in half of the pairs and still
-    /// 60 two seconds later; in the eighth 18 and 9.
+    /// A common start: nobody hears that it waits, so hardly any line will do before
+    /// ``commonSpan``. Afterwards the demand falls with the root of the time only. Rooms that begin
+    /// with a bad line stay apart for seconds, because then it may only lean.
     private static func growth(after waited: Nanoseconds) -> Double {
         let seconds = max(0, waited.seconds)
         return seconds < commonSpan ? commonCaution : 1 + sqrt(seconds)
     }
 
-    /// A room that is missing is wanted soon rather than well, though not before ``joiningSpan`` has
-    /// told what it can.
+    /// A room that is missing is wanted soon rather than well, though not before ``joiningSpan``
+    /// has told what it can.
     private static func growthWhenJoining(after waited: Nanoseconds) -> Double {
         let seconds = max(0, waited.seconds)
         let share = min(1, seconds / joiningSpan)

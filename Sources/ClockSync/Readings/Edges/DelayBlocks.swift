@@ -15,21 +15,23 @@ import func Glibc.sqrt
 /// other. After RADclock's weighting by excess delay (Veitch, Ridoux, Korada); blocks and the
 /// correction for their correlation are ours.
 struct DelayBlocks: Sendable {
+    /// Length of a block, seconds: shorter than floors of air stay, long enough to meet one.
     static let span = 3.0
-    /// Five minutes.
+    /// How many blocks are kept: five minutes.
     static let limit = 100
-    /// Fewer say nothing about their own floor.
+    /// How many blocks make a line. Fewer say nothing about their own floor.
     static let fewest = 4
     /// Delay that was added lies anywhere between wholly in one direction, which shifts the offset
     /// by half of it, and in both alike.
     static let share = 0.4
     /// Random walks of the skew, per √s: of a crystal at rest, in a quiet room, in a warming host.
     static let walks = [0.006e-6, 0.02e-6, 0.1e-6]
-    /// Blocks that tell whether the line still fits.
+    /// How many of the latest blocks tell whether the line still fits.
     static let recentBlocks = 4.0
-    /// Of an edge without queueing; seconds.
+    /// Error of an edge without queueing, seconds.
     static let edgeNoise = 2e-6
-    /// A longer memory of the floors than this cannot be told from a straight line.
+    /// The largest correlation of neighbouring blocks that is believed. A longer memory of the
+    /// floors cannot be told from a straight line.
     static let correlationLimit = 0.8
 
     struct Block: Sendable {

@@ -6,50 +6,49 @@ import func Glibc.sqrt
 ///
 ///     p(f, b | F, B, s, c) = Π q(fᵢ − F − (s + c)·uᵢ) · Π q(bᵢ − B + (s − c)·uᵢ)
 ///
-/// with u the time from now and q as in ``ModePosterior``, which counts places F and B alike; skews s
-/// count by what was known before, drifts c of both delays by ``change``.
+/// with u the time from now and q as in ``ModePosterior``, which counts places F and B alike; skews
+/// s count by what was known before, drifts c of both delays by ``change``.
 ///
-/// The need: a room that joins knows its rate to 80 ppm only, and plays after 0.35 s. The one best
-/// slope (``JointModeFit``) is chosen by chance while few packets are clean, or there is none yet; here
-/// all slopes that are possible have their say. In 36 joins recorded on emulated wifi the line 50 ms
-/// ahead was off by 15, 12, 7.4 µs (root of the mean square) 0.2, 0.5, 1 s after it was first played
-/// by, instead of 22, 17, 8.8.
+/// The need: a room that joins knows its rate to 80 ppm only, and plays after 0.35 s. While few
+/// packets are clean, chance chooses the one best slope (``JointModeFit``), or there is none yet.
+/// Here all slopes that are possible have their say.
 ///
 /// The drift: a host that begins to play takes longer for packets both ways, by 20 µs within a
-/// second. Without it only one direction could gather along any skew: in one of eleven recorded
-/// starts all three rooms were off by 23 to 25 µs, to either side, claiming 7. With it the 45 rooms
-/// of these starts are off by 3.8 (root of the mean square) instead of 7.0, the worst by 12.
+/// second. If both delays were taken for constant, only one direction could gather along any skew,
+/// and the offset would be wrong by the drift, to either side.
 struct JoiningPosterior: Sendable {
-    /// Deviations of the prior that are tried, and of what was found before; to either side.
+    /// How far slopes are tried to either side, in deviations of the prior, and of what was found
+    /// before. Less cuts off slopes that are possible; more costs time.
     private static let reach = (prior: 3.0, found: 4.5)
-    /// Slopes to either side that are tried around what was found before.
+    /// How many slopes are tried to either side of what was found before.
     private static let nearSteps = 8
-    /// Steps of slopes where nothing was found yet: deviations of the prior, and by so much the ends of
-    /// the packets may move; seconds.
+    /// The first step from slope to slope, where nothing was found yet. It is the smaller of this
+    /// share of the prior's deviation and of what moves the ends of the packets by `blur` seconds:
+    /// with longer steps a gathering could lie between two slopes.
     private static let firstStep = (share: 0.1, blur: 12e-6)
-    /// No steps are shorter: what a crystal does by itself in a second is more.
+    /// The shortest step, 1. What a crystal does by itself in a second is more.
     private static let finest = 1e-10
-    /// So much at the ends of what was tried says that more has to be: …
+    /// When the slopes at both ends have this share of the likelihood together, the range was too
+    /// narrow and is tried anew, …
     private static let edgeShare = 1e-3
-    /// … steps of so many times the length, …
+    /// … with steps that are this many times as long.
     private static let widening = 4.0
-    /// … and so many times at most that slopes are tried anew.
+    /// How often slopes are tried at most. A look that is not done by then counts as it is.
     private static let passes = 5
 
     /// What both directions' delays change by alike from the first packet to the last, seconds (one
-    /// deviation). With 5 and 8 µs joins were read as well; with 5 the worst of 45 rooms that began
-    /// together was off by 17 µs instead of 12, with 8 a kept trace of floors that move in one
-    /// direction each was read worse.
+    /// deviation). A smaller one believes too little in hosts that begin to play, and rooms that
+    /// begin together are further off at worst; a larger one takes floors that move in one
+    /// direction for such a drift. Between 5 and 8 µs joins on steady paths are read equally well.
     private static let change = 7e-6
-    /// Logarithm of a share that adds nothing.
+    /// Logarithm of a share of the likelihood that is too small to add anything.
     private static let negligible = -20.0
 
-    /// So many packets of each direction, by likelihood, must have met nobody.
+    /// How many packets of each direction, by likelihood, must have met nobody.
     ///
-    /// Fewer than blocks want: nothing is known yet, and the room is missed. In 450 joins on
-    /// emulated wifi lines were off by as much with three as with four, when they were first played
-    /// by and later, and 5 instead of 12 were not yet good after 0.47 s. With two, some of 740 were
-    /// off by 0.1 to 0.5 ms.
+    /// Blocks want one more (``ModePosterior/fewestClean``), but here nothing is known yet and the
+    /// room is missed: with four, lines are no better and more rooms are late. With two, chance
+    /// makes gatherings, and some lines are off by tenths of a millisecond.
     static let fewestClean = 3.0
 
     /// Group minus local at the time asked for; seconds, and seconds².
@@ -61,7 +60,7 @@ struct JoiningPosterior: Sendable {
     /// Of the direction whose slope is known less well.
     private var slopeVariance = 0.0
 
-    /// `nil` where nothing gathers, or too few packets came.
+    /// Looks for offset and skew; `nil` where nothing gathers, or too few packets came.
     ///
     /// - Parameters:
     ///   - forward, backward: all packets of both directions.
@@ -134,7 +133,8 @@ struct JoiningPosterior: Sendable {
         }
     }
 
-    /// How likely each pair of slopes is: their half sum is the skew, their half difference the drift.
+    /// How likely each pair of slopes is: their half sum is the skew, their half difference the
+    /// drift.
     private static func weights(
         _ out: [Double], _ home: [Double], along slopes: [Double],
         _ prior: (skew: Double, variance: Double), drift: Double

@@ -12,19 +12,19 @@ import func Glibc.sqrt
 /// then by weighted least squares (weights (1 + x²)⁻²); what it is worth is what the influence of
 /// each packet says (P. Huber, 1967).
 struct JointModeFit: Sendable {
-    /// Fewer packets at a crest, weighed by their distance, prove nothing: more than where the slope
-    /// is known, since slopes that gather some are found by looking. (When air was read so too: with 8,
-    /// the worst of twenty joins on simulated `pareto` was off by 160 µs instead of 99; with 11 half
-    /// of the joins on `em-wifi` took 0.05 s longer, on `em-busy` 0.2.)
+    /// How many packets must lie at a crest, weighed by their distance. That is more than where the
+    /// slope is known (``ModePeak/fewest``), since who tries many slopes finds one that gathers
+    /// some. With fewer, crests of chance are believed; with more, a room that joins waits longer.
     static let fewest = 9.0
-    /// Slopes are tried in steps that move the ends of the packets by this share of a width.
+    /// The step from slope to slope moves the ends of the packets by this share of a width.
     static let slopeStep = 0.5
-    /// … as far from the prior as so many of its deviations.
+    /// How far from the prior slopes are tried, in its deviations.
     static let reach = 3.0
-    /// Steps to either side that are tried where the slope is known already.
+    /// How many steps to either side are tried where the slope is known already.
     static let nearSteps = 3
-    /// Steps of weighted least squares; the first ones of twice the width.
+    /// How many steps of weighted least squares follow.
     static let steps = 12
+    /// How many of them, the first ones, have twice the width.
     static let wideSteps = 4
     /// Spread of the packets that count, in widths.
     static let spread = 0.6

@@ -8,56 +8,63 @@ import Timing
 /// the luckiest of many; a mean is drawn up by all that queue. The place of the gathering is where
 /// many agree, and is known the better the more there are, as that of a mean. Where a large share
 /// gathers it is the crest (``ModePeak``), and on wires always; on air, where few packets of a
-/// block may have met nobody, it is the mean of all places that the packets allow (``ModePosterior``).
-/// It moves with the load of the hosts, but in both directions alike; half of their difference is
-/// the offset.
+/// block may have met nobody, it is the mean of all places that the packets allow
+/// (``ModePosterior``). It moves with the load of the hosts, but in both directions alike; half of
+/// their difference is the offset.
 ///
 /// What a block cannot tell is whether both gatherings belong to the same queueing. Where floors
 /// move by themselves, blocks differ by more than they claim and neighbours resemble each other:
 /// both are in the error of the line. So is by how much one direction's gathering stands higher
 /// above its edge than the other's.
 struct ModeBlocks: Sendable {
-    /// Of a block whose gatherings are clear; seconds.
+    /// Length of a block whose gatherings are clear, on wires, seconds. Two of them make a line.
     static let wireSpan = 2.0
-    /// The same on air. With 2 and 4 recordings were read as well, with 6 lines were off by up to twice
-    /// as much.
+    /// The same on air. Shorter blocks hold too few packets that met nobody; longer ones average
+    /// over floors that move. Between 2 and 4 s nothing changes; with 6 lines are up to twice as
+    /// far off.
     static let airSpan = 3.0
-    /// A block without clear ones goes on until it has them, or until it is as long as this …
+    /// The longest block, seconds: one without clear gatherings goes on until it has them or is as
+    /// long as this.
     static let longest = 12.0
-    /// … or has as many packets.
+    /// How many packets of one direction a block has at most. Bounds memory and the cost of a look.
     static let mostPoints = 2_048
-    /// Until this age of a block there are too few.
+    /// The youngest age at which a block is looked at, seconds. Before, its packets are too few.
     static let youngest = 1.0
-    /// Three minutes on wires, five on air, when gatherings are clear.
+    /// How many blocks are kept: three minutes on wires, five on air, when gatherings are clear.
     static let limit = 100
-    /// Two make a line.
+    /// How many blocks make a line.
     static let fewest = 2
-    /// Of neighbouring blocks, to tell how alike both directions move.
+    /// How many pairs of neighbouring blocks tell whether both directions move alike.
     static let fewestPairs = 4
-    /// Of all the time, so much must have had clear gatherings: now and then chance makes one.
+    /// The share of all time that must have had clear gatherings. Now and then chance makes one
+    /// where there is none.
     static let clearShare = 0.4
-    /// As long as all packets are younger than this, on wires they are read together (``JointModeFit``)
-    /// and no line is drawn: three blocks, the first number that can contradict each other.
+    /// On wires, as long as all packets are younger than this, they are read together
+    /// (``JointModeFit``) and no line is drawn; seconds. That is three blocks, the first number
+    /// that can contradict each other.
     static let youngSpan = 6.0
-    /// Between two readings of them on wires, which look at each packet along some tens of slopes;
-    /// seconds.
+    /// Time between two such readings, seconds. Each looks at every packet along some tens of
+    /// slopes.
     static let youngInterval = 0.05
-    /// As long as all packets are younger than this, on air all that they allow has its say beside the
-    /// line (``JoiningPosterior``); seconds. Later floors may have moved.
+    /// On air, as long as all packets are younger than this, all that they allow has its say beside
+    /// the line (``JoiningPosterior``); seconds. Later the floors may have moved.
     static let joiningSpan = 5.5
     /// Random walks of the skew, per √s: see ``DelayBlocks``.
     static let walks = DelayBlocks.walks
-    /// Half of what two gatherings may differ by that belong to the same queueing; seconds.
+    /// Half of what the gatherings of both directions may differ by although they belong to the
+    /// same queueing, seconds. A block claims no smaller error.
     static let noise = 5e-6
     /// The same for the first seconds on a wire, in which the load of the hosts hardly changes.
     static let youngNoise = 2.5e-6
-    /// A block is measured again when the skew known then blurred it by so much; seconds.
+    /// A block is measured again when the skew that was known then blurred it by this much,
+    /// seconds.
     static let blur = 5e-6
-    /// Of all packets of a block on air, a share whose gathering is not one of chance. (With 0.1 the
-    /// recordings of emulated air were read a tenth to a fifth worse, with 0.15 as well.) There the mean
-    /// of all places would be drawn to the edge.
+    /// The share of a block's packets on air whose gathering is not one of chance: then the crest
+    /// is taken, because the mean of all places, which thinks of few, would be drawn to the edge.
+    /// With half of it crests of chance pass, and air is read a tenth to a fifth worse.
     static let crestShare = 0.2
-    /// A block that differs by more deviations is one with a wrong gathering.
+    /// A block that differs from the line by more deviations than this has a wrong gathering, and
+    /// counts as one that much less sure.
     static let outlier = 3.0
     /// Median of the square of a normal deviate.
     static let medianSquare = 0.455
@@ -154,8 +161,8 @@ struct ModeBlocks: Sendable {
         self.backward.append(backward)
     }
 
-    /// Makes a block of what has come, and looks at earlier ones again that were measured along
-    /// another slope.
+    /// Makes a block of what has come, and looks again at those that were measured along another
+    /// slope.
     ///
     /// - Parameters:
     ///   - skew: the best known.
@@ -234,11 +241,11 @@ struct ModeBlocks: Sendable {
     /// How much of what gatherings move by from block to block is not in both directions alike,
     /// 0 … 1, as a ratio of root mean squares.
     ///
-    /// The need: a path whose delay changes may have changed in one direction alone, which shifts the
-    /// offset by half of it. Queues and floors of air do; the load of the hosts moves both ends, and
-    /// there each change was taken for a doubt that was three times what they were wrong by. If the
-    /// directions move independently, the offset moves as much as the common delay does, and the ratio
-    /// is 1; it is that too while there are too few blocks.
+    /// The need: a path whose delay changes may have changed in one direction alone, which shifts
+    /// the offset by half of it. Queues and floors of air do; the load of the hosts moves both
+    /// ends, and there each change was taken for a doubt that was three times what they were wrong
+    /// by. If the directions move independently, the offset moves as much as the common delay does,
+    /// and the ratio is 1; it is that too while there are too few blocks.
     ///
     /// - Parameter skew: the best known.
     func lopsidedness(skew: Double) -> Double {
@@ -255,14 +262,16 @@ struct ModeBlocks: Sendable {
         return sqrt(apart / together)
     }
 
-    /// What the packets of a room that joins on air allow; `nil` when they are none, or tell nothing.
+    /// What the packets of a room that joins on air allow; `nil` when they are none, or tell
+    /// nothing.
     private mutating func joining(
         at now: Double, prior: (skew: Double, variance: Double), delay: Double
     ) -> ClockReading? {
         guard let first = blocks.first?.forward.first ?? forward.first,
             now - first.time <= Self.joiningSpan
         else { return nil }
-        // At every look: a room that joins is heard soon after, and each packet that met nobody counts.
+        // At every look: a room that joins is heard soon after, and each packet that met nobody
+        // counts.
         let reading = JoiningPosterior(
             blocks.flatMap(\.forward) + forward, blocks.flatMap(\.backward) + backward, at: now,
             prior: prior, found: joint)
@@ -298,8 +307,8 @@ struct ModeBlocks: Sendable {
         return fit
     }
 
-    /// Trying all slopes is most of the work: that is done whenever the packets have doubled, when the
-    /// prior has come into doubt, and as long as no slope is known.
+    /// Trying all slopes is most of the work: that is done whenever the packets have doubled, when
+    /// the prior has come into doubt, and as long as no slope is known.
     private mutating func readPair(
         at now: Double, prior: (skew: Double, variance: Double)
     ) -> JointModeFit? {

@@ -10,9 +10,9 @@ import func Glibc.log
 /// alike wherever they are, h and λ are of a few values each (Bayes, with nuisance parameters
 /// integrated out). Counted in bins, most of the work does not grow with the number of packets.
 struct ModePosterior {
-    /// Packets that a direction must have.
+    /// How many packets a direction must have.
     static let fewest = 4
-    /// So many, by likelihood, must have met nobody.
+    /// How many of them, by likelihood, must have met nobody. Fewer may agree by chance.
     static let fewestClean = 4.0
 
     /// What a slope makes of them.
@@ -28,28 +28,31 @@ struct ModePosterior {
         var isAtEnd: Bool
     }
 
-    /// Of a bin, and from place to place; seconds.
+    /// Width of a bin, and the step from place to place, seconds: a third of what stamps blur.
     private static let step = 4e-6
-    /// Bins above the lowest packet; those further up are behind queues, whatever the place.
+    /// Number of bins above the lowest packet. Packets further up are behind queues, whatever the
+    /// place.
     private static let binCount = 38
-    /// Places below the lowest packet, and above.
+    /// How many places below the lowest packet are tried, and how many above.
     private static let below = 4
     private static let placeCount = 28
-    /// So much at the highest place says that more should be.
+    /// When the highest place has this share of the likelihood, higher ones would have to be tried.
     private static let endShare = 0.05
-    /// Widths h that a floor may be blurred by; seconds. Stamps and schedulers of busy hosts: 12 µs.
+    /// Widths h by which a floor may be blurred, seconds. Stamps and schedulers of busy hosts blur
+    /// it by 12 µs.
     private static let widths = [6e-6, 14e-6, 32e-6]
-    /// a. With 0.02 and 0.1 recordings of emulated wifi were read as well, when queues had one length.
+    /// The share a of packets that met nobody. Half and twice of it read emulated wifi equally
+    /// well.
     private static let share = 0.05
-    /// λ, as so many times the median distance from the lowest packet: of air on which packets wait
-    /// for one another without an end, and of air that is idle or takes a while, so that few wait a
-    /// little. With the longer one alone what waits a little on simulated `wifi` passed for packets that
-    /// met nobody, with the shorter one alone lines of rooms that joined on air without a clear
-    /// floor were off by up to twice as much.
+    /// Lengths λ of queues, in medians of the distance from the lowest packet: one of air on which
+    /// packets wait for one another without an end, and one of air that is idle or takes a while,
+    /// so that few wait a little. With the longer one alone what waits a little passes for packets
+    /// that met nobody; with the shorter one alone lines of rooms that join on air without a clear
+    /// floor are up to twice as far off.
     private static let queueStretches = [1.0, 4.0]
-    /// The same beyond the bins.
+    /// The length of queues beyond the bins, in the same unit.
     private static let farStretch = 3.0
-    /// The shortest median believed.
+    /// The shortest median that is believed, seconds.
     private static let shortestQueue = 60e-6
     /// Density below a place, 1/s, where no packet should be: stamps may be wrong.
     private static let impossible = 1e-3
@@ -59,7 +62,8 @@ struct ModePosterior {
         /// Seconds.
         var width: Double
         var queue: Double
-        /// log q at a bin's distance from a place, the furthest below it first; q in 1/``farQueue``.
+        /// log q at a bin's distance from a place, the furthest below it first; q in
+        /// 1/``farQueue``.
         var densities: [Double] = []
     }
 

@@ -137,7 +137,7 @@ struct TrackingFit: Sendable {
 }
 
 extension ClockReading {
-    /// What the samples left over and the lag, which differ from walk to walk, without the doubts of
-    /// the path, which do not; seconds².
+    /// What the samples left over and the lag, which differ from walk to walk, without the doubts
+    /// of the path, which do not; seconds².
     fileprivate var squaredRest: Double { noise * noise + wander * wander }
 }
