@@ -3,13 +3,12 @@ import Glibc
 import Timing
 import Wire
 
-/// Makes a leader look for us that we cannot find.
+/// Makes a leader ask for our hardware address when we get no answer to our question for its own.
 ///
 /// Before the first packet to a host of the same network leaves, its hardware address is asked for,
 /// by a broadcast. Radio loses these like any other, and Linux asks again after a second only
-/// (`retrans_time_ms`), during which nothing leaves. Four of 52 joins on emulated air took a second
-/// longer; in the one that was traced nothing had come back by UDP or TCP until then. A request for
-/// the time that is itself a broadcast needs no address. The leader answers it, asks for our address
+/// (`retrans_time_ms`), during which nothing leaves and a room that joins is a second late. A request
+/// for the time that is itself a broadcast needs no address. The leader answers it, asks for our address
 /// to do so, and by that question tells us its own: at the first contact, that is. A leader that
 /// remembers our address from before does not ask. IPv4 only.
 ///

@@ -18,7 +18,7 @@ struct PersistentOffset: Equatable, Sendable {
 
     private var mean = 0.0
     private var age = 0.0
-    /// Of what comes and goes, seconds².
+    /// Variance of what comes and goes, seconds².
     private var variance = 0.0
     /// The mean of the cluster goes along with the room by its own weight, so what is seen is less
     /// than the difference to the others.

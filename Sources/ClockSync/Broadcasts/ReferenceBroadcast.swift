@@ -28,7 +28,7 @@ public struct ReferenceReport: Equatable, Sendable {
     /// six times, so that a lost request loses nothing.
     public static let beaconLimit = 8
 
-    /// Of the beacons; zero before the first.
+    /// The epoch of the beacons; zero before the first.
     public var epoch: UInt64
     /// The group's time at the request's `t1`, by two-way exchange alone: with a correction in it,
     /// rooms would correct each other's corrections.
@@ -77,7 +77,7 @@ public enum ReferenceState: UInt8, Sendable, CaseIterable, CustomStringConvertib
     /// The room's two-way line is sure enough by itself, as on wires.
     case unneeded = 8
 
-    /// In a person's words; see the cases for what it means.
+    /// The state in a person's words; see the cases for what it means.
     public var description: String {
         switch self {
         case .off: "off"
@@ -129,7 +129,7 @@ public struct ReferenceStatistics: Equatable, Sendable {
     /// Rooms that hear the same packets, this one included.
     public var rooms = 0
     public var spread = Nanoseconds.zero
-    /// In force in the published line.
+    /// The correction that is in force in the published line.
     public var correction = Nanoseconds.zero
     /// Standard deviation of what is corrected to.
     public var noise = Nanoseconds.zero

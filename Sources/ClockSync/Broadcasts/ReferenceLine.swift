@@ -47,7 +47,7 @@ struct ReferenceLine: Equatable, Sendable {
             offset: spread * spread, rate: Self.rateSpread * Self.rateSpread)
     }
 
-    /// Of the offset, seconds².
+    /// Variance of the offset, seconds².
     var variance: Double { covariance.offset }
 
     /// The clock jumped, or its stamps are nonsense.

@@ -283,7 +283,7 @@ public struct ClockEstimator: Sendable {
     // MARK: -
 
     private var lineEpoch: UInt64 = 0
-    /// Of the estimate that was dropped last, when that happened.
+    /// Bound and expected error of the estimate that was dropped last, and when that happened.
     private var last: (bound: Nanoseconds, expectedError: Nanoseconds?, at: LocalInstant)?
 
     /// What an unwatched crystal may do: its skew's uncertainty, half a ppm of breathing, and a

@@ -18,7 +18,7 @@ public struct ClockLeader<Peer: Hashable & Sendable, Route: Sendable>: Sendable 
         public var peer: Peer
         /// The way back.
         public var route: Route
-        /// By the local clock.
+        /// When it arrived, by the local clock.
         public var instant: LocalInstant
         /// Whether the kernel says so, or the program.
         public var isKernelStamp: Bool

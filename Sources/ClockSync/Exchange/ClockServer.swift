@@ -25,7 +25,7 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
 
     @usableFromInline struct LastReply: Sendable {
         @usableFromInline var peer: Peer
-        /// Of the request answered last.
+        /// The number of the request answered last.
         @usableFromInline var sequence: UInt32 = 0
         @usableFromInline var epoch: UInt64 = 0
         @usableFromInline var transmitted: LocalInstant?

@@ -19,9 +19,9 @@ public struct ClockStatistics: Equatable, Sendable {
     public var roundTrip = Nanoseconds.zero
     /// Smallest round trip of the last five minutes; zero before the first exchange.
     public var roundTripFloor = Nanoseconds.zero
-    /// Of the latest exchange: the weaker of the two hosts' classes.
+    /// Who stamped the latest exchange: the weaker of the two hosts' classes.
     public var stamps = StampClass.program
-    /// Of the latest exchange, each host by itself.
+    /// Who stamped the latest exchange, each host by itself.
     public var ownStamps = StampClass.program
     public var leaderStamps = StampClass.program
     /// Leader's rate against ours: positive when the leader is faster.

@@ -70,10 +70,11 @@ extension TimeRequest {
         /// Not at all, or half of the silence (``TimeRequest/pause``), 0.2 to 100 ms; 10 where that
         /// is not known.
         public var usual: Nanoseconds
-        /// … and at most, where the answer before it would be less than ``spacing`` away; up to 115
-        /// ms.
+        /// How long it waits at most, where the answer before it would be less than ``spacing``
+        /// away: up to 115 ms.
         public var longest: Nanoseconds
-        /// Of an answer from those to the same peer that are spaced too; zero: it is not.
+        /// Its distance from other answers to the same peer that are spaced, too; zero: it has
+        /// none.
         public var spacing: Nanoseconds
     }
 

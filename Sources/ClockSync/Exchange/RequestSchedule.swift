@@ -19,18 +19,18 @@ import Timing
 /// that is far better than it needs to be takes trains of four, 6 a second. Evenly spaced requests
 /// find the processors of both rooms, and of what lies between, asleep; how long those take to wake
 /// depends on what else they do, so differs by direction, and two-way exchange turns half of that
-/// into an error. In a train each packet, out or home, leaves on the heels of one that came the other
-/// way, and one wake-up of each side makes one exchange. The first two requests do the waking. On a path of milliseconds
-/// that does not matter, while requests close behind each other would share one fate in its queues:
-/// there they stay apart. In between (``PathKind/short``) requests of a train are a round trip
-/// apart, and are answered halfway to the next.
+/// into an error. In a train each packet, out or home, leaves on the heels of one that came the
+/// other way, and one wake-up of each side makes one exchange. The first two requests do the
+/// waking. On a path of milliseconds that does not matter, while requests close behind each other
+/// would share one fate in its queues: there they stay apart. In between (``PathKind/short``)
+/// requests of a train are a round trip apart, and are answered halfway to the next.
 struct RequestSchedule: Sendable {
     /// What the estimator knows of the path.
     struct Prospect {
-        /// Of the last exchange.
+        /// Round trip of the last exchange.
         var roundTrip: Nanoseconds
         var expectedError: Nanoseconds?
-        /// Of the skew, 1.
+        /// Standard deviation of the skew, 1.
         var skewDeviation: Double
     }
     struct Slot {
@@ -38,7 +38,7 @@ struct RequestSchedule: Sendable {
         var pause: Nanoseconds
         /// The answer says how long waking took, nothing of the clock.
         var isWaking: Bool
-        /// Of a train on a wire: is to be answered at once.
+        /// It belongs to a train on a wire and is to be answered at once.
         var isPrompt = false
     }
 
@@ -143,7 +143,7 @@ struct RequestSchedule: Sendable {
     private var burstLeft = Self.burstLength
     /// What is under way, while a request of it is left.
     private var train: Train?
-    /// So many requests wake the radio for the burst behind them.
+    /// How many requests are left that wake the radio for the burst behind them.
     private var wakesLeft = 0
     private var isIdle = false
     /// The next request leaves with the answer to the last one, if that comes before ``next``.
@@ -159,7 +159,7 @@ struct RequestSchedule: Sendable {
         self.random = random
     }
 
-    /// By what exchanges take unless something holds them up.
+    /// The kind of path, by what exchanges take unless something holds them up.
     var path: PathKind { PathKind(roundTrip: usualRoundTrip) }
 
     private var isWire: Bool { path == .wire }
@@ -200,7 +200,7 @@ struct RequestSchedule: Sendable {
         next = min(next, now)
     }
 
-    /// As when joining: nothing that was measured counts any more.
+    /// Begins as when joining: nothing that was measured counts any more.
     mutating func measureAnew(at now: LocalInstant) {
         joinedAt = now
         burst(at: now)
@@ -264,7 +264,9 @@ struct RequestSchedule: Sendable {
             return isWire
                 ? steady(Self.denseWireSpacing, prospect) : slot(closeSpacing(prospect))
         }
-        if path <= .short, !isIdle, age < Self.wireSpan { return steady(Self.burstSpacing, prospect) }
+        if path <= .short, !isIdle, age < Self.wireSpan {
+            return steady(Self.burstSpacing, prospect)
+        }
         if age < Self.joinSpan { return steady(max(Self.joinSpacing, queueSpacing), prospect) }
         if isIdle {
             return isWire
@@ -312,7 +314,7 @@ struct RequestSchedule: Sendable {
         return Slot(pause: pause, isWaking: isWaking, isPrompt: train.isPrompt)
     }
 
-    /// As close as leaves them apart on the path.
+    /// The closest spacing that leaves packets apart on the path.
     private func closeSpacing(_ prospect: Prospect) -> Nanoseconds {
         let least = max(Self.closestSpacing, min(prospect.roundTrip, Self.closestSpacing * 2))
         return max(least, queueSpacing)
@@ -326,8 +328,9 @@ struct RequestSchedule: Sendable {
         min(Nanoseconds((usualRoundTrip?.count ?? 0) / 2), Self.activeSpacing)
     }
 
-    /// So many packets as ``contentment`` takes: the error falls with less than the root of their
-    /// number, so the square of what is missing is more than enough, and settles.
+    /// The spacing that brings as many packets as ``contentment`` takes. The error falls with less
+    /// than the root of their number, so the square of what is missing is more than enough, and
+    /// settles.
     private func steadySpacing(
         _ prospect: Prospect, closest: Nanoseconds, widest: Nanoseconds
     ) -> Nanoseconds {

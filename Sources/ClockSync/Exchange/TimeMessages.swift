@@ -36,7 +36,7 @@ public struct TimeReply: Equatable, Sendable {
     /// Changes whenever the leader's line is not the continuation of what it was: another leader,
     /// or a restart.
     public var epoch: UInt64
-    /// As in the request.
+    /// The `t1` of the request.
     public var t1: LocalInstant
     /// When the request arrived.
     public var t2: GroupInstant

@@ -5,10 +5,10 @@
 /// tutorial on the two-state model of the atomic clock noise, Metrologia 45, 2008, without white
 /// frequency noise: the readings' own noise drowns that of a crystal.)
 struct DriftCovariance: Equatable, Sendable {
-    /// Of the offset, seconds².
+    /// Variance of the offset, seconds².
     private(set) var offset: Double
     private var cross = 0.0
-    /// Of the rate.
+    /// Variance of the rate.
     private(set) var rate: Double
 
     init(offset: Double, rate: Double) {

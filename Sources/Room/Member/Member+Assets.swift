@@ -115,9 +115,8 @@ extension Member {
     }
 
     /// Returns once the clock can be played by, or has had its time: what is fetched takes the path
-    /// on which it is measured. Three rooms on emulated busy air that fetched meanwhile began after
-    /// 12.5 s and 0.85 ms apart, and after 4.5 s and 18 µs when the clock came first. The few parts
-    /// that a reader asks for to find its place do not matter so much.
+    /// on which it is measured. On busy air rooms that fetch meanwhile begin three times as late, and a
+    /// millisecond apart. The few parts that a reader asks for to find its place do not matter so much.
     private func clockKnown(_ arrival: Arrival) async {
         let deadline = HostClock.now() + RoomPlayers.settlingLimit
         while !clock.cell.load().quality.isPlayable, HostClock.now() < deadline,

@@ -34,12 +34,12 @@ struct RoomMemory: Equatable, Sendable {
     static let agingPerDay = 2e-6
     /// A kernel may calibrate its clock at each boot, some to a few ppm, some to 20.
     static let bootDeviation = 20e-6
-    /// No memory is believed more than this: a room warms up after switching on. Right, it makes
-    /// the first second after a join 1.9 µs instead of 3.4 (p99, model of a wire); 100 ppm off, 25.
+    /// No memory is believed more than this: a room warms up after switching on. A right one nearly
+    /// halves the clock's error in the first second; one that is 100 ppm off makes it ten times as large.
     static let leastDeviation = 2e-6
     /// Nor one that no second session has confirmed, since it may be of another crystal altogether,
-    /// as when a disk is moved to another machine. Believed to 20 ppm, even 100 ppm off does no
-    /// harm (3.0 µs).
+    /// as when a disk is moved to another machine. Believed to 20 ppm, even one that is 100 ppm off
+    /// does no harm.
     static let unconfirmedDeviation = 10e-6
     /// A session that knows its leader's rate better than this has something to remember.
     static let settledDeviation = 1e-6

@@ -134,7 +134,7 @@ struct DelayBlocks: Sendable {
         return sqrt(variance * 2 * likeness / (1 - likeness) / max(1, recent))
     }
 
-    /// Of neighbouring blocks' delays.
+    /// Correlation of neighbouring blocks' delays, 0 to ``correlationLimit``.
     private var correlation: Double {
         let mean = delays.reduce(0, +) / Double(delays.count)
         var (alone, together, before) = (1e-18, 0.0, 0.0)

@@ -29,9 +29,9 @@ struct JoiningPosterior: Sendable {
     /// The shortest step, 1. What a crystal does by itself in a second is more.
     private static let finest = 1e-10
     /// When the slopes at both ends have this share of the likelihood together, the range was too
-    /// narrow and is tried anew, …
+    /// narrow and is tried anew.
     private static let edgeShare = 1e-3
-    /// … with steps that are this many times as long.
+    /// A new try has steps that are this many times as long.
     private static let widening = 4.0
     /// How often slopes are tried at most. A look that is not done by then counts as it is.
     private static let passes = 5
@@ -57,7 +57,7 @@ struct JoiningPosterior: Sendable {
     /// Leader's rate against ours, minus one; and its variance.
     private(set) var skew = 0.0
     private(set) var skewVariance = 0.0
-    /// Of the direction whose slope is known less well.
+    /// Variance of the slope of the direction in which it is known less well.
     private var slopeVariance = 0.0
 
     /// Looks for offset and skew; `nil` where nothing gathers, or too few packets came.
@@ -156,10 +156,10 @@ struct JoiningPosterior: Sendable {
         zip(values, shares).reduce(0) { $0 + $1.0 * $1.1 }
     }
 
-    /// Of one slope out and one home, by rows; their sum is 1.
+    /// Shares of the likelihood of one slope out and one home, by rows; their sum is 1.
     private struct Weights {
         private let rows: [ArraySlice<Double>]
-        /// Of each slope, whatever the other direction's.
+        /// The share of each slope, whatever that of the other direction is.
         let out: [Double]
         let home: [Double]
 

@@ -118,7 +118,7 @@ private struct Side {
         /// Means.
         var time = 0.0
         var value = 0.0
-        /// Of time with itself and with the value, about the means; sums.
+        /// Sums of time with itself and with the value, about the means.
         var square = 0.0
         var product = 0.0
     }
@@ -126,7 +126,7 @@ private struct Side {
     let sign: Double
     /// Time from now, and value.
     let points: [ModePeak.Point]
-    /// Of the crest, at `now`.
+    /// Place of the crest at `now`, seconds.
     var place = 0.0
 
     init(_ points: [ModePeak.Point], sign: Double, now: Double) {

@@ -127,9 +127,9 @@ struct ModeBlocks: Sendable {
     }
 
     private var blocks: [Block] = []
-    /// As what they were measured last.
+    /// Whether the blocks were measured last as those of a wire.
     private var isWire = true
-    /// Of the block under way, where it can be read already.
+    /// The reading of the block under way, where it can be read already.
     private var newest: Reading?
     private var pair: (reading: JointModeFit?, time: Double)?
     /// The last one, of a room that joins on air.

@@ -30,11 +30,11 @@ struct ModePeak: Sendable {
 
     /// Seconds.
     private(set) var place: Double
-    /// Of the place, seconds².
+    /// Variance of the place, seconds².
     private(set) var variance = 0.0
     /// By how much it lies above the edge: the fourth lowest packet, for one or two are luck.
     private(set) var height = 0.0
-    /// Of all packets, those that gather here, weighed by their distance.
+    /// The share of all packets that gather here, weighed by their distance.
     private(set) var share: Double
 
     /// `nil` where nothing gathers, or as much elsewhere.
@@ -91,7 +91,7 @@ struct ModePeak: Sendable {
 
     /// The bin around which most lie, and what that proves.
     struct Gathering {
-        /// Of the middle of the bin.
+        /// Place of the middle of the bin, seconds.
         var place: Double
         /// Packets, weighed by their distance.
         var count: Double

@@ -19,7 +19,7 @@ struct ModePosterior {
     struct Place {
         /// Logarithm of the evidence for the slope.
         var evidence: Double
-        /// Of the place, seconds, and seconds².
+        /// Mean of the place, seconds, and its variance, seconds².
         var mean: Double
         var variance: Double
         /// Packets that met nobody, at the likeliest place.
@@ -68,7 +68,7 @@ struct ModePosterior {
     }
 
     private let sign: Double
-    /// From now.
+    /// Times of the packets, seconds from now.
     private let times: [Double]
     private let values: [Double]
     /// λ beyond the bins, seconds.
@@ -101,7 +101,7 @@ struct ModePosterior {
         }
     }
 
-    /// Of those that met nobody and of the others, 1/s.
+    /// Densities of packets that met nobody and of the others, 1/s.
     private static func densities(
         at index: Int, _ shape: Shape
     ) -> (gathered: Double, queued: Double) {
@@ -150,7 +150,7 @@ struct ModePosterior {
         return summary(logs, full, lowest)
     }
 
-    /// Of a place above the lowest packet.
+    /// How far a place lies above the lowest packet, seconds.
     private func distance(of place: Int) -> Double { Double(place - Self.below) * Self.step }
 
     private func likelihood(

@@ -74,7 +74,7 @@ extension TrackingFit {
 
     /// One sample, or neighbours that are read as one.
     struct Reading {
-        /// Of the first sample.
+        /// The time of the first sample.
         let start: Double
         /// Mean; until it is closed relative to the first sample and times ``weight``.
         private(set) var time: Double
@@ -86,7 +86,7 @@ extension TrackingFit {
         /// What it leaves of older means.
         private(set) var keep = 1 - 1 / TrackingFit.lagMemory
         private let first: Double
-        /// Of the squares of weights: times 1, offset, offset².
+        /// Sums of the squares of weights: times 1, offset, offset².
         private var squares: (Double, Double, Double)
 
         init(_ time: Double, _ offset: Double, _ weight: Double, queueing: Double) {
