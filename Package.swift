@@ -14,18 +14,25 @@ let everywhere: [SwiftSetting] = [
 let withPointers = everywhere + [.strictMemorySafety()]
 
 /// What only computes takes a tenth of the time with the optimiser; `deploy/test` asks for it. Not
-/// always: a package that sets such flags cannot be depended on. The name does not begin with `TUTTI_`,
-/// which are settings of the program.
+/// always: a package that sets such flags cannot be depended on. The name does not begin with
+/// `TUTTI_`, which are settings of the program.
 let optimised: [SwiftSetting] =
     Context.environment["OPTIMISE_PURE_TARGETS"] == nil ? [] : [.unsafeFlags(["-O"])]
 let pure = everywhere + optimised
 let pureWithPointers = withPointers + optimised
 
+/// What applications import beside `Room`, so that the samples of the documentation compile with
+/// the product alone. What only our own targets need there has `package` access.
+let besidesRoom = [
+    "Timing", "ClockSync", "GroupControl", "RealTime", "Playout", "Playback", "FFmpegMedia",
+    "LinuxHost", "DeviceOutput",
+]
+
 let package = Package(
     name: "tutti",
     products: [
         .executable(name: "tutti", targets: ["tutti"]),
-        .library(name: "Tutti", targets: ["Timing", "Playout", "Playback", "Room"]),
+        .library(name: "Tutti", targets: ["Room"] + besidesRoom),
         // For tests: ALSA loads it as a sound card.
         .library(name: "VirtualALSACard", type: .dynamic, targets: ["VirtualALSACard"]),
         // Without the adapters: what Tests/ResamplerComparison measures beside other libraries.
@@ -46,7 +53,7 @@ let package = Package(
 
         // What an instant is, in which clock; media time; how two clocks relate; timebases.
         .target(name: "Timing", swiftSettings: pure),
-        // Chance as an argument: seeded streams of numbers and their distributions.
+        // Chance as an argument: seeded streams of numbers, their distributions, and crystals.
         .target(name: "Chance", swiftSettings: pure),
         // Turns time-exchange packets into an estimate of the group clock with an honest bound.
         .target(
@@ -159,7 +166,9 @@ let package = Package(
             swiftSettings: everywhere),
         .testTarget(
             name: "SimulationTests",
-            dependencies: ["Timing", "Chance", "ClockSync", "Playout", "Simulation"],
+            dependencies: [
+                "Timing", "Chance", "ClockSync", "GroupControl", "Playout", "Simulation",
+            ],
             resources: [.copy("GoldenTraces")], swiftSettings: pure),
         .testTarget(
             name: "FFmpegMediaTests", dependencies: ["Timing", "Chance", "Playout", "FFmpegMedia"],
@@ -208,5 +217,11 @@ let package = Package(
             name: "VirtualALSACard", path: "Tests/VirtualALSACard",
             linkerSettings: [.linkedLibrary("asound"), .linkedLibrary("m")]),
         .testTarget(name: "ArchitectureTests", swiftSettings: everywhere),
+        // The samples of the documentation, compiled as an application would: with what the product
+        // `Tutti` lists, and without what has `package` access.
+        .testTarget(
+            name: "DocumentationTests",
+            dependencies: ["Room"] + besidesRoom.map { .init(stringLiteral: $0) },
+            packageAccess: false, swiftSettings: everywhere),
     ]
 )

@@ -1,10 +1,10 @@
 // Messages on a byte stream: each is preceded by its length as a 32-bit big-endian number.
 
 /// Puts the length before a message.
-public enum FrameEncoder {
+package enum FrameEncoder {
     /// - Parameter message: at most `UInt32.max` bytes; our own messages are far below 4 MiB.
     /// - Returns: the four bytes of the length and the message.
-    public static func frame(_ message: [UInt8]) -> [UInt8] {
+    package static func frame(_ message: [UInt8]) -> [UInt8] {
         let length = UInt32(clamping: message.count)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(message.count + 4)
@@ -19,27 +19,27 @@ public enum FrameEncoder {
 ///
 /// Memory grows only with bytes that have arrived, never with a length that a peer merely claims;
 /// a claim above the limit ends the stream.
-public struct FrameDecoder: Sendable {
+package struct FrameDecoder: Sendable {
     /// Longest message a room accepts from its leader: a state with a full queue.
-    public static let roomLimit = 1 << 22
+    package static let roomLimit = 1 << 22
     /// Longest message a leader accepts: rooms and control clients only send short ones, and
     /// anybody on the network may try.
-    public static let leaderLimit = 1 << 14
+    package static let leaderLimit = 1 << 14
     /// Longest message a control client accepts: the status of a full group.
-    public static let clientLimit = 1 << 21
+    package static let clientLimit = 1 << 21
 
     private let limit: Int
     private var buffer: [UInt8] = []
     private var failure: WireError?
 
     /// - Parameter limit: longest message accepted, bytes.
-    public init(limit: Int) { self.limit = limit }
+    package init(limit: Int) { self.limit = limit }
 
     /// Bytes of a message that has begun and not ended.
-    public var pendingByteCount: Int { buffer.count }
+    package var pendingByteCount: Int { buffer.count }
 
     /// Whether a whole message waits that was not wanted yet, or one that is too long.
-    public var hasMessage: Bool {
+    package var hasMessage: Bool {
         guard buffer.count >= 4 else { return false }
         let length = buffer[..<4].reduce(0) { $0 << 8 | Int($1) }
         return length > limit || buffer.count - 4 >= length
@@ -51,7 +51,7 @@ public struct FrameDecoder: Sendable {
     /// - Returns: the messages they complete, in order.
     /// - Throws: ``WireError`` when a message is too long; the stream cannot be read any further,
     ///   and every later call throws the same.
-    public mutating func feed(
+    package mutating func feed(
         _ bytes: some Collection<UInt8>, most: Int = .max
     ) throws(WireError) -> [[UInt8]] {
         if let failure { throw failure }

@@ -1,8 +1,8 @@
-public import GroupControl
+package import GroupControl
 import SwiftProtobuf
 
 /// Anything that is said on the control port; one port serves rooms and control clients.
-public enum Envelope: Equatable, Sendable {
+package enum Envelope: Equatable, Sendable {
     case toLeader(RoomToLeader)
     case toRoom(LeaderToRoom)
     case request(ControlRequest)
@@ -13,18 +13,18 @@ public enum Envelope: Equatable, Sendable {
 ///
 /// Reading trusts nothing: whatever the bytes are, the result is a checked value or a
 /// ``WireError`` that names what is wrong.
-public enum MessageCodec {
+package enum MessageCodec {
     /// Version of the format; see `tutti.proto`. The protocol version in hello and welcome changes
     /// more often and can be answered in words.
-    public static let format: UInt32 = 1
+    package static let format: UInt32 = 1
 
-    public static func encode(_ message: RoomToLeader) -> [UInt8] { encode(.toLeader(message)) }
-    public static func encode(_ message: LeaderToRoom) -> [UInt8] { encode(.toRoom(message)) }
-    public static func encode(_ message: ControlRequest) -> [UInt8] { encode(.request(message)) }
-    public static func encode(_ message: ControlReply) -> [UInt8] { encode(.reply(message)) }
+    package static func encode(_ message: RoomToLeader) -> [UInt8] { encode(.toLeader(message)) }
+    package static func encode(_ message: LeaderToRoom) -> [UInt8] { encode(.toRoom(message)) }
+    package static func encode(_ message: ControlRequest) -> [UInt8] { encode(.request(message)) }
+    package static func encode(_ message: ControlReply) -> [UInt8] { encode(.reply(message)) }
 
     /// The bytes of a message, without its length in front.
-    public static func encode(_ envelope: Envelope) -> [UInt8] {
+    package static func encode(_ envelope: Envelope) -> [UInt8] {
         var raw = PBEnvelope()
         raw.format = format
         switch envelope {
@@ -42,7 +42,7 @@ public enum MessageCodec {
     }
 
     /// Reads one message.
-    public static func decode(_ bytes: [UInt8]) throws(WireError) -> Envelope {
+    package static func decode(_ bytes: [UInt8]) throws(WireError) -> Envelope {
         let raw: PBEnvelope
         do {
             raw = try PBEnvelope(serializedBytes: bytes)
@@ -53,10 +53,10 @@ public enum MessageCodec {
     }
 
     /// Longest datagram of a notice; a few numbers and a hash are far below.
-    public static let longestNotice = 256
+    package static let longestNotice = 256
 
     /// The bytes of a datagram.
-    public static func encode(_ notice: CommitDatagram) -> [UInt8] {
+    package static func encode(_ notice: CommitDatagram) -> [UInt8] {
         do {
             return try PBCommitDatagram(notice).serializedBytes()
         } catch {
@@ -65,7 +65,7 @@ public enum MessageCodec {
     }
 
     /// Reads a datagram.
-    public static func decodeNotice(_ bytes: [UInt8]) throws(WireError) -> CommitDatagram {
+    package static func decodeNotice(_ bytes: [UInt8]) throws(WireError) -> CommitDatagram {
         guard bytes.count <= longestNotice else {
             throw WireError(.tooLong, "notice", "\(bytes.count) bytes")
         }

@@ -1,4 +1,4 @@
-public import ClockSync
+package import ClockSync
 import Timing
 
 // Reference broadcasts: the beacon itself, and the fields of time packets that are about it.
@@ -7,12 +7,12 @@ import Timing
 ///
 ///     0  magic "TuTi"    4  version 3    5  type 4    6  zero
 ///     8  epoch          16  number      20  zero
-public enum BeaconPacket {
-    public static let byteCount = 24
+package enum BeaconPacket {
+    package static let byteCount = 24
     private static let type: UInt8 = 4
 
     /// The beacon in `bytes`; `nil` for anything that is not one.
-    public static func decode(_ bytes: RawSpan) -> ReferenceBeacon? {
+    package static func decode(_ bytes: RawSpan) -> ReferenceBeacon? {
         guard bytes.byteCount == byteCount,
             bytes.bigEndian(at: 0, as: UInt32.self) == TimePacket.magic,
             bytes.bigEndian(at: 4, as: UInt8.self) == TimePacket.version,
@@ -24,7 +24,7 @@ public enum BeaconPacket {
     }
 
     /// Writes ``byteCount`` bytes to the start of `bytes`, which must have room for them.
-    public static func encode(_ beacon: ReferenceBeacon, into bytes: inout MutableRawSpan) {
+    package static func encode(_ beacon: ReferenceBeacon, into bytes: inout MutableRawSpan) {
         bytes.store(TimePacket.magic, at: 0)
         bytes.store(TimePacket.version, at: 4)
         bytes.store(type, at: 5)
@@ -35,7 +35,7 @@ public enum BeaconPacket {
     }
 
     /// The beacon as an array; for tests and tools.
-    public static func encoded(_ beacon: ReferenceBeacon) -> [UInt8] {
+    package static func encoded(_ beacon: ReferenceBeacon) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: byteCount)
         var span = bytes.mutableSpan
         var raw = span.mutableBytes

@@ -1,4 +1,4 @@
-public import ClockSync
+package import ClockSync
 import Timing
 
 /// Time requests and replies as 96 bytes of UDP payload, and back.
@@ -34,11 +34,11 @@ import Timing
 /// flag 4: there are the fields of reference broadcasts, which are zero without it. Spans
 /// are nanoseconds of 32 bits. Not protobuf: the packet is written between two clock reads on a
 /// real-time thread.
-public enum TimePacket: Equatable, Sendable {
+package enum TimePacket: Equatable, Sendable {
     case request(TimeRequest)
     case reply(TimeReply)
 
-    public static let byteCount = 96
+    package static let byteCount = 96
     static let magic: UInt32 = 0x5475_5469
     static let version: UInt8 = 3
     private static let hasPrevious: UInt8 = 1
@@ -47,7 +47,7 @@ public enum TimePacket: Equatable, Sendable {
 
     /// The packet in `bytes`; `nil` for anything that is not one: another length, magic, version,
     /// type, class or flag.
-    public init?(_ bytes: RawSpan) {
+    package init?(_ bytes: RawSpan) {
         guard bytes.byteCount == Self.byteCount,
             bytes.bigEndian(at: 0, as: UInt32.self) == Self.magic,
             bytes.bigEndian(at: 4, as: UInt8.self) == Self.version,
@@ -82,7 +82,7 @@ public enum TimePacket: Equatable, Sendable {
     }
 
     /// Writes ``byteCount`` bytes to the start of `bytes`, which must have room for them.
-    public func encode(into bytes: inout MutableRawSpan) {
+    package func encode(into bytes: inout MutableRawSpan) {
         for offset in stride(from: 0, to: Self.byteCount, by: 8) {
             bytes.store(UInt64(0), at: offset)
         }
@@ -121,7 +121,7 @@ public enum TimePacket: Equatable, Sendable {
     }
 
     /// The packet as an array; for tests and tools.
-    public var encoded: [UInt8] {
+    package var encoded: [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Self.byteCount)
         var span = bytes.mutableSpan
         var raw = span.mutableBytes

@@ -1,8 +1,8 @@
 /// Bytes of a peer that are not a message: what is wrong, and with which part.
 ///
 /// Never our own fault and never fatal: whoever gets it drops the message or the link.
-public struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
-    public enum Code: String, Sendable {
+package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
+    package enum Code: String, Sendable {
         /// Not a message at all: cut off, or not in the format.
         case malformed
         /// Written for another version of the format.
@@ -15,17 +15,17 @@ public struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
         case tooLong
     }
 
-    public var code: Code
+    package var code: Code
     /// The part, as a path of fields: "state.queue[3].sample rate".
-    public var subject: String
+    package var subject: String
     /// The value that was found, or what was expected.
-    public var detail: String
+    package var detail: String
 
-    public init(_ code: Code, _ subject: String, _ detail: String) {
+    package init(_ code: Code, _ subject: String, _ detail: String) {
         self.code = code
         self.subject = subject
         self.detail = detail
     }
 
-    public var description: String { "\(subject) is \(code.rawValue): \(detail)" }
+    package var description: String { "\(subject) is \(code.rawValue): \(detail)" }
 }

@@ -160,8 +160,8 @@ struct ReadingEnsemble: Sendable {
     }
 
     /// The offset that all readings make together. Of few packets only those have a say which are
-    /// not far worse than the best: after 0.3 s on air averages are off by a hundred times as much
-    /// as crests, and a mean of all by ten times as much.
+    /// not far worse than the best: after 0.3 s on air averages are off by hundreds of times as much
+    /// as crests, and a mean of all by several times as much.
     private static func mean(
         _ envelope: ClockReading, _ others: [Reading], isWire: Bool, isNew: Bool
     ) -> Double {

@@ -1,38 +1,38 @@
-public import Timing
+package import Timing
 
 /// What a leader is told when it is made.
-public struct LeaderConfiguration: Equatable, Sendable {
+package struct LeaderConfiguration: Equatable, Sendable {
     /// Shown to rooms and people.
-    public var name: String
-    public var queue: [AssetDescriptor]
+    package var name: String
+    package var queue: [AssetDescriptor]
     /// Items that are still being read; each joins the end of the queue when it is known.
-    public var coming: Int
+    package var coming: Int
     /// The first start waits until this many rooms with an output have answered, ready
     /// or not; 0 starts at once.
-    public var roomsToWaitFor: Int
+    package var roomsToWaitFor: Int
     /// After the last item the first follows.
-    public var loops: Bool
+    package var loops: Bool
     /// Higher than every term before it; from the shell.
-    public var term: UInt64
-    public var groupClockEpoch: UInt64
+    package var term: UInt64
+    package var groupClockEpoch: UInt64
     /// See ``Welcome/groupClockOrigin``.
-    public var groupClockOrigin: UInt64
+    package var groupClockOrigin: UInt64
     /// Of the hello of the leader's own room, for which its name is kept; `nil`: it has none.
-    public var ownInstance: UInt64?
+    package var ownInstance: UInt64?
     /// Which crystal the group clock is, told to rooms.
-    public var crystal: CrystalID
+    package var crystal: CrystalID
     /// UDP port of the clock, told to rooms.
-    public var timePort: UInt16
+    package var timePort: UInt16
     /// TCP port of the media service, told to rooms.
-    public var mediaPort: UInt16
+    package var mediaPort: UInt16
     /// How long a start by hand, a seek or the next item waits for rooms that are still preparing;
     /// who is not ready by then joins late.
-    public var preparationLimit: Nanoseconds
+    package var preparationLimit: Nanoseconds
     /// How long the first start does, once ``roomsToWaitFor`` have answered, also after a seek
     /// before it: longer than a room measures the clock over a bad path before it says ready.
-    public var firstStartLimit: Nanoseconds
+    package var firstStartLimit: Nanoseconds
 
-    public init(
+    package init(
         name: String, queue: [AssetDescriptor], coming: Int = 0, roomsToWaitFor: Int = 1,
         loops: Bool = false,
         term: UInt64, groupClockEpoch: UInt64, timePort: UInt16, mediaPort: UInt16,
@@ -58,7 +58,7 @@ public struct LeaderConfiguration: Equatable, Sendable {
 }
 
 /// What happens to a leader.
-public enum LeaderInput: Equatable, Sendable {
+package enum LeaderInput: Equatable, Sendable {
     case received(RoomToLeader, from: LinkID)
     case closed(LinkID)
     /// These are known now and follow what was known; so many more are still being read.
@@ -75,7 +75,7 @@ public enum LeaderInput: Equatable, Sendable {
 }
 
 /// What the shell does for the leader, in order.
-public enum LeaderEffect: Equatable, Sendable {
+package enum LeaderEffect: Equatable, Sendable {
     case send(LeaderToRoom, to: LinkID)
     /// Say it as a datagram too, at once and once more a moment later, to this port of the room at
     /// the other end of the link; may be lost.
@@ -94,7 +94,7 @@ public enum LeaderEffect: Equatable, Sendable {
 }
 
 /// What happened to a room, as far as its group is concerned.
-public enum RoomNews: Equatable, Sendable {
+package enum RoomNews: Equatable, Sendable {
     case joined
     /// It joined, and its name was taken.
     case renamed(from: RoomID)
@@ -139,7 +139,7 @@ public enum RoomNews: Equatable, Sendable {
 
 /// Lets news of each kind pass once a second, and refusals once a minute: a room that says the same
 /// again and again fills no log.
-public struct NewsFilter: Sendable {
+package struct NewsFilter: Sendable {
     /// Of all kinds and rooms together.
     static let most = 64
     static let interval = Nanoseconds.seconds(1)
@@ -152,9 +152,9 @@ public struct NewsFilter: Sendable {
     }
     private var last: [Key: GroupInstant] = [:]
 
-    public init() {}
+    package init() {}
 
-    public mutating func admits(_ news: RoomNews, of room: RoomID, at now: GroupInstant) -> Bool {
+    package mutating func admits(_ news: RoomNews, of room: RoomID, at now: GroupInstant) -> Bool {
         let key = Key(room: room, kind: news.kind)
         let refused = RoomNews.refused(reason: "").kind
         last = last.filter {

@@ -12,7 +12,7 @@ extension LeaderMachine {
     /// Items of the chain: each needs a voice in every room. With 24, items of 20 ms are prepared half
     /// a second ahead, six times the usual queue of a card; shorter ones may leave holes where a
     /// room needs longer.
-    public static let mostChained = 24
+    package static let mostChained = 24
     /// Between the commit of a start and the item behind it, at least: a start whose item is over
     /// before that waits longer.
     static let chainStart = Nanoseconds.seconds(1)

@@ -1,4 +1,4 @@
-public import Timing
+package import Timing
 
 // What a person asks for. Repeating a command is harmless; one that cannot be done is refused with
 // a sentence and changes nothing.
@@ -26,7 +26,7 @@ extension LeaderMachine {
 
     /// The item that a command needs the bytes of; `nil` where it needs none, or goes on to another
     /// where one cannot be played.
-    public func needed(for command: GroupCommand, at now: GroupInstant) -> AssetDescriptor? {
+    package func needed(for command: GroupCommand, at now: GroupInstant) -> AssetDescriptor? {
         let current = pending?.index ?? session.index
         var index: Int?
         switch command {

@@ -254,7 +254,7 @@ extension LeaderMachine {
     // MARK: For people
 
     /// A part of the queue.
-    public func listing(from first: Int, count: Int) -> QueueListing {
+    package func listing(from first: Int, count: Int) -> QueueListing {
         let first = min(max(0, first), queue.count)
         let end = first + min(max(0, count), QueueListing.mostItems, queue.count - first)
         return QueueListing(

@@ -1,4 +1,4 @@
-public import Timing
+package import Timing
 
 // One leader after another. The session, the group clock and what sounds stay as they are; only who
 // decides is another.
@@ -23,7 +23,7 @@ extension LeaderMachine {
     /// - Parameters:
     ///   - configuration: its term is higher than the session's; its queue does not count.
     ///   - session: as the rooms have it.
-    public init(
+    package init(
         _ configuration: LeaderConfiguration, resuming session: SessionState, _ handover: Handover,
         at now: GroupInstant
     ) {
@@ -141,7 +141,7 @@ extension LeaderMachine {
     }
 
     /// Another leads: every room is told where, and goes there with what it plays.
-    public mutating func handedOver(to next: NextLeader) -> [LeaderEffect] {
+    package mutating func handedOver(to next: NextLeader) -> [LeaderEffect] {
         for member in members {
             send(.follow(next), to: member.link)
             outbox.append(.close(member.link))

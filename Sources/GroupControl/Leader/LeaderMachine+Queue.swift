@@ -6,7 +6,7 @@ import Timing
 
 extension LeaderMachine {
     /// Items that are still being looked for; 0 once the whole queue is listed.
-    public var coming: Int { queue.coming }
+    package var coming: Int { queue.coming }
 
     /// Takes in items that are known already, at the end.
     mutating func append(_ items: [AssetDescriptor], coming: Int, at now: GroupInstant) {
@@ -74,7 +74,7 @@ extension LeaderMachine {
     }
 
     /// What plays or is prepared, and what comes behind it: the files that must stay as they are.
-    public var upcoming: [AssetDescriptor] {
+    package var upcoming: [AssetDescriptor] {
         let at = pending?.index ?? session.index
         var items: [AssetDescriptor] = []
         for index in [session.index, at, indexAfter(at), indexAfter(session.index)] {
@@ -87,10 +87,10 @@ extension LeaderMachine {
     }
 
     /// Counts the changes of the queue.
-    public var queueRevision: UInt64 { queue.revision }
+    package var queueRevision: UInt64 { queue.revision }
 
     /// What of the queue is so near the item that plays that its files are worth keeping.
-    public func near(before: Int, behind: Int) -> Set<ContentHash> {
+    package func near(before: Int, behind: Int) -> Set<ContentHash> {
         let at = min(session.index, pending?.index ?? session.index)
         let first = max(0, at - before)
         let count = before + behind + abs((pending?.index ?? at) - session.index)
@@ -103,7 +103,7 @@ extension LeaderMachine {
     /// - Parameters:
     ///   - ahead: known items behind the playing one that are enough.
     ///   - most: of these at most.
-    public func wanted(ahead: Int, most: Int) -> [QueueEntry.ID] {
+    package func wanted(ahead: Int, most: Int) -> [QueueEntry.ID] {
         var found: [QueueEntry.ID] = []
         if let awaited, case .entry(let id) = awaited.place { found.append(id) }
         let start = (playingID.flatMap { queue.position(of: $0) }).map { $0 + 1 } ?? 0

@@ -1,11 +1,11 @@
-public import Timing
+package import Timing
 
 extension LeaderMachine {
     /// The group as a person sees it at this instant; rooms sorted by name.
     ///
     /// - Parameter hasPoints: whether every point of the rooms' histories is told; 900 numbers a
     ///   room.
-    public func status(at now: GroupInstant, hasPoints: Bool = false) -> GroupStatus {
+    package func status(at now: GroupInstant, hasPoints: Bool = false) -> GroupStatus {
         let asset = session.current
         let sampleRate = Double(asset?.sampleRate ?? 1)
         return GroupStatus(
@@ -21,13 +21,13 @@ extension LeaderMachine {
     }
 
     /// Bytes of a group's detail: the title of an item, the name of a room and its reason fit.
-    public static let longestDetail = 1_024
+    package static let longestDetail = 1_024
 
     /// What the group does, in a few words: for the leader's terminal, when it changes.
-    public var headline: String { headline(place: "") }
+    package var headline: String { headline(place: "") }
 
     /// The same, with the item's place among all that are known or still being read.
-    public var headlineWithPlace: String {
+    package var headlineWithPlace: String {
         let count = queue.count + coming
         let position = queue.position(of: session.index) ?? 0
         return headline(place: count > 1 ? " (\(position + 1) of \(count))" : "")

@@ -1,4 +1,4 @@
-public import Timing
+package import Timing
 
 /// Runs a session: who takes part, what plays, and the common instants of every change.
 ///
@@ -13,9 +13,9 @@ public import Timing
 /// replace it, and for the item that follows it.
 ///
 /// Pure: `now` is the group clock, which the leader defines; the shell performs the effects.
-public struct LeaderMachine: Sendable {
-    public let configuration: LeaderConfiguration
-    public internal(set) var session: SessionState
+package struct LeaderMachine: Sendable {
+    package let configuration: LeaderConfiguration
+    package internal(set) var session: SessionState
 
     /// The queue with all that people see of it; rooms hear of ``SessionState/queue``.
     var queue: PlayQueue
@@ -50,7 +50,7 @@ public struct LeaderMachine: Sendable {
     /// Effects of the verb being performed.
     var outbox: [LeaderEffect] = []
 
-    public init(_ configuration: LeaderConfiguration) {
+    package init(_ configuration: LeaderConfiguration) {
         self.configuration = configuration
         queue = PlayQueue(
             configuration.queue, coming: configuration.coming,
@@ -67,7 +67,7 @@ public struct LeaderMachine: Sendable {
     }
 
     /// Takes in what came over a link.
-    public mutating func receive(_ input: LeaderInput, at now: GroupInstant) -> [LeaderEffect] {
+    package mutating func receive(_ input: LeaderInput, at now: GroupInstant) -> [LeaderEffect] {
         passEnds(at: now)
         switch input {
         case .received(let message, let link): receive(message, from: link, at: now)
@@ -87,7 +87,7 @@ public struct LeaderMachine: Sendable {
     }
 
     /// Performs or refuses a command; effects are empty when it is refused.
-    public mutating func perform(
+    package mutating func perform(
         _ command: GroupCommand, at now: GroupInstant
     ) -> (outcome: CommandOutcome, effects: [LeaderEffect]) {
         passEnds(at: now)
@@ -96,7 +96,7 @@ public struct LeaderMachine: Sendable {
     }
 
     /// Does what is due; call it at ``nextDeadline``.
-    public mutating func advance(to now: GroupInstant) -> [LeaderEffect] {
+    package mutating func advance(to now: GroupInstant) -> [LeaderEffect] {
         passEnds(at: now)
         if now >= nextAlive {
             for member in members { send(.alive, to: member.link) }
@@ -109,7 +109,7 @@ public struct LeaderMachine: Sendable {
     }
 
     /// When ``advance(to:)`` is due next; in the past before the first call.
-    public var nextDeadline: GroupInstant? {
+    package var nextDeadline: GroupInstant? {
         var deadlines = [nextAlive]
         if let deadline = pending?.deadline { deadlines.append(deadline) }
         if let deadline = missingDeadline { deadlines.append(deadline) }
@@ -131,7 +131,7 @@ public struct LeaderMachine: Sendable {
     }
 
     /// Tells every room that the leader leaves; they fall silent.
-    public mutating func leave(at now: GroupInstant) -> [LeaderEffect] {
+    package mutating func leave(at now: GroupInstant) -> [LeaderEffect] {
         for member in members {
             send(.goodbye, to: member.link)
             outbox.append(.close(member.link))
@@ -165,14 +165,14 @@ public struct LeaderMachine: Sendable {
 
 extension LeaderMachine {
     /// Most rooms of a group; keeps every loop over them and every broadcast small.
-    public static let mostMembers = 256
+    package static let mostMembers = 256
     /// Most rooms whose volume is remembered after they left.
     static let mostSettings = 1_024
 
     /// Added to what rooms need: scheduling of the leader and of the slowest room, and one late
     /// packet. A host stalls for about 30 ms now and then; less makes starts miss their instant,
     /// more is felt on every key press.
-    public static let margin = Nanoseconds.milliseconds(40)
+    package static let margin = Nanoseconds.milliseconds(40)
 
     /// How long before its beginning the next item is prepared: enough to load it from the leader
     /// over a slow link, since rooms load one item ahead anyhow.

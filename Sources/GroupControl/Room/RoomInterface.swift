@@ -1,16 +1,16 @@
-public import Timing
+package import Timing
 
 /// What a room is told when it is made.
-public struct RoomConfiguration: Equatable, Sendable {
-    public var room: RoomID
+package struct RoomConfiguration: Equatable, Sendable {
+    package var room: RoomID
     /// See ``Hello/instance``.
-    public var instance: UInt64
-    public var outputLatency: Nanoseconds
-    public var hasOutput: Bool
+    package var instance: UInt64
+    package var outputLatency: Nanoseconds
+    package var hasOutput: Bool
     /// Where the shell takes a ``CommitDatagram``; 0 when it does not.
-    public var noticePort: UInt16
+    package var noticePort: UInt16
 
-    public init(
+    package init(
         room: RoomID, instance: UInt64, outputLatency: Nanoseconds, hasOutput: Bool,
         noticePort: UInt16 = 0
     ) {
@@ -23,7 +23,7 @@ public struct RoomConfiguration: Equatable, Sendable {
 }
 
 /// How loading an asset went.
-public enum FetchOutcome: Equatable, Sendable {
+package enum FetchOutcome: Equatable, Sendable {
     /// The bytes are coming and can be played meanwhile; `.done` or `.failed` follows.
     case arriving
     /// The bytes are here and their hash is right.
@@ -32,14 +32,14 @@ public enum FetchOutcome: Equatable, Sendable {
 }
 
 /// How a preroll went.
-public enum PrepareOutcome: Equatable, Sendable {
+package enum PrepareOutcome: Equatable, Sendable {
     /// Could start now; the latency is the output's at this moment.
     case ready(latency: Nanoseconds)
     case failed(reason: String)
 }
 
 /// What happens to a room.
-public enum RoomInput: Equatable, Sendable {
+package enum RoomInput: Equatable, Sendable {
     /// The link asked for by ``RoomEffect/connect`` is up.
     case connected
     /// The link could not be made, or broke; harmless when there was none.
@@ -67,7 +67,7 @@ public enum RoomInput: Equatable, Sendable {
 }
 
 /// What the shell does for the room, in order.
-public enum RoomEffect: Equatable, Sendable {
+package enum RoomEffect: Equatable, Sendable {
     /// Make a link to the leader; answer with `.connected` or `.closed`.
     case connect
     /// End the link or the attempt; no `.closed` is needed, and one does no harm.

@@ -108,7 +108,7 @@ extension RoomMachine {
     }
 
     /// What is playing, being prepared, or next: the files of anything else may go.
-    public var needed: Set<ContentHash> {
+    package var needed: Set<ContentHash> {
         var needed = Set(preparations.map(\.order.asset.hash) + lines.map(\.hash))
         if let session, let current = session.current {
             needed.insert(current.hash)
@@ -118,7 +118,7 @@ extension RoomMachine {
     }
 
     /// Whether it is an item of the session; without one, nobody can tell that it is not.
-    public func isQueued(_ hash: ContentHash) -> Bool {
+    package func isQueued(_ hash: ContentHash) -> Bool {
         session?.queue.contains { $0.hash == hash } ?? true
     }
 

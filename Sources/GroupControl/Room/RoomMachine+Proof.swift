@@ -1,4 +1,4 @@
-public import Timing
+package import Timing
 
 // What leaves the card is not what was committed: the room says so, and prepares itself anew.
 
@@ -20,7 +20,7 @@ extension RoomMachine {
 
     /// By how much what should sound is off the committed line, as heard last; `nil`: nothing has to
     /// sound, or nobody can tell.
-    public var deviation: Nanoseconds? { proof.deviation }
+    package var deviation: Nanoseconds? { proof.deviation }
 
     mutating func heard(_ look: OutputLook, at now: LocalInstant) -> [RoomEffect] {
         switch proof.judge(look, at: now) {

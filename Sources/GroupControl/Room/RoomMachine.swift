@@ -1,4 +1,4 @@
-public import Timing
+package import Timing
 
 /// One room's side of the group: its link, its preparations and the lines it plays.
 ///
@@ -8,8 +8,8 @@ public import Timing
 /// any other the room says why not, and the leader asks again.
 ///
 /// Pure: `now` is the local clock; the shell performs the effects and reports back.
-public struct RoomMachine: Sendable {
-    public private(set) var configuration: RoomConfiguration
+package struct RoomMachine: Sendable {
+    package private(set) var configuration: RoomConfiguration
 
     var link: Link
     /// Delay before the next attempt to connect; doubles until a leader welcomes us.
@@ -54,14 +54,14 @@ public struct RoomMachine: Sendable {
         case left
     }
 
-    public init(_ configuration: RoomConfiguration, at now: LocalInstant) {
+    package init(_ configuration: RoomConfiguration, at now: LocalInstant) {
         self.configuration = configuration
         link = .waiting(until: now)
         latency = configuration.outputLatency
     }
 
     /// Takes in what happened to the link, the shell or the output.
-    public mutating func receive(_ input: RoomInput, at now: LocalInstant) -> [RoomEffect] {
+    package mutating func receive(_ input: RoomInput, at now: LocalInstant) -> [RoomEffect] {
         defer {
             forgetFiles()
             planLook(at: now)
@@ -90,7 +90,7 @@ public struct RoomMachine: Sendable {
     }
 
     /// Does what is due; call it at ``nextDeadline``.
-    public mutating func advance(to now: LocalInstant) -> [RoomEffect] {
+    package mutating func advance(to now: LocalInstant) -> [RoomEffect] {
         defer { planLook(at: now) }
         if now >= nextLook { nextLook = now + LineProof.interval }
         switch link {
@@ -115,7 +115,7 @@ public struct RoomMachine: Sendable {
     }
 
     /// When ``advance(to:)`` is due next; `nil` after the room has left.
-    public var nextDeadline: LocalInstant? {
+    package var nextDeadline: LocalInstant? {
         switch link {
         case .waiting(let until): min(until, nextLook)
         case .connecting(let since), .greeting(let since):
@@ -134,7 +134,7 @@ public struct RoomMachine: Sendable {
     }
 
     /// Whether a leader has welcomed this room and is heard.
-    public var isJoined: Bool {
+    package var isJoined: Bool {
         if case .joined = link { true } else { false }
     }
 }
@@ -234,5 +234,5 @@ extension RoomMachine {
     }
 
     /// Whether neither a preparation nor a line needs the group clock.
-    public var isIdle: Bool { lines.isEmpty && preparations.isEmpty }
+    package var isIdle: Bool { lines.isEmpty && preparations.isEmpty }
 }

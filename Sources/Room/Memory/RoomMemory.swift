@@ -35,7 +35,7 @@ struct RoomMemory: Equatable, Sendable {
     /// A kernel may calibrate its clock at each boot, some to a few ppm, some to 20.
     static let bootDeviation = 20e-6
     /// No memory is believed more than this: a room warms up after switching on. A right one nearly
-    /// halves the clock's error in the first second; one that is 100 ppm off makes it ten times as large.
+    /// halves the clock's error in the first second; one that is 100 ppm off makes it seven times as large.
     static let leastDeviation = 2e-6
     /// Nor one that no second session has confirmed, since it may be of another crystal altogether,
     /// as when a disk is moved to another machine. Believed to 20 ppm, even one that is 100 ppm off

@@ -1,0 +1,96 @@
+import Foundation
+import Testing
+
+/// Whoever copies a sample of the documentation has code that compiles: each is part of a file that
+/// is compiled here, as an application would be.
+@Suite struct `Samples of the documentation` {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private static func files(below folders: [String], ending: String) -> [URL] {
+        folders.flatMap { folder -> [URL] in
+            let base = root.appending(path: folder)
+            let paths = FileManager.default.enumerator(atPath: base.path)?
+                .compactMap { $0 as? String }
+            return (paths ?? []).sorted().filter { $0.hasSuffix(ending) }
+                .map { base.appending(path: $0) }
+        }
+    }
+
+    /// Without the indentation that all lines have in common.
+    private static func lines(_ text: String) -> [String] {
+        let lines = text.components(separatedBy: "\n")
+        let common =
+            lines.filter { line in line.contains { !$0.isWhitespace } }
+            .map { $0.prefix { $0 == " " }.count }.min() ?? 0
+        return lines.map { String($0.dropFirst(common)) }
+    }
+
+    /// Blocks of Swift, each as its lines.
+    static func samples(in text: String) -> [[String]] {
+        text.components(separatedBy: "```swift\n").dropFirst().compactMap {
+            $0.components(separatedBy: "\n```").first.map { lines($0) }
+        }
+    }
+
+    static func contains(_ sample: [String], in file: String) -> Bool {
+        let all = file.components(separatedBy: "\n")
+        guard all.count >= sample.count else { return false }
+        return (0...(all.count - sample.count)).contains { start in
+            lines(all[start..<start + sample.count].joined(separator: "\n")) == sample
+        }
+    }
+
+    @Test func `are compiled, each in the file that is called after its page`() throws {
+        let pages =
+            Self.files(below: ["Sources", ".github", "deploy"], ending: ".md")
+            + [Self.root.appending(path: "README.md")]
+        var count = 0
+        for page in pages {
+            let samples = Self.samples(in: try String(contentsOf: page, encoding: .utf8))
+            guard !samples.isEmpty else { continue }
+            let name = page.deletingPathExtension().lastPathComponent
+            let file = try #require(
+                Self.files(below: ["Tests"], ending: "/\(name)Samples.swift").first,
+                "\(name).md has samples: compile them in DocumentationTests/\(name)Samples.swift"
+            )
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for sample in samples {
+                count += 1
+                #expect(
+                    Self.contains(sample, in: text),
+                    "not in \(name)Samples.swift:\n\(sample.joined(separator: "\n"))")
+            }
+        }
+        #expect(count >= 9, "samples are not found any more")
+    }
+
+    /// An application names one product and imports what the samples import.
+    @Test func `import nothing that the product does not have`() throws {
+        let manifest = try String(
+            contentsOf: Self.root.appending(path: "Package.swift"), encoding: .utf8)
+        let declaration = try #require(
+            manifest.firstMatch(of: /let besidesRoom = \[([^\]]*)\]/)?.output.1)
+        let product = Set(
+            declaration.matches(of: /"([A-Za-z]+)"/).map { String($0.output.1) } + ["Room"])
+        #expect(manifest.contains(#".library(name: "Tutti", targets: ["Room"] + besidesRoom)"#))
+        for file in Self.files(below: ["Tests/DocumentationTests"], ending: "Samples.swift") {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for found in text.matches(of: /(?m)^(@testable )?import ([A-Za-z]+)/) {
+                #expect(found.output.1 == nil, "\(file.lastPathComponent) looks inside")
+                #expect(
+                    product.contains(String(found.output.2)),
+                    "\(file.lastPathComponent) imports \(found.output.2)")
+            }
+        }
+    }
+
+    @Test func `are found where they stand in a function, and not where a word differs`() {
+        let page = "Text\n```swift\nlet a = 1\n\nif a > 0 {\n    b()\n}\n```\nmore ```swift\n"
+        let sample = Self.samples(in: page)[0]
+        #expect(sample == ["let a = 1", "", "if a > 0 {", "    b()", "}"])
+        let file = "func f() {\n    let a = 1\n\n    if a > 0 {\n        b()\n    }\n}\n"
+        #expect(Self.contains(sample, in: file))
+        #expect(!Self.contains(sample, in: file.replacing("> 0", with: "> 1")))
+    }
+}
