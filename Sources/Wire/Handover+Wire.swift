@@ -39,7 +39,8 @@ extension PBHandover {
         }
         return Handover(
             settings: known, commonSettings: try commonSettings.checked("lead.common settings"),
-            repeats: try repeats.checked("lead.repeats"), rooms: min(max(0, Int(rooms)), LeaderMachine.mostMembers))
+            repeats: try repeats.checked("lead.repeats"),
+            rooms: min(max(0, Int(rooms)), LeaderMachine.mostMembers))
     }
 }
 

@@ -39,7 +39,8 @@ extension LeaderMachine {
                 ? (queue.count == 1 && coming == 0 ? 0 : nil)
                 : session.phase == .paused && !isStandingBy ? current : nil
         case .queue(.play(let id)): index = queue.index(of: id)
-        case .queue, .pause, .next, .stop, .volume, .volumeBy, .mute, .latencyOffset, .handOver: break
+        case .queue, .pause, .next, .stop, .volume, .volumeBy, .mute, .latencyOffset, .handOver:
+            break
         }
         guard let index, session.queue.indices.contains(index) else { return nil }
         return session.queue[index]
