@@ -52,6 +52,7 @@ public final class ClockClient: Sendable {
     ///   - priority: for SCHED_FIFO; 0 for ordinary. A refusal is in ``scheduling``.
     ///   - seed: of sequence numbers and spacing; should differ from start to start.
     ///   - stored: ``storedSkew`` of an earlier session with this leader.
+    ///   - continuing: a clock that is played by and goes on; `nil`: it begins with what is measured.
     ///   - broadcasts: whether to take part in reference broadcasts, where the network has
     ///     multicast.
     ///   - publish: takes every new snapshot and how it came about; called on the clock thread up
@@ -59,14 +60,15 @@ public final class ClockClient: Sendable {
     /// - Throws: only when there can be no thread.
     public static func start(
         host: String, port: Int, priority: Int, seed: UInt64, stored: StoredSkew = .unknown,
+        continuing: SharedClock? = nil,
         broadcasts: Bool = true, publish: @escaping @Sendable (SharedClock, ClockStatistics) -> Void
     ) throws(HostError) -> ClockClient {
         let shared = try Shared()
         shared.state.withLock { $0.storedSkew = stored }
         let thread = try RealTimeThread.start(name: "tutti-clock", priority: priority) {
             var loop = ClockLoop(
-                host: host, port: port, seed: seed, stored: stored, broadcasts: broadcasts,
-                shared: shared, publish: publish)
+                host: host, port: port, seed: seed, stored: stored, continuing: continuing,
+                broadcasts: broadcasts, shared: shared, publish: publish)
             loop.run()
         }
         return ClockClient(thread, shared)
@@ -158,8 +160,8 @@ private struct ClockLoop {
     var events: WakeUp.SocketEvents?
 
     init(
-        host: String, port: Int, seed: UInt64, stored: StoredSkew, broadcasts: Bool,
-        shared: ClockClient.Shared,
+        host: String, port: Int, seed: UInt64, stored: StoredSkew, continuing: SharedClock?,
+        broadcasts: Bool, shared: ClockClient.Shared,
         publish: @escaping @Sendable (SharedClock, ClockStatistics) -> Void
     ) {
         let now = HostClock.now()
@@ -167,7 +169,10 @@ private struct ClockLoop {
         self.shared = shared
         self.publish = publish
         usesBroadcasts = broadcasts
-        follower = ClockFollower(start: now, seed: seed, stored: stored)
+        follower =
+            continuing.map {
+                ClockFollower(start: now, seed: seed, continuing: $0, stored: stored)
+            } ?? ClockFollower(start: now, seed: seed, stored: stored)
         retryAt = now
         openedAt = now
     }

@@ -33,6 +33,7 @@ struct Tutti: AsyncParsableCommand {
                     Rooms.self, Status.self, Queue.self, QueueAdd.self, Play.self, Pause.self,
                     Seek.self, Next.self,
                     Previous.self, Stop.self, Volume.self, Mute.self, Unmute.self, Offset.self,
+                    Handover.self,
                 ]),
             CommandGroup(
                 name: "Seeing it work",

@@ -100,6 +100,11 @@ import Timing
         stage.receive(.lead(.leads(port: 7_431)), from: 2)
         #expect(
             !stage.effects.contains { if case .handOver = $0 { true } else { false } })
+        // It is told that it follows.
+        if how != 1 {
+            let here = NextLeader(name: room("attic"), host: "", port: 7_431)
+            #expect(stage.effects.last == .send(.follow(here), to: 2))
+        }
     }
 
     @Test func `the lead is not handed to nobody, to a stranger, or in the middle of a start`() {

@@ -91,6 +91,27 @@ final class AnnouncedLAN: Sendable {
         #expect(Set(lan.asked).count == lan.asked.count)
     }
 
+    @Test func `the next leader is gone to at once, and not for ever where it is not`() async throws
+    {
+        let given = address(1)
+        let finder = LeaderFinder(fixed: given, name: nil, logger: Self.quiet)
+        let first = try await finder.next()
+        finder.connected(to: first)
+        finder.follow(NextLeader(name: try RoomID("bath"), host: "", port: 99))
+        // On the machine of whoever says so.
+        let there = HostPort(host: given.host, port: 99)
+        for _ in 0..<3 { #expect(try await finder.next().address == there) }
+        finder.welcomed(by: try await finder.next(), called: "bath")
+        var tries = 0
+        while try await finder.next().address == there { tries += 1 }
+        #expect(tries == 5)
+        #expect(try await finder.next().address == given)
+        finder.follow(
+            NextLeader(name: try RoomID("bath"), host: "198.51.100.9", port: 99))
+        #expect(
+            try await finder.next().address == HostPort(host: "198.51.100.9", port: 99))
+    }
+
     @Test func `questions are bounded, and who was silent is asked last`() async throws {
         let lan = AnnouncedLAN()
         let finder = finder(lan)

@@ -51,7 +51,7 @@ extension IntegrationTests {
             }
         }
 
-        private func firstSound(of recording: CardRecording) -> LocalInstant? {
+        func firstSound(of recording: CardRecording) -> LocalInstant? {
             let frame = (0..<recording.frameCount).first {
                 abs(recording.samples[$0 * recording.channelCount]) > 0.01
             }
@@ -63,7 +63,7 @@ extension IntegrationTests {
         /// of a frame.
         ///
         /// - Returns: `nil` when one of the cards stood still shortly before.
-        private func skew(
+        func skew(
             of recording: CardRecording, to reference: CardRecording, at instant: LocalInstant
         ) -> Double? {
             guard let a = place(of: instant, in: reference),

@@ -12,6 +12,8 @@ import Testing
 final class TestGroup: Sendable {
     let folder: TemporaryFolder
     private let nodes = Mutex<[RunningNode]>([])
+    /// Where each node leads; `nil` while it does not.
+    private let leading = Mutex<[String: @Sendable () -> HostPort?]>([:])
     private let listening = Mutex(HostPort(host: "127.0.0.1", port: 1))
 
     /// Where the leader listens, once there is one.
@@ -32,6 +34,7 @@ final class TestGroup: Sendable {
             configuration, assets: assets, roomsToWaitFor: roomsToWaitFor, loops: false)
         let running = RunningNode { try await node.run() }
         nodes.withLock { $0.append(running) }
+        leading.withLock { $0["leader"] = { node.leadingAddress } }
         try await until("the leader listens") {
             try running.throwIfFailed()
             return node.address != nil
@@ -53,7 +56,15 @@ final class TestGroup: Sendable {
         let node = FollowerNode(configuration, leader: leader ?? address)
         let running = RunningNode { try await node.run() }
         nodes.withLock { $0.append(running) }
+        leading.withLock { $0[name] = { node.leadingAddress } }
         return running
+    }
+
+    /// Waits until this node leads; from then on it is asked.
+    func goOver(to name: String) async throws {
+        let address = leading.withLock { $0[name] }
+        try await until("\(name) leads") { address?() != nil }
+        if let address = address?() { listening.withLock { $0 = address } }
     }
 
     func configuration(

@@ -107,11 +107,13 @@ extension LeaderMachine {
     }
 
     /// Why a command is refused while another leads, or is about to.
-    var refusalAfterHandover: CommandOutcome? {
+    public var refusalAfterHandover: CommandOutcome? {
         if let heir {
             return .refused(
                 reason: "\"\(heir.name)\" leads this group now; ask there"
-                    + (heir.host.isEmpty ? "" : ", at \(heir.host) port \(heir.port)"))
+                    + (heir.host.isEmpty
+                        ? " (port \(heir.port) of this leader's machine)"
+                        : " (\(heir.host), port \(heir.port))"))
         }
         return successor.map {
             .refused(reason: "\"\($0.room)\" is about to lead; try again in a moment")
@@ -119,7 +121,14 @@ extension LeaderMachine {
     }
 
     mutating func receiveLead(_ answer: LeadAnswer, from place: Int) {
-        guard let successor, successor.link == members[place].link else { return }
+        guard let successor, successor.link == members[place].link else {
+            // It was not waited for any more: this one leads, and it follows again.
+            if case .leads = answer, let own = try? RoomID(configuration.name) {
+                let here = NextLeader(name: own, host: "", port: configuration.mediaPort)
+                send(.follow(here), to: members[place].link)
+            }
+            return
+        }
         switch answer {
         case .leads(let port):
             tell(.leads, of: members[place])
@@ -153,6 +162,7 @@ extension LeaderMachine {
         followUp = nil
         chain = []
         awaited = nil
+        complaint = "\"\(next.name)\" leads this group now"
         session.change = nil
         session.phase = .stopped
         session.sequence += 1

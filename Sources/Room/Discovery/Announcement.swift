@@ -38,6 +38,13 @@ final class Announcement: Sendable {
     /// Announces the room as a member of this group.
     func update(group: String) { change { $0.group = group } }
 
+    /// Nothing is announced any more.
+    func withdraw() {
+        state.withLock { state in
+            if let publication = state.publication.take() { session?.withdraw(publication) }
+        }
+    }
+
     /// Announces it under another name.
     func rename(_ name: RoomID) { change { $0.name = name } }
 

@@ -40,8 +40,13 @@ final class LeaderFinder: Sendable {
         /// What the leader at the given address is called, where another name was given and that
         /// was said.
         var saidOtherName: String?
+        /// Where the leader before said that the next one is, and how often it was tried since it
+        /// was there.
+        var next: (found: Found, attempts: Int)?
     }
 
+    /// So often a next leader is tried that was named; then one is looked for as at first.
+    private static let mostAttempts = 5
     /// A leader that was not ready when it was asked is asked again.
     private static let retryPause = Nanoseconds.milliseconds(400)
 
@@ -103,6 +108,7 @@ final class LeaderFinder: Sendable {
             return (state.search, wantedAt)
         }
         bell.ring()
+        if let next = nextLeader() { return next }
         if let fixed { return Found(address: fixed, at: wantedAt) }
         while true {
             let change = bell.changes
@@ -112,6 +118,34 @@ final class LeaderFinder: Sendable {
             if isFirstLook() { logger.notice("looking for a leader") }
             await bell.wait(after: change)
             try check(search)
+        }
+    }
+
+    /// The leader says that another leads now.
+    ///
+    /// - Parameter teller: host of the leader that says so; `nil`: it is the one that is followed,
+    ///   or was this node.
+    func follow(_ next: NextLeader, toldBy teller: String? = nil) {
+        state.withLock { state in
+            let teller = teller ?? state.current?.address.host ?? "127.0.0.1"
+            let host = next.host.isEmpty ? teller : next.host
+            let found = Found(
+                address: HostPort(host: host, port: Int(next.port)), at: HostClock.now(),
+                label: nil, name: next.name.name)
+            state.next = (found, 0)
+        }
+        bell.ring()
+    }
+
+    private func nextLeader() -> Found? {
+        state.withLock { state in
+            guard let next = state.next else { return nil }
+            guard next.attempts < Self.mostAttempts else {
+                state.next = nil
+                return nil
+            }
+            state.next?.attempts += 1
+            return next.found
         }
     }
 
@@ -241,7 +275,9 @@ final class LeaderFinder: Sendable {
     ///
     /// - Parameter leader: its own word for its name.
     func welcomed(by found: Found, called leader: String) {
-        compareName(of: leader)
+        state.withLock { if $0.next?.found == found { $0.next?.attempts = 0 } }
+        // A next leader has another name than the one that was given.
+        if found.name == nil { compareName(of: leader) }
         guard let label = found.label, let name = found.name else { return }
         let isNews = state.withLock { state in
             let before = state.list.preferred

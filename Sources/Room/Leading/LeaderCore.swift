@@ -19,6 +19,8 @@ actor LeaderCore {
     private var hasLeft = false
     /// Of the last event.
     private var sequence: UInt64 = 0
+    /// Another leads.
+    private var isRetired = false
     private var newsFilter = NewsFilter()
     /// As it stands in the log.
     private var headline = ""
@@ -140,8 +142,16 @@ actor LeaderCore {
         (machine.session.current?.hash, machine.upcoming.map(\.hash))
     }
 
+    /// The item of the queue whose hash has these digits.
+    func asset(ofHash hex: String) -> AssetDescriptor? {
+        machine.session.queue.first { $0.hash.hex == hex }
+    }
+
     /// Items that no room could play.
     var skippedCount: Int { skipped.count }
+
+    /// Why nothing can be asked for while another leads, or is about to.
+    var refusal: CommandOutcome? { machine.refusalAfterHandover }
 
     /// Does a command. One that needs the bytes of a file that is gone is refused and changes nothing:
     /// rooms that hold them would go on without the others.
@@ -176,8 +186,10 @@ actor LeaderCore {
             case .close(let link): outboxes.removeValue(forKey: link)?.finish()
             case .handOver(let room, let port, let link):
                 let next = NextLeader(name: room, host: hosts[link] ?? "", port: port)
-                step { machine, _ in machine.handedOver(to: next) }
+                isRetired = true
+                // Its node knows before its room does.
                 handedOver(next)
+                step { machine, _ in machine.handedOver(to: next) }
             case .ended: ended()
             case .skipped(let asset, let reason):
                 skipped.insert(asset.hash)
@@ -203,7 +215,7 @@ actor LeaderCore {
     /// one more item was read is no news.
     private func sayHeadline(_ isElsewhere: Bool) {
         let latest = machine.headline
-        guard latest != headline || isElsewhere, !hasLeft else { return }
+        guard latest != headline || isElsewhere, !hasLeft, !isRetired else { return }
         headline = latest
         logger.notice("the group \(machine.headlineWithPlace)")
     }

@@ -44,7 +44,7 @@ final class ControlLink: Sendable {
         case .syncStatus: .status(await core.status(hasPoints: true))
         case .command(let command): .outcome(await core.perform(command))
         case .queue(let first, let count): .queue(await core.listing(from: first, count: count))
-        case .add(let addition): .outcome(add(addition))
+        case .add(let addition): .outcome(await core.refusal ?? add(addition))
         }
     }
 

@@ -43,6 +43,7 @@ final class MediaService: Sendable {
     }
 
     private let shared = Mutex<[String: Shared]>([:])
+    private let provider = Mutex<(@Sendable (String) async -> Void)?>(nil)
     private let logger: Logger
 
     init(logger: Logger) { self.logger = logger }
@@ -53,6 +54,13 @@ final class MediaService: Sendable {
     ///   nothing of it is sent any more.
     func share(hash: String, path: String, identity: FileIdentity? = nil) {
         shared.withLock { $0[hash] = Shared(path: path, identity: identity) }
+    }
+
+    func withdraw(hash: String) { shared.withLock { $0[hash] = nil } }
+
+    /// Asked for what is not shared, with its hash; returns when it is, or when it cannot be had.
+    func provide(_ provider: @escaping @Sendable (String) async -> Void) {
+        self.provider.withLock { $0 = provider }
     }
 
     func path(ofHash hash: String) -> String? { shared.withLock { $0[hash]?.path } }
@@ -107,6 +115,9 @@ final class MediaService: Sendable {
         let wanted = request.uri.dropFirst("/asset/".count)
         let isList = wanted.hasSuffix(Self.piecesSuffix)
         let hash = String(isList ? wanted.dropLast(Self.piecesSuffix.count) : wanted)
+        if file(ofHash: hash)?.file == nil, let provider = provider.withLock({ $0 }) {
+            await provider(hash)
+        }
         guard let (path, opened) = self.file(ofHash: hash) else {
             return try await refuse(.notFound, request, on: channel)
         }

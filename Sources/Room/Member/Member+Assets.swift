@@ -48,9 +48,9 @@ extension Member {
     func isThere(_ file: AssetFile?) async -> Bool {
         guard let file else { return false }
         // A disk may take its time to say so.
-        let isThere = try? await blocking { [isLeaders = options.isLeaders] _ throws(MediaError) in
+        let isThere = try? await blocking { [isLeaders] _ throws(MediaError) in
             // A leader has nobody to fetch it from; it asks the session, which says what is wrong.
-            if isLeaders { return FileIdentity(path: file.path) != nil }
+            if isLeaders, file.arrival == nil { return FileIdentity(path: file.path) != nil }
             return file.hold?.isUntouched ?? true
         }
         return isThere ?? false

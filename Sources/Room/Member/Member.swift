@@ -40,6 +40,15 @@ actor Member {
         func stop()
     }
 
+    /// What a role of the node brings to its room, which outlives it.
+    struct Role: Sendable {
+        /// Goes on where the one before is; its cell may be the same.
+        var clock: any ClockSource
+        var uplink: Uplink
+        /// The node leads.
+        var isLeaders: Bool
+    }
+
     /// After the instant of a stop: what the card holds, and the fade, with room to spare.
     private static let silenceMargin = Nanoseconds.milliseconds(250)
     private static let longestSilenceWait = Nanoseconds.seconds(60)
@@ -48,8 +57,12 @@ actor Member {
 
     private let name: String
     let output: OutputThread?
-    let clock: any ClockSource
-    private let uplink: Uplink
+    private(set) var clock: any ClockSource
+    /// Clocks that there were before this one.
+    private var clocksBefore = 0
+    private var uplink: Uplink
+    /// The node leads: its own room says less, and has nobody to fetch from.
+    private(set) var isLeaders: Bool
     let fetch: Fetch
     let logger: Logger
     let stage: RoomPlayers?
@@ -67,7 +80,7 @@ actor Member {
         var notices: CommitDatagramListener?
         /// Bytes that files fetched from a leader may take on the disk; `nil`: fetches none.
         var cacheLimit: Int64?
-        /// The room of the node that leads.
+        /// The room of a node that leads from its beginning on.
         var isLeaders = false
         var identity: RoomIdentity?
         /// A leader calls this room otherwise than it calls itself.
@@ -75,7 +88,9 @@ actor Member {
         /// Takes over the lead; `nil`: this node cannot.
         var lead: (@Sendable (Handover, SessionState) async -> LeadAnswer)?
         /// Another leads; what reaches the leader reaches that one from now on.
-        var follow: @Sendable (NextLeader) -> Void = { _ in }
+        ///
+        /// - Returns: what the room has from now on; `nil`: as before.
+        var follow: @Sendable (NextLeader) -> Role? = { _ in nil }
     }
 
     private var machine: RoomMachine
@@ -120,6 +135,7 @@ actor Member {
         self.name = name.name
         self.output = output
         self.clock = clock
+        isLeaders = options.isLeaders
         self.uplink = uplink
         self.fetch = fetch
         self.logger = logger
@@ -150,9 +166,7 @@ actor Member {
                     for await notice in notices { await self.receive(notice) }
                 }
             }
-            group.addTask {
-                for await _ in self.clock.changes { await self.takeQuality() }
-            }
+            group.addTask { await self.watchClock() }
             for await _ in jobSignals {
                 for job in takeJobs() { group.addTask { await job() } }
             }
@@ -181,6 +195,11 @@ actor Member {
     func leave() {
         step { machine, now in machine.receive(.leave, at: now) }
         outbox?.finish()
+    }
+
+    /// Files of the cache that are whole, of what plays and is next.
+    var heldFiles: [(hash: ContentHash, file: AssetFile)] {
+        files.filter { $0.value.hold != nil }.map { ($0.key, $0.value) }
     }
 
     private func receive(_ notice: CommitDatagram) { receiveInput(.notified(notice)) }
@@ -278,7 +297,7 @@ actor Member {
         case .disconnected(let reason):
             // The leader's own room ends with it.
             logger.log(
-                level: options.isLeaders ? .debug : .notice, "leader lost; looking for it",
+                level: isLeaders ? .debug : .notice, "leader lost; looking for it",
                 metadata: ["reason": "\(reason)"])
         case .refused(let reason):
             // Asked again every two seconds; said once.
@@ -326,8 +345,10 @@ actor Member {
                 await self.receiveInput(.leads(answer))
             }
         case .follow(let next):
+            // The node that was asked to lead does so already.
+            guard next.name != machine.configuration.room else { break }
             logger.notice("another leader", metadata: ["leader": "\(next.name)"])
-            options.follow(next)
+            if let role = options.follow(next) { change(to: role) }
         }
     }
 
@@ -407,7 +428,7 @@ actor Member {
     }
 
     /// Of what the leader is told too: of its own room it says the same in the same log.
-    var complaintLevel: Logger.Level { options.isLeaders ? .debug : .error }
+    var complaintLevel: Logger.Level { isLeaders ? .debug : .error }
 
     private func finish(_ preparation: Preparation, _ outcome: PrepareOutcome) {
         // Whoever is told that this room is ready is told too whether it has a card.
@@ -433,6 +454,26 @@ actor Member {
             logger.notice("measuring the leader's clock; on busy air this takes some seconds")
         }
         clock.expectStart(start)
+    }
+
+    /// The node has another role: the next link is its uplink's. What sounds goes on.
+    func change(to role: Role) {
+        let old = clock
+        clocksBefore += 1
+        clock = role.clock
+        uplink = role.uplink
+        isLeaders = role.isLeaders
+        clock.setIdle(isClockIdle)
+        old.stop()
+        takeQuality()
+    }
+
+    private func watchClock() async {
+        var number = -1
+        while number != clocksBefore {
+            number = clocksBefore
+            for await _ in clock.changes { takeQuality() }
+        }
     }
 
     private func takeQuality() {

@@ -34,10 +34,22 @@ final class RemoteClock: Member.ClockSource {
         }
     }
 
+    /// A clock that this node knew by itself until now, and that goes on.
+    struct Continued: Sendable {
+        var clock: SharedClock
+        /// Nobody else writes to it any more.
+        var cell: ClockCell
+        /// See `Welcome`.
+        var origin: UInt64
+    }
+
     private struct State {
         var cell = ClockCell(.unknown)
         var host = ""
-        var followed: (place: Place, epoch: UInt64)?
+        /// Where it is asked for, and which line of time it is.
+        var followed: (place: Place, origin: UInt64)?
+        /// What the room plays by, before anybody is asked.
+        var continued: Continued?
         var client: ClockClient?
         /// Asked already, while its leader has not yet said who it is.
         var approached: Source?
@@ -59,13 +71,23 @@ final class RemoteClock: Member.ClockSource {
     private let store: RoomStore?
     private let logger: Logger
 
-    /// - Parameter broadcasts: whether to take part in reference broadcasts.
-    init(priority: Int, broadcasts: Bool, store: RoomStore?, logger: Logger) {
+    /// - Parameters:
+    ///   - broadcasts: whether to take part in reference broadcasts.
+    ///   - continuing: the clock until now.
+    init(
+        priority: Int, broadcasts: Bool, store: RoomStore?, logger: Logger,
+        continuing: Continued? = nil
+    ) {
         self.priority = priority
         self.broadcasts = broadcasts
         self.store = store
         self.logger = logger
         (changes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        guard let continuing else { return }
+        state.withLock {
+            $0.continued = continuing
+            $0.cell = continuing.cell
+        }
     }
 
     /// Connected to the leader at this host, which will say who it is.
@@ -97,17 +119,18 @@ final class RemoteClock: Member.ClockSource {
         defer { continuation.yield() }
         let (host, approached) = state.withLock { ($0.host, $0.approached.take()) }
         let place = Place(host: host, port: welcome.timePort)
-        let target = (place: place, epoch: welcome.groupClockEpoch)
+        let target = (place: place, origin: welcome.groupClockOrigin)
         // The same clock is followed already: its estimate is worth keeping, and what plays plays by
         // it. It may be somewhere else: the leader's address has changed.
         let same = state.withLock { state -> ClockClient? in
-            guard state.followed?.epoch == target.epoch, let client = state.client else {
+            guard state.followed?.origin == target.origin, let client = state.client else {
                 return nil
             }
             state.followed = target
             return client
         }
         if let same {
+            moveOn(to: welcome)
             same.move(host: place.host, port: Int(place.port))
             approached?.client.stop()
             return
@@ -115,7 +138,13 @@ final class RemoteClock: Member.ClockSource {
         remember()
         let known = store?.storedSkew(of: welcome)
         let source: Source?
-        if let approached, approached.place == place, approached.maySay(welcome.groupClockEpoch) {
+        let continued = state.withLock { $0.continued.take() }
+        if let continued, continued.origin == target.origin {
+            approached?.client.stop()
+            source = askOrSay(place, .continuing(continued.clock), continued)
+        } else if let approached, approached.place == place,
+            approached.maySay(welcome.groupClockEpoch)
+        {
             source = approached
             if let known { approached.client.recall(known.skew) }
         } else {
@@ -125,7 +154,9 @@ final class RemoteClock: Member.ClockSource {
         let (old, isIdle, expectedStart) = state.withLock { state in
             let old = state.client
             state.followed = target
-            state.cell = source?.cell ?? ClockCell(.unknown)
+            // What goes on without an answer goes on by its last estimate.
+            if source == nil, continued?.origin == target.origin { state.continued = continued }
+            state.cell = source?.cell ?? state.continued?.cell ?? ClockCell(.unknown)
             state.client = source?.client
             state.figures = ClockFigures()
             state.quality = state.cell.load().quality
@@ -138,20 +169,54 @@ final class RemoteClock: Member.ClockSource {
         if let expectedStart { source?.client.expectStart(expectedStart) }
     }
 
-    private func askOrSay(_ place: Place, _ stored: StoredSkew) -> Source? {
+    /// The clock goes on; whose crystal it is has changed where another leads.
+    private func moveOn(to welcome: Welcome) {
+        guard state.withLock({ $0.leader?.groupClockEpoch != welcome.groupClockEpoch }) else {
+            return
+        }
+        remember()
+        state.withLock {
+            $0.leader = welcome
+            $0.remembered = nil
+        }
+    }
+
+    /// This node leads from now on: nobody is asked any more, and the cell is not written to.
+    ///
+    /// - Returns: the clock, the cell and the clock's rate against this machine's, minus one; `nil`
+    ///   while there is none.
+    func release() -> (clock: SharedClock, cell: ClockCell, skew: Double)? {
+        remember()
+        let (client, cell) = state.withLock { state in
+            state.isStopped = true
+            return (state.client.take(), state.cell)
+        }
+        guard let client else { return nil }
+        client.stop()
+        let clock = cell.load()
+        let isKnown = client.statistics.quality == .locked
+        return (clock, cell, isKnown ? client.storedSkew.skew : clock.map.skew)
+    }
+
+    private func askOrSay(
+        _ place: Place, _ stored: StoredSkew, _ continued: Continued? = nil
+    ) -> Source? {
         do {
-            return try ask(place, stored)
+            return try ask(place, stored, continued)
         } catch {
             logger.error("cannot follow the leader's clock", metadata: ["error": "\(error)"])
             return nil
         }
     }
 
-    private func ask(_ place: Place, _ stored: StoredSkew) throws(HostError) -> Source {
-        let cell = ClockCell(.unknown)
+    private func ask(
+        _ place: Place, _ stored: StoredSkew, _ continued: Continued? = nil
+    ) throws(HostError) -> Source {
+        let cell = continued?.cell ?? ClockCell(.unknown)
         let client = try ClockClient.start(
             host: place.host, port: Int(place.port), priority: priority,
-            seed: .random(in: .min ... .max), stored: stored, broadcasts: broadcasts
+            seed: .random(in: .min ... .max), stored: stored, continuing: continued?.clock,
+            broadcasts: broadcasts
         ) { [weak self] clock, statistics in
             cell.store(clock)
             self?.note(clock, statistics, in: cell)

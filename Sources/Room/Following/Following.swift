@@ -1,0 +1,81 @@
+import AvahiDiscovery
+import ClockSync
+import GroupControl
+import LinuxHost
+import Logging
+import Playout
+import Timing
+
+/// The role of a node that follows: looks for the leader, reaches it and knows its time.
+final class Following: Sendable {
+    let finder: LeaderFinder
+    let clock: RemoteClock
+    let announcement: Announcement
+    private let session: AvahiSession?
+    private let isGivenLeader: Bool
+    private let logger: Logger
+    private let ending = Ending()
+
+    /// - Parameters:
+    ///   - session: `nil`: leaders are not looked for.
+    ///   - leader: follow this one.
+    ///   - leaderName: of those that are announced, only the one of this name counts.
+    ///   - continuing: the clock that the room plays by already.
+    init(
+        _ configuration: NodeConfiguration, _ name: RoomID, session: AvahiSession?,
+        options: Member.Options, leader: HostPort?, leaderName: String?,
+        continuing: RemoteClock.Continued? = nil
+    ) {
+        self.session = session
+        isGivenLeader = leader != nil
+        logger = configuration.logger
+        let identity = options.identity
+        finder = LeaderFinder(
+            fixed: leader, name: leaderName, preferred: identity?.leader, logger: logger,
+            keep: { identity?.keep(leader: $0) })
+        clock = RemoteClock(
+            priority: configuration.realTimePriority,
+            broadcasts: configuration.usesBroadcasts, store: options.store, logger: logger,
+            continuing: continuing)
+        announcement = Announcement(
+            session: configuration.usesAvahi ? session : nil, name: identity?.name ?? name,
+            role: .follower, port: 0, logger: logger)
+    }
+
+    var uplink: Member.Uplink {
+        { [finder, clock] in await Uplink(finder: finder, clock: clock).run($0, $1) }
+    }
+
+    func end() { ending.end() }
+
+    /// Looks and listens until ``end()``, or until the task is cancelled.
+    func run() async {
+        announcement.update(group: "")
+        await withDiscardingTaskGroup { group in
+            if let session {
+                if !isGivenLeader {
+                    group.addTask {
+                        for await event in session.browse() {
+                            if let sighting = RoomSighting(event) { self.finder.take(sighting) }
+                        }
+                    }
+                }
+                group.addTask {
+                    await Discovery.warnOfSilence(
+                        consequence: self.isGivenLeader
+                            ? "tutti rooms does not list this room"
+                            : "no leader can be found; give one with --leader HOST:PORT",
+                        logger: self.logger, isConnected: { session.isConnected })
+                }
+            }
+            group.addTask {
+                for await leader in self.clock.leaders.messages {
+                    self.announcement.update(group: leader)
+                }
+            }
+            await ending.wait()
+            group.cancelAll()
+        }
+        announcement.withdraw()
+    }
+}

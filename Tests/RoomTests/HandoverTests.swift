@@ -1,0 +1,142 @@
+import DeviceOutput
+import GroupControl
+import Room
+import Testing
+import Timing
+
+extension IntegrationTests {
+    /// The lead goes from one node to another while the rooms play.
+    @Suite struct Handover {
+        /// What a busy machine does to virtual cards, whoever leads; frames of 62 µs.
+        private static let leastSteady = 0.25
+        /// Noise is this quiet for so many frames only where something is missing.
+        private static let quiet: Float = 1e-4
+        private static let longestQuiet = 24
+        private static let rooms = ["attic", "bath", "leader"]
+
+        @Test(.timeLimit(.minutes(2)))
+        func `nothing is heard when another node leads, and when it gives the lead back`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 13, seed: 42, as: "a.wav")
+                func card(_ name: String, ppm: Double) -> OutputSpecification {
+                    .virtual(
+                        VirtualCardOptions(
+                            partsPerMillion: ppm, wander: 0.3, record: group.folder.path(name)))
+                }
+                let leader = try await group.lead(
+                    [asset], roomsToWaitFor: 3, output: card("leader", ppm: 80))
+                group.follow("attic", output: card("attic", ppm: -120))
+                group.follow("bath", output: card("bath", ppm: 20))
+                let first = group.address
+                try await group.untilPlaying(Self.rooms)
+                try await group.perform(.volume(room: RoomID("bath"), percent: 90))
+                try await group.untilStatus("it has played for a while") {
+                    $0.positionSeconds > 4
+                }
+
+                try await group.perform(.handOver(to: RoomID("attic")))
+                try await group.goOver(to: "attic")
+                let status = try await group.untilPlaying(Self.rooms)
+                #expect(status.leader == "attic")
+                #expect(status.rooms.map(\.volume) == [100, 90, 100])
+                try await group.untilStatus("it has played for a while") {
+                    $0.positionSeconds > 7.5
+                }
+                // Who asks the leader before is told.
+                await #expect(throws: RoomError.self) {
+                    try await GroupClient(address: first).perform(.pause)
+                }
+
+                try await group.perform(.handOver(to: RoomID("leader")))
+                try await group.goOver(to: "leader")
+                let back = try await group.untilPlaying(Self.rooms)
+                #expect(back.leader == "leader")
+                // It was started for the queue, which it leads again.
+                try await until("the leader has ended") { leader.hasEnded }
+                await group.stopNodes()
+                try expectUnbroken(group)
+            }
+        }
+
+        /// Only the leader before has the files: whoever leads now gets what comes next from there, for
+        /// itself and for the others.
+        @Test(.timeLimit(.minutes(2)))
+        func `items that nobody has fetched yet follow without a hole under the next leader`()
+            async throws
+        {
+            try await withGroup { group in
+                let assets = try (1...4).map {
+                    try group.folder.writeNoise(seconds: 3, seed: UInt64($0), as: "\($0).wav")
+                }
+                func card(_ name: String) -> OutputSpecification {
+                    .virtual(VirtualCardOptions(record: group.folder.path(name)))
+                }
+                try await group.lead(assets, roomsToWaitFor: 3, output: .none)
+                group.follow("attic", output: card("attic"))
+                group.follow("bath", output: card("bath"))
+                group.follow("cellar", output: card("cellar"))
+                try await group.untilPlaying(["attic", "bath", "cellar"])
+                // Refused while items are still being read.
+                try await until("the lead is handed over") {
+                    (try? await group.perform(.handOver(to: RoomID("attic")))) != nil
+                }
+                try await group.goOver(to: "attic")
+                try await group.untilStatus("it has been played") { $0.phase == .ended }
+                await group.stopNodes()
+                for name in ["attic", "bath", "cellar"] {
+                    let card = try CardRecording.load(path: group.folder.path(name))
+                    #expect(holes(in: card) == [], "\(name)")
+                    let sounding = (0..<card.frameCount).count {
+                        abs(card.samples[$0 * card.channelCount]) >= Self.quiet
+                    }
+                    #expect(
+                        sounding > (4 * 3 - 1) * TemporaryFolder.sampleRate, "\(name): \(sounding)")
+                }
+            }
+        }
+
+        /// In the recordings of the cards: no hole, and the rooms no further apart than before.
+        private func expectUnbroken(_ group: TestGroup) throws {
+            let rooms = try Self.rooms.map { try CardRecording.load(path: group.folder.path($0)) }
+            let measure = Skew()
+            let begin = try #require(measure.firstSound(of: rooms[2]))
+            for (place, room) in rooms.enumerated() {
+                #expect(holes(in: room) == [], "\(Self.rooms[place])")
+                guard place < 2 else { break }
+                func skews(_ span: ClosedRange<Double>) -> [Double] {
+                    stride(from: span.lowerBound, to: span.upperBound, by: 0.2).compactMap {
+                        measure.skew(
+                            of: room, to: rooms[2], at: begin + Nanoseconds(Int64($0 * 1e9)))
+                    }.map(\.magnitude)
+                }
+                let steady = try #require(skews(2...4).max())
+                let later = skews(4...12.5)
+                #expect(later.count > 25)
+                #expect(
+                    later.allSatisfy { $0 <= 2 * max(steady, Self.leastSteady) },
+                    "\(Self.rooms[place]): \(steady), then \(later)")
+            }
+        }
+
+        /// Frames at which a silence begins within the sound; not where the card itself stood still.
+        private func holes(in recording: CardRecording) -> [Int] {
+            func isQuiet(_ frame: Int) -> Bool {
+                abs(recording.samples[frame * recording.channelCount]) < Self.quiet
+            }
+            let sounding = (0..<recording.frameCount).filter { !isQuiet($0) }
+            guard let first = sounding.first else { return [0] }
+            var holes: [Int] = []
+            var last = first
+            for frame in sounding {
+                let isBreak = recording.segments.contains {
+                    (Double(last)...Double(frame)).contains($0.frames.upperBound)
+                }
+                if frame - last > Self.longestQuiet, !isBreak { holes.append(last) }
+                last = frame
+            }
+            return holes
+        }
+    }
+}
