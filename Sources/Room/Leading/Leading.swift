@@ -131,7 +131,8 @@ final class Leading: Sendable {
     ///   - name: as it is announced.
     ///   - resuming: the session that goes on.
     init(
-        _ services: Services, _ clock: LeaderClock, _ reader: AssetReader, name: RoomID, session: AvahiSession?,
+        _ services: Services, _ clock: LeaderClock, _ reader: AssetReader, name: RoomID,
+        session: AvahiSession?,
         _ node: NodeConfiguration, _ configuration: LeaderConfiguration,
         resuming: (session: SessionState, handover: Handover)? = nil, events: Events
     ) {
