@@ -38,9 +38,7 @@ struct Hearing {
 
     /// Rooms whose cards ran dry between their first sound and their last.
     ///
-    /// One that runs dry before or after it is heard by nobody: a machine that stood still for as
-    /// long as the card's queue is, while the program began or ended. That is a warning, with its
-    /// time.
+    /// One that runs dry before or after that is heard by nobody: it is a warning, with its time.
     func ranDry(_ sourceLocation: SourceLocation = #_sourceLocation) -> [String] {
         var rooms: [String] = []
         for (room, take) in takes.enumerated() {

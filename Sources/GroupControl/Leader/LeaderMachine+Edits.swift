@@ -11,7 +11,6 @@ extension LeaderMachine {
     static let editLead = chainLead
 
     mutating func edit(_ edit: QueueEdit, at now: GroupInstant) -> CommandOutcome {
-        editedAt = now
         var entries = queue.entries
         switch edit {
         case .remove(let ids):
@@ -23,10 +22,10 @@ extension LeaderMachine {
             let entry = entries.remove(at: position)
             entries.insert(entry, at: min(max(0, target), entries.count))
         case .clear:
-            let kept = Set([playingID].compactMap(\.self) + pinned)
+            let kept = Set([playingID].compactMap(\.self) + pinned(at: now))
             entries.removeAll { !kept.contains($0.id) }
         case .reorder(let seed):
-            let fixed = (pinned.last ?? playingID).flatMap { queue.position(of: $0) }
+            let fixed = (pinned(at: now).last ?? playingID).flatMap { queue.position(of: $0) }
             var chance = SplitMix64(seed: seed)
             // Fisher and Yates; a queue is so short that the remainder favours nobody.
             let first = fixed.map { $0 + 1 } ?? 0
@@ -85,24 +84,23 @@ extension LeaderMachine {
     }
 
     /// What follows so soon that it stays, in order.
-    var pinned: [QueueEntry.ID] {
+    func pinned(at now: GroupInstant) -> [QueueEntry.ID] {
         guard isRunning, pending == nil, members.contains(where: { $0.follow != nil }) else {
             return []
         }
         return ([followUp].compactMap(\.self) + chain)
-            .prefix { $0.change.instant - editedAt < Self.editLead }
+            .prefix { $0.change.instant - now < Self.editLead }
             .compactMap { queue.id(of: $0.index) }
     }
 
     /// The only way in which the queue changes: keeps hold of what plays, is prepared or follows,
     /// wherever it is now, and tells the rooms.
     mutating func setEntries(_ wished: [QueueEntry], at now: GroupInstant) {
-        editedAt = now
         let before = queue
         let currentID = queue.id(of: session.index)
         let pendingID = pending.flatMap { before.id(of: $0.index) }
         let planned = ([followUp].compactMap(\.self) + chain).map { before.id(of: $0.index) }
-        let held = pinned
+        let held = pinned(at: now)
         let old = session.queue
         queue.set(withPinned(held, behind: currentID, in: wished))
         session.queue = queue.assets

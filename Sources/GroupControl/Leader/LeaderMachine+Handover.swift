@@ -69,14 +69,12 @@ extension LeaderMachine {
     // MARK: Handing over
 
     mutating func handOver(to wanted: RoomID, at now: GroupInstant) -> CommandOutcome {
-        let room: RoomID
-        switch find(wanted, among: Set(members.map(\.hello.room))) {
-        case .success(let found): room = found
+        let member: LeaderMember
+        switch self.member(wanted) {
+        case .success(let found): member = found
         case .failure(let refusal): return .refused(reason: refusal.reason)
         }
-        guard let member = members.first(where: { $0.hello.room == room }) else {
-            preconditionFailure("a room found among the members is one: \(room)")
-        }
+        let room = member.hello.room
         if member.hello.instance == configuration.ownInstance {
             return .refused(reason: "\"\(room)\" leads this group already")
         }

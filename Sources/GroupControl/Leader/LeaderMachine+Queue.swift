@@ -22,9 +22,8 @@ extension LeaderMachine {
     mutating func list(
         _ items: [QueueEntry], at place: QueuePlace, coming: Int, at now: GroupInstant
     ) {
-        editedAt = now
         let wasEmpty = queue.count == 0 && queue.coming == 0
-        let first = position(of: place)
+        let first = position(of: place, at: now)
         let items = items.prefix(SessionState.longestQueue - queue.count)
         queue.coming = max(0, coming)
         var entries = queue.entries
@@ -63,13 +62,14 @@ extension LeaderMachine {
         setEntries(entries, at: now)
     }
 
-    private func position(of place: QueuePlace) -> Int {
+    private func position(of place: QueuePlace, at now: GroupInstant) -> Int {
         switch place {
         case .end: queue.count
         case .position(let position): min(max(0, position), queue.count)
         case .behind(let id): queue.position(of: id).map { $0 + 1 } ?? queue.count
         case .next:
-            (pinned.last ?? playingID).flatMap { queue.position(of: $0) }.map { $0 + 1 } ?? 0
+            (pinned(at: now).last ?? playingID).flatMap { queue.position(of: $0) }.map { $0 + 1 }
+                ?? 0
         }
     }
 

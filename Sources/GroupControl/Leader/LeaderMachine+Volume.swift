@@ -50,6 +50,16 @@ extension LeaderMachine {
         var reason: String
     }
 
+    /// The member that a person means.
+    func member(_ wanted: RoomID) -> Result<LeaderMember, Refusal> {
+        find(wanted, among: Set(members.map(\.hello.room))).map { room in
+            guard let member = members.first(where: { $0.hello.room == room }) else {
+                preconditionFailure("a room found among the members is one: \(room)")
+            }
+            return member
+        }
+    }
+
     /// The room that a person means: the one of that name, or the only one whose name differs in
     /// capitals alone.
     func find(_ room: RoomID, among known: Set<RoomID>) -> Result<RoomID, Refusal> {
@@ -76,14 +86,12 @@ extension LeaderMachine {
     mutating func setOffset(
         _ offset: LatencyOffset, of wanted: RoomID
     ) -> CommandOutcome {
-        let room: RoomID
-        switch find(wanted, among: Set(members.map(\.hello.room))) {
-        case .success(let found): room = found
+        let member: LeaderMember
+        switch self.member(wanted) {
+        case .success(let found): member = found
         case .failure(let refusal): return .refused(reason: refusal.reason)
         }
-        guard let member = members.first(where: { $0.hello.room == room }) else {
-            preconditionFailure("a room found among the members is one: \(room)")
-        }
+        let room = member.hello.room
         guard member.takesPart else {
             return .refused(
                 reason: "\"\(room)\" "

@@ -19,8 +19,6 @@ package struct LeaderMachine: Sendable {
 
     /// The queue with all that people see of it; rooms hear of ``SessionState/queue``.
     var queue: PlayQueue
-    /// When it was last changed, or asked for what stays.
-    var editedAt = GroupInstant(nanoseconds: .min)
 
     var members: [LeaderMember] = []
     var pending: PendingStart?

@@ -32,12 +32,6 @@ struct PlayQueue: Equatable, Sendable {
         revision += 1
     }
 
-    mutating func setState(_ state: QueueEntry.State, at position: Int) {
-        var entries = entries
-        entries[position].state = state
-        set(entries)
-    }
-
     mutating func setRepeats(_ mode: RepeatMode) {
         repeats = mode
         revision += 1

@@ -44,7 +44,7 @@ final class ControlLink: Sendable {
         case .syncStatus: .status(await core.status(hasPoints: true))
         case .command(let command): .outcome(await core.perform(command))
         case .queue(let first, let count): .queue(await core.listing(from: first, count: count))
-        case .add(let addition): .outcome(await core.refusal ?? add(addition))
+        case .add(let addition): .outcome(await addOrRefuse(addition))
         }
     }
 
@@ -70,27 +70,41 @@ final class ControlLink: Sendable {
 
     // MARK: Adding
 
+    private func addOrRefuse(_ addition: QueueAddition) async -> CommandOutcome {
+        if let refusal = await core.refusal { return refusal }
+        return await add(addition)
+    }
+
     /// A path is one of this machine, and only from here: who is elsewhere would have read to the
     /// house whatever this machine may read.
-    private func add(_ addition: QueueAddition) -> CommandOutcome {
+    private func add(_ addition: QueueAddition) async -> CommandOutcome {
         guard !addition.locations.isEmpty else {
             return .refused(reason: "nothing was named to be added")
         }
-        for location in addition.locations where !PlaylistPlace.isRemote(location) {
-            let name = location.readableFileName
-            guard isFromHere else {
-                return .refused(
-                    reason:
-                        "\(name) is a file of another machine: give the leader an address (http://...) of it"
-                )
-            }
-            var status = stat()
-            guard location.hasPrefix("file:") || stat(location.cFileName, &status) == 0 else {
-                return .refused(reason: "\(name): \(String(cString: strerror(errno)))")
-            }
+        let paths = addition.locations.filter { !PlaylistPlace.isRemote($0) }
+        if let first = paths.first, !isFromHere {
+            let name = first.readableFileName
+            return .refused(
+                reason:
+                    "\(name) is a file of another machine: give the leader an address (http://...) of it"
+            )
         }
+        // A disk may hang.
+        let missing = try? await blocking { _ throws(MediaError) in Self.obstacle(among: paths) }
+        if let reason = missing ?? nil { return .refused(reason: reason) }
         reader.add(addition.locations, at: addition.place)
         return .accepted
+    }
+
+    /// Why the first of these paths that leads nowhere does not; blocks.
+    private static func obstacle(among paths: [String]) -> String? {
+        for path in paths where !path.hasPrefix("file:") {
+            var status = stat()
+            guard stat(path.cFileName, &status) == 0 else {
+                return "\(path.readableFileName): \(String(cString: strerror(errno)))"
+            }
+        }
+        return nil
     }
 
     private var isFromHere: Bool {
