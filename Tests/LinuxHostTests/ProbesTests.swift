@@ -35,13 +35,12 @@ import Timing
         #expect(Set(all.map(\.name)).count == all.count)
     }
 
-    @Test func `exchanges over the loopback interface are all answered, and none takes no time`()
+    @Test func `exchanges over the loopback interface are all answered, and their quantiles are in order`()
         throws
     {
         let facts = try ExchangeFacts.loopback(count: 20)
         #expect(facts.sent == 20)
         #expect(facts.answered == 20)
-        #expect(facts.roundTripFloor > .zero)
         #expect(facts.roundTripFloor <= facts.roundTripMedian)
         #expect(facts.roundTripMedian <= facts.roundTripLate)
     }

@@ -169,12 +169,15 @@ final class AssetReader: Sendable {
         var place = job.place
         var batch: [(item: AssetList.Item, id: QueueEntry.ID)] = []
         var since = HostClock.now()
-        func flush() {
+        /// - Parameter isLast: nothing follows. What is listed and that it was all become known
+        ///   together: between the two it would look as if everything had been read.
+        func flush(isLast: Bool = false) {
             let remaining = list.withLock { $0.remaining }
             let entries = batch.map {
                 QueueEntry(id: $0.id, name: $0.item.title ?? AssetName.shown($0.item.location))
             }
             state.withLock { state in
+                if isLast { state.isListing = false }
                 state.coming = remaining + state.jobs.reduce(0) { $0 + $1.arguments.count }
                 for (item, id) in batch {
                     state.items[id] = item
@@ -219,8 +222,7 @@ final class AssetReader: Sendable {
             }
         }
         guard !Task.isCancelled else { return }
-        state.withLock { $0.isListing = false }
-        flush()
+        flush(isLast: true)
         noteDone()
     }
 
