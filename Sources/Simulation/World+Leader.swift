@@ -52,7 +52,7 @@ extension World {
             case .send(let message, let link): send(.toRoom(message), on: links[link])
             case .notify(let notice, _, let link): notify(notice, on: links[link])
             case .close(let link): close(links[link], fromLeader: true)
-            case .ended, .skipped, .news: break
+            case .ended, .removed, .skipped, .news: break
             case .handOver(let room, let port, _):
                 let next = NextLeader(name: room, host: "", port: port)
                 step(leader) { machine, _ in machine.handedOver(to: next) }

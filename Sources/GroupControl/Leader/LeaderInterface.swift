@@ -84,6 +84,8 @@ package enum LeaderEffect: Equatable, Sendable {
     case close(LinkID)
     /// The queue has been played to its end. The session stays: play begins again.
     case ended
+    /// These items are in the queue no more.
+    case removed([QueueEntry.ID])
     /// The session goes on without an item, for the reason that the first of its rooms gives.
     case skipped(AssetDescriptor, reason: String)
     /// For the leader's log.

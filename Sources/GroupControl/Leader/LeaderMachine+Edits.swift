@@ -104,6 +104,7 @@ extension LeaderMachine {
         let old = session.queue
         queue.set(withPinned(held, behind: currentID, in: wished))
         session.queue = queue.assets
+        sayRemoved(before)
         keepAwaited(before)
 
         let current = currentID.flatMap { queue.index(of: $0) }
@@ -119,6 +120,13 @@ extension LeaderMachine {
             keepPending(pendingID, target, before)
         }
         goToAwaited(at: now)
+    }
+
+    private mutating func sayRemoved(_ before: PlayQueue) {
+        // An edit either adds or removes.
+        guard queue.count < before.count else { return }
+        let kept = Set(queue.entries.map(\.id))
+        outbox.append(.removed(before.entries.map(\.id).filter { !kept.contains($0) }))
     }
 
     /// What is about to begin stays behind what plays.

@@ -32,6 +32,8 @@ actor LeaderCore {
     /// Called when the session is at another place of its queue, or that is another, with what is
     /// near that place.
     private let moved: @Sendable (Set<ContentHash>) -> Void
+    /// Called when items have left the queue.
+    private let removed: @Sendable ([QueueEntry.ID]) -> Void
     /// Why an item cannot be played from another place; looks at its file.
     private let obstacle: @Sendable (AssetDescriptor) async -> String?
     /// Called when another leads, after everybody was told.
@@ -45,11 +47,13 @@ actor LeaderCore {
         _ configuration: LeaderConfiguration, clock: LeaderClock, logger: Logger,
         ended: @escaping @Sendable () -> Void,
         moved: @escaping @Sendable (Set<ContentHash>) -> Void = { _ in },
+        removed: @escaping @Sendable ([QueueEntry.ID]) -> Void = { _ in },
         obstacle: @escaping @Sendable (AssetDescriptor) async -> String? = { _ in nil },
         handedOver: @escaping @Sendable (NextLeader) -> Void = { _ in },
         resuming: (session: SessionState, handover: Handover)? = nil
     ) {
         self.moved = moved
+        self.removed = removed
         self.handedOver = handedOver
         self.obstacle = obstacle
         machine =
@@ -191,6 +195,7 @@ actor LeaderCore {
                 handedOver(next)
                 step { machine, _ in machine.handedOver(to: next) }
             case .ended: ended()
+            case .removed(let items): removed(items)
             case .skipped(let asset, let reason):
                 skipped.insert(asset.hash)
                 logger.error("skipped \(asset.title)", metadata: ["reason": "\(reason)"])

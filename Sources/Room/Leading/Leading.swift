@@ -144,7 +144,8 @@ final class Leading: Sendable {
         logger = node.logger
         core = LeaderCore(
             configuration, clock: clock, logger: node.logger, ended: events.ended,
-            moved: { reader.move(near: $0) }, obstacle: { await reader.obstacle(to: $0) },
+            moved: { reader.move(near: $0) }, removed: { reader.forget($0) },
+            obstacle: { await reader.obstacle(to: $0) },
             handedOver: events.handedOver,
             resuming: resuming)
         announcement = (node.usesAvahi ? session : nil).map {

@@ -107,6 +107,17 @@ final class AssetReader: Sendable {
         readSignal.yield()
     }
 
+    /// These items have left the queue: they are read no more, and there is room for others.
+    func forget(_ removed: [QueueEntry.ID]) {
+        state.withLock { state in
+            for id in removed {
+                state.items[id] = nil
+                state.unread.remove(id)
+            }
+        }
+        noteDone()
+    }
+
     /// Returns once there is something to play, or after a head start when the first item is long.
     ///
     /// - Throws: `RoomError` with code `badAsset` when nothing of it can be played.
@@ -203,8 +214,7 @@ final class AssetReader: Sendable {
                 guard
                     let id = state.withLock({ state -> QueueEntry.ID? in
                         guard
-                            state.unread.count + state.known + batch.count
-                                < SessionState.longestQueue
+                            state.items.count + batch.count < SessionState.longestQueue
                         else { return nil }
                         defer { state.nextID += 1 }
                         return state.nextID
@@ -274,15 +284,15 @@ final class AssetReader: Sendable {
             }
             keep(asset)
             state.withLock {
-                $0.unread.remove(id)
                 $0.known += 1
+                guard $0.unread.remove(id) != nil else { return }
                 $0.fresh.append(.read(id, as: asset.descriptor))
             }
             begun.yield()
         } catch let error as MediaError where error.code != .cancelled {
             leaveOut(error.subject, error.reason, item.isMissed)
             state.withLock {
-                $0.unread.remove(id)
+                guard $0.unread.remove(id) != nil else { return }
                 $0.fresh.append(.unplayable(id, reason: error.reason))
             }
         } catch {

@@ -1,0 +1,58 @@
+package import Timing
+
+// What came of a command.
+
+extension LeaderMachine {
+    /// What a command did, once the rooms have prepared what it asked for; `nil` until then.
+    package func settledEffect(of command: GroupCommand, at now: GroupInstant) -> CommandEffect? {
+        command.isForTheLine && !isSettled ? nil : effect(of: command, at: now)
+    }
+
+    /// The same, as far as it has come.
+    package func effect(of command: GroupCommand, at now: GroupInstant) -> CommandEffect {
+        var effect = CommandEffect(
+            phase: session.phase, title: session.current?.title ?? "",
+            rooms: loudness(after: command))
+        guard command.isForTheLine, isSettled, !isIdle, let change = session.change,
+            let asset = session.current
+        else { return effect }
+        effect.instant = change.instant
+        effect.delay = change.instant - now
+        effect.positionSeconds = Double(change.itemFrame) / Double(asset.sampleRate)
+        return effect
+    }
+
+    /// Nothing is prepared that will change what is heard.
+    private var isSettled: Bool {
+        switch session.phase {
+        case .waiting, .preparing: false
+        case .playing: awaited == nil && pending?.starts != true
+        case .paused, .stopped, .ended: true
+        }
+    }
+
+    private func loudness(after command: GroupCommand) -> [CommandEffect.Loudness] {
+        let wanted: RoomID?
+        switch command {
+        case .volume(let room, _), .volumeBy(let room, _), .mute(let room, _): wanted = room
+        default: return []
+        }
+        let known = Set(members.map(\.hello.room)).union(settings.keys)
+        let meant = wanted.flatMap { try? find($0, among: known).get() }
+        return known.filter { wanted == nil || $0 == meant }.sorted().map { room in
+            let settings = rememberedSettings(of: room)
+            return CommandEffect.Loudness(
+                room: room.name, volume: settings.volume, isMuted: settings.isMuted)
+        }
+    }
+}
+
+extension GroupCommand {
+    /// Whether it changes where the group is in its queue, or whether that sounds.
+    var isForTheLine: Bool {
+        switch self {
+        case .play, .pause, .seek, .seekBy, .seekTo, .next, .previous, .stop, .queue(.play): true
+        case .volume, .volumeBy, .mute, .latencyOffset, .handOver, .queue: false
+        }
+    }
+}
