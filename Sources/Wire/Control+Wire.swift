@@ -124,8 +124,8 @@ extension PBControlReply {
     init(_ reply: ControlReply) {
         self.init()
         switch reply {
-        case .outcome(.accepted): accepted = PBNothing()
-        case .outcome(.refused(let reason)): refused.reason = reason
+        case .done(let effect): done = PBCommandEffect(effect)
+        case .refused(let reason): refused.reason = reason
         case .status(let status): self.status = PBGroupStatus(status)
         case .queue(let listing): queue = PBQueueListing(listing)
         case .event(let event):
@@ -138,16 +138,53 @@ extension PBControlReply {
 
     func checked() throws(WireError) -> ControlReply {
         switch content {
-        case .accepted: .outcome(.accepted)
+        case .done(let effect): .done(try effect.checked())
         case .refused(let refused):
-            .outcome(
-                .refused(reason: try text(refused.reason, "refused.reason", limit: longestReason)))
+            .refused(reason: try text(refused.reason, "refused.reason", limit: longestReason))
         case .status(let status): .status(try status.checked())
         case .queue(let listing): .queue(try listing.checked())
         case .event(let event):
             .event(GroupEvent(sequence: event.sequence, status: try event.status.checked()))
         case nil: throw WireError(.missing, "reply", "the message is empty")
         }
+    }
+}
+
+extension PBCommandEffect {
+    init(_ effect: CommandEffect) {
+        self.init()
+        phase = PBPhase(effect.phase)
+        title = effect.title
+        if let instant = effect.instant { self.instant = instant.nanoseconds }
+        if let delay = effect.delay { self.delay = delay.count }
+        if let position = effect.positionSeconds { positionSeconds = position }
+        rooms = effect.rooms.map {
+            var room = PBLoudness()
+            room.room = $0.room
+            room.volume = Int32(clamping: $0.volume)
+            room.muted = $0.isMuted
+            return room
+        }
+    }
+
+    func checked() throws(WireError) -> CommandEffect {
+        guard rooms.count <= LeaderMachine.mostMembers else {
+            throw WireError(.tooLong, "effect.rooms", "\(rooms.count) rooms")
+        }
+        var effect = CommandEffect(
+            phase: try phase.checked("effect.phase"),
+            title: try text(title, "effect.title", limit: AssetDescriptor.longestTitle))
+        if hasInstant { effect.instant = GroupInstant(nanoseconds: instant) }
+        if hasDelay { effect.delay = figure(delay) }
+        effect.positionSeconds = try figure(
+            positionSeconds, Figures.position, if: hasPositionSeconds, "effect.position")
+        for room in rooms {
+            effect.rooms.append(
+                CommandEffect.Loudness(
+                    room: try text(room.room, "effect.room", limit: RoomID.longestBytes),
+                    volume: min(max(0, Int(room.volume)), 100), isMuted: room.muted))
+        }
+        return effect
     }
 }
 

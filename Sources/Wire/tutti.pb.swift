@@ -2499,12 +2499,12 @@ nonisolated struct PBControlReply: Sendable {
 
   var content: PBControlReply.OneOf_Content? = nil
 
-  var accepted: PBNothing {
+  var done: PBCommandEffect {
     get {
-      if case .accepted(let v)? = content {return v}
-      return PBNothing()
+      if case .done(let v)? = content {return v}
+      return PBCommandEffect()
     }
-    set {content = .accepted(newValue)}
+    set {content = .done(newValue)}
   }
 
   var refused: PBRefused {
@@ -2542,13 +2542,81 @@ nonisolated struct PBControlReply: Sendable {
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
-    case accepted(PBNothing)
+    case done(PBCommandEffect)
     case refused(PBRefused)
     case status(PBGroupStatus)
     case queue(PBQueueListing)
     case event(PBEvent)
 
   }
+
+  init() {}
+}
+
+/// What a command did, as the leader has committed it.
+nonisolated struct PBCommandEffect: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var phase: PBPhase = .unspecified
+
+  var title: String = String()
+
+  /// group clock, ns
+  var instant: Int64 {
+    get {_instant ?? 0}
+    set {_instant = newValue}
+  }
+  /// Returns true if `instant` has been explicitly set.
+  var hasInstant: Bool {self._instant != nil}
+  /// Clears the value of `instant`. Subsequent reads from it will return its default value.
+  mutating func clearInstant() {self._instant = nil}
+
+  /// from the answer to the instant, ns
+  var delay: Int64 {
+    get {_delay ?? 0}
+    set {_delay = newValue}
+  }
+  /// Returns true if `delay` has been explicitly set.
+  var hasDelay: Bool {self._delay != nil}
+  /// Clears the value of `delay`. Subsequent reads from it will return its default value.
+  mutating func clearDelay() {self._delay = nil}
+
+  /// in the item, at the instant
+  var positionSeconds: Double {
+    get {_positionSeconds ?? 0}
+    set {_positionSeconds = newValue}
+  }
+  /// Returns true if `positionSeconds` has been explicitly set.
+  var hasPositionSeconds: Bool {self._positionSeconds != nil}
+  /// Clears the value of `positionSeconds`. Subsequent reads from it will return its default value.
+  mutating func clearPositionSeconds() {self._positionSeconds = nil}
+
+  var rooms: [PBLoudness] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _instant: Int64? = nil
+  fileprivate var _delay: Int64? = nil
+  fileprivate var _positionSeconds: Double? = nil
+}
+
+nonisolated struct PBLoudness: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var room: String = String()
+
+  /// percent
+  var volume: Int32 = 0
+
+  var muted: Bool = false
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -6174,7 +6242,7 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}accepted\0\u{1}refused\0\u{1}status\0\u{2}\u{b}queue\0\u{2}\u{2}event\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}done\0\u{1}refused\0\u{1}status\0\u{2}\u{b}queue\0\u{2}\u{2}event\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6183,16 +6251,16 @@ nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._Mess
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try {
-        var v: PBNothing?
+        var v: PBCommandEffect?
         var hadOneofValue = false
         if let current = self.content {
           hadOneofValue = true
-          if case .accepted(let m) = current {v = m}
+          if case .done(let m) = current {v = m}
         }
         try decoder.decodeSingularMessageField(value: &v)
         if let v = v {
           if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.content = .accepted(v)
+          self.content = .done(v)
         }
       }()
       case 2: try {
@@ -6258,8 +6326,8 @@ nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._Mess
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
     // https://github.com/apple/swift-protobuf/issues/1182
     switch self.content {
-    case .accepted?: try {
-      guard case .accepted(let v)? = self.content else { preconditionFailure() }
+    case .done?: try {
+      guard case .done(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
     }()
     case .refused?: try {
@@ -6285,6 +6353,105 @@ nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
   static func ==(lhs: PBControlReply, rhs: PBControlReply) -> Bool {
     if lhs.content != rhs.content {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBCommandEffect: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".CommandEffect"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}phase\0\u{1}title\0\u{1}instant\0\u{1}delay\0\u{3}position_seconds\0\u{1}rooms\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.phase) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.title) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self._instant) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self._delay) }()
+      case 5: try { try decoder.decodeSingularDoubleField(value: &self._positionSeconds) }()
+      case 6: try { try decoder.decodeRepeatedMessageField(value: &self.rooms) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.phase != .unspecified {
+      try visitor.visitSingularEnumField(value: self.phase, fieldNumber: 1)
+    }
+    if !self.title.isEmpty {
+      try visitor.visitSingularStringField(value: self.title, fieldNumber: 2)
+    }
+    try { if let v = self._instant {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 3)
+    } }()
+    try { if let v = self._delay {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 4)
+    } }()
+    try { if let v = self._positionSeconds {
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 5)
+    } }()
+    if !self.rooms.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.rooms, fieldNumber: 6)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBCommandEffect, rhs: PBCommandEffect) -> Bool {
+    if lhs.phase != rhs.phase {return false}
+    if lhs.title != rhs.title {return false}
+    if lhs._instant != rhs._instant {return false}
+    if lhs._delay != rhs._delay {return false}
+    if lhs._positionSeconds != rhs._positionSeconds {return false}
+    if lhs.rooms != rhs.rooms {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBLoudness: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Loudness"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}room\0\u{1}volume\0\u{1}muted\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.room) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.volume) }()
+      case 3: try { try decoder.decodeSingularBoolField(value: &self.muted) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.room.isEmpty {
+      try visitor.visitSingularStringField(value: self.room, fieldNumber: 1)
+    }
+    if self.volume != 0 {
+      try visitor.visitSingularInt32Field(value: self.volume, fieldNumber: 2)
+    }
+    if self.muted != false {
+      try visitor.visitSingularBoolField(value: self.muted, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBLoudness, rhs: PBLoudness) -> Bool {
+    if lhs.room != rhs.room {return false}
+    if lhs.volume != rhs.volume {return false}
+    if lhs.muted != rhs.muted {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

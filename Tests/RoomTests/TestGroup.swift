@@ -14,6 +14,7 @@ final class TestGroup: Sendable {
     private let nodes = Mutex<[RunningNode]>([])
     /// Where each node leads; `nil` while it does not.
     private let leading = Mutex<[String: @Sendable () -> HostPort?]>([:])
+    private let controls = Mutex<[String: @Sendable () -> (any GroupControlling)?]>([:])
     private let listening = Mutex(HostPort(host: "127.0.0.1", port: 1))
 
     /// Where the leader listens, once there is one.
@@ -35,6 +36,7 @@ final class TestGroup: Sendable {
         let running = RunningNode { try await node.run() }
         nodes.withLock { $0.append(running) }
         leading.withLock { $0["leader"] = { node.leadingAddress } }
+        controls.withLock { $0["leader"] = { node.control } }
         try await until("the leader listens") {
             try running.throwIfFailed()
             return node.address != nil
@@ -57,6 +59,7 @@ final class TestGroup: Sendable {
         let running = RunningNode { try await node.run() }
         nodes.withLock { $0.append(running) }
         leading.withLock { $0[name] = { node.leadingAddress } }
+        controls.withLock { $0[name] = { node.control } }
         return running
     }
 
@@ -83,12 +86,17 @@ final class TestGroup: Sendable {
 
     // MARK: As a person sees it
 
+    /// As a program that runs this node steers the group.
+    func control(in node: String) -> (any GroupControlling)? {
+        controls.withLock { $0[node] }?()
+    }
+
     func client() async throws -> GroupClient {
         try await GroupClient.connect(to: address, timeout: .seconds(10))
     }
 
     func perform(_ command: GroupCommand) async throws {
-        try await client().perform(command)
+        try await GroupClient(address: address, timeout: .seconds(10)).perform(command)
     }
 
     /// Waits until the status is as described; returns that status.

@@ -304,8 +304,13 @@ extension SplitMix64 {
                         leader: text(), phase: phase(), title: text(), index: 3, count: 7,
                         positionSeconds: 1, durationSeconds: 2, rate: 1, repeats: .all,
                         queueRevision: next(), rooms: [])))
-        case 0: .outcome(.accepted)
-        case 1: .outcome(.refused(reason: text()))
+        case 0:
+            .done(
+                CommandEffect(
+                    phase: .playing, title: text(), instant: GroupInstant(nanoseconds: 5),
+                    delay: .milliseconds(-3), positionSeconds: 1.5,
+                    rooms: [CommandEffect.Loudness(room: "attic", volume: 40, isMuted: true)]))
+        case 1: .refused(reason: text())
         default:
             .status(
                 GroupStatus(

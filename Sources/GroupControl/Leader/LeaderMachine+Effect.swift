@@ -10,9 +10,8 @@ extension LeaderMachine {
 
     /// The same, as far as it has come.
     package func effect(of command: GroupCommand, at now: GroupInstant) -> CommandEffect {
-        var effect = CommandEffect(
-            phase: session.phase, title: session.current?.title ?? "",
-            rooms: loudness(after: command))
+        var effect = present
+        effect.rooms = loudness(after: command)
         guard command.isForTheLine, isSettled, !isIdle, let change = session.change,
             let asset = session.current
         else { return effect }
@@ -20,6 +19,11 @@ extension LeaderMachine {
         effect.delay = change.instant - now
         effect.positionSeconds = Double(change.itemFrame) / Double(asset.sampleRate)
         return effect
+    }
+
+    /// What a command did that changes nothing that is heard.
+    package var present: CommandEffect {
+        CommandEffect(phase: session.phase, title: session.current?.title ?? "")
     }
 
     /// Nothing is prepared that will change what is heard.
@@ -37,12 +41,16 @@ extension LeaderMachine {
         case .volume(let room, _), .volumeBy(let room, _), .mute(let room, _): wanted = room
         default: return []
         }
-        let known = Set(members.map(\.hello.room)).union(settings.keys)
-        let meant = wanted.flatMap { try? find($0, among: known).get() }
-        return known.filter { wanted == nil || $0 == meant }.sorted().map { room in
+        let present = Set(members.map(\.hello.room))
+        var meant = present
+        if let wanted {
+            let found = try? find(wanted, among: present.union(settings.keys)).get()
+            meant = found.map { [$0] } ?? []
+        }
+        return meant.sorted().map { room in
             let settings = rememberedSettings(of: room)
             return CommandEffect.Loudness(
-                room: room.name, volume: settings.volume, isMuted: settings.isMuted)
+                room: room.name, volume: settings.volume, isMuted: settings.muted)
         }
     }
 }

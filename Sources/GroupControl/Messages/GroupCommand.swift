@@ -25,7 +25,7 @@ public enum GroupCommand: Equatable, Sendable {
     case queue(QueueEdit)
 }
 
-/// The answer to a command.
+/// The verdict on a command, at once.
 public enum CommandOutcome: Equatable, Sendable {
     case accepted
     /// One sentence: why, and what to do instead.
@@ -46,10 +46,13 @@ public enum ControlRequest: Equatable, Sendable {
     case watch
 }
 
-/// What a leader answers; one reply for each request, in order. A client that watches gets
-/// ``event(_:)`` after ``event(_:)``, and nothing else.
+/// What a leader answers; one reply for each request, in order. For a client that watches there is
+/// ``event(_:)`` after ``event(_:)`` in between; ``ControlRequest/watch`` itself is answered by the
+/// first of them.
 public enum ControlReply: Equatable, Sendable {
-    case outcome(CommandOutcome)
+    case done(CommandEffect)
+    /// One sentence: why, and what to do instead.
+    case refused(reason: String)
     case status(GroupStatus)
     case queue(QueueListing)
     case event(GroupEvent)

@@ -259,8 +259,10 @@ final class LeaderFinder: Sendable {
 
     // MARK: The one that is followed
 
-    /// Host of the leader connected to last.
-    var currentHost: String? { state.withLock { $0.current?.address.host } }
+    /// The leader connected to last.
+    var currentAddress: HostPort? { state.withLock { $0.current?.address } }
+
+    var currentHost: String? { currentAddress?.host }
 
     /// There is a connection; whether the leader wants this room is still to be heard.
     func connected(to found: Found) {

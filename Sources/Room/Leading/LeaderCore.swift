@@ -176,6 +176,29 @@ actor LeaderCore {
         return outcome
     }
 
+    var present: CommandEffect { machine.present }
+
+    /// Does a command, and waits for what comes of it.
+    ///
+    /// - Throws: `RoomError` with code `refused` and the reason.
+    func effect(of command: GroupCommand) async throws -> CommandEffect {
+        if case .refused(let reason) = await perform(command) {
+            throw RoomError(.refused, reason)
+        }
+        let deadline = ContinuousClock.now + .nanoseconds(CommandEffect.longestWait.count)
+        let timer = Task { [watchers] in
+            try? await Task.sleep(until: deadline)
+            watchers.tell()
+        }
+        defer { timer.cancel() }
+        for await _ in watch() {
+            let now = clock.groupNow()
+            if let effect = machine.settledEffect(of: command, at: now) { return effect }
+            if ContinuousClock.now >= deadline || Task.isCancelled { break }
+        }
+        return machine.effect(of: command, at: clock.groupNow())
+    }
+
     func status(hasPoints: Bool) -> GroupStatus {
         machine.status(at: clock.groupNow(), hasPoints: hasPoints)
     }

@@ -1,19 +1,27 @@
 public import GroupControl
 import NIOCore
 import Synchronization
+import Timing
 import Wire
 
-/// Talks to a leader: asks for the group's status and gives commands.
+/// Talks to a leader over one connection, which is made with the first question and kept until the
+/// client goes: the group's status, commands, the queue, events.
 ///
-/// One connection a request: a person's commands are rare, and a leader that restarts in between
-/// is not noticed.
-public struct GroupClient: Sendable {
+/// A leader may close a connection on which nothing is said for a while, and one that restarts closes
+/// all: the next question makes another one.
+public final class GroupClient: GroupControlling {
+    /// Whether the leader is still there is looked at so often while somebody listens.
+    private static let look = Duration.seconds(5)
+
     public let address: HostPort
     private let timeout: Duration
     private let attempts: ConnectionRace.Attempts
+    private let kept = Mutex<ControlConnection?>(nil)
 
     /// Of a leader that is known to answer at this address.
-    public init(address: HostPort, timeout: Duration = .seconds(3)) {
+    ///
+    /// - Parameter timeout: for each question, the connection included.
+    public convenience init(address: HostPort, timeout: Duration = .seconds(3)) {
         self.init(address: address, timeout: timeout, attempts: .many)
     }
 
@@ -34,128 +42,90 @@ public struct GroupClient: Sendable {
         return client
     }
 
-    /// The group as the leader sees it now.
-    ///
-    /// - Parameter hasPoints: with every point of the rooms' histories; up to 3.6 kB a room.
-    public func status(hasPoints: Bool = false) async throws -> GroupStatus {
+    public func status(hasPoints: Bool) async throws -> GroupStatus {
         guard case .status(let status) = try await ask(hasPoints ? .syncStatus : .status) else {
             throw unexpected()
         }
         return status
     }
 
-    /// Gives a command; returns when the leader has taken it.
-    ///
     /// - Throws: `RoomError` with code `refused` and the leader's reason.
-    public func perform(_ command: GroupCommand) async throws {
-        guard case .outcome(let outcome) = try await ask(.command(command)) else {
+    @discardableResult
+    public func perform(_ command: GroupCommand) async throws -> CommandEffect {
+        // The leader answers when it knows what comes of it.
+        let patience = timeout + .nanoseconds(CommandEffect.longestWait.count)
+        guard case .done(let effect) = try await ask(.command(command), within: patience) else {
             throw unexpected()
         }
-        if case .refused(let reason) = outcome { throw RoomError(.refused, reason) }
+        return effect
     }
 
-    /// So many items of the queue from this position on; at most ``QueueListing/mostItems``.
-    public func queue(first: Int = 0, count: Int = QueueListing.mostItems) async throws
-        -> QueueListing
-    {
+    public func queue(first: Int, count: Int) async throws -> QueueListing {
         guard case .queue(let listing) = try await ask(.queue(first: first, count: count)) else {
             throw unexpected()
         }
         return listing
     }
 
-    /// Puts something into the queue; returns when the leader has begun to look into it.
-    ///
     /// - Throws: `RoomError` with code `refused` and the leader's reason.
     public func add(_ addition: QueueAddition) async throws {
-        guard case .outcome(let outcome) = try await ask(.add(addition)) else {
-            throw unexpected()
-        }
-        if case .refused(let reason) = outcome { throw RoomError(.refused, reason) }
+        guard case .done = try await ask(.add(addition)) else { throw unexpected() }
     }
 
-    /// The present state and each that follows, over one connection.
-    ///
-    /// Each is whole: whoever connects again misses nothing that still counts.
-    ///
-    /// - Returns: a sequence that ends with a `RoomError` when the connection does.
     public func events() -> AsyncThrowingStream<GroupEvent, any Error> {
-        let (address, timeout, attempts) = (address, timeout, attempts)
-        return AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let task = Task {
+        AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let connection = connection()
+            let listening = Task {
                 do {
-                    let channel = try await Room.connect(
-                        to: address, timeout: .nanoseconds(timeout.wholeNanoseconds),
-                        limit: FrameDecoder.clientLimit, attempts: attempts)
-                    try await channel.executeThenClose { inbound, outbound in
-                        try await outbound.write(.request(.watch))
-                        for try await envelope in inbound {
-                            if case .reply(.event(let event)) = envelope {
-                                continuation.yield(event)
-                            }
-                        }
-                    }
-                    continuation.finish(
-                        throwing: RoomError(
-                            .unreachable, "the leader at \(address) closed the connection"))
+                    for try await event in connection.events() { continuation.yield(event) }
+                    continuation.finish()
                 } catch {
                     continuation.finish(throwing: error)
                 }
             }
-            continuation.onTermination = { _ in task.cancel() }
+            // A leader whose machine lost its power closes nothing.
+            let looking = Task {
+                while (try? await Task.sleep(for: Self.look)) != nil {
+                    _ = try? await connection.ask(.status, within: timeout)
+                }
+            }
+            continuation.onTermination = { _ in
+                listening.cancel()
+                looking.cancel()
+            }
         }
     }
 
-    /// How far an attempt has come when its time is over.
-    private final class Progress: Sendable {
-        let isConnected = Atomic(false)
+    // MARK: The connection
+
+    /// The one that is kept, or another one when that is closed.
+    private func connection() -> ControlConnection {
+        kept.withLock { kept in
+            if let kept, kept.isOpen { return kept }
+            let connection = ControlConnection(to: address, within: timeout, attempts)
+            kept = connection
+            return connection
+        }
     }
 
-    private func ask(_ request: ControlRequest) async throws -> ControlReply {
-        let address = address
-        let timeout = timeout
-        let attempts = attempts
-        let progress = Progress()
-        return try await withThrowingTaskGroup(of: ControlReply?.self) { group in
-            group.addTask {
-                let channel = try await Room.connect(
-                    to: address, timeout: .nanoseconds(timeout.wholeNanoseconds),
-                    limit: FrameDecoder.clientLimit, attempts: attempts)
-                progress.isConnected.store(true, ordering: .relaxed)
-                do {
-                    return try await channel.executeThenClose { inbound, outbound in
-                        try await outbound.write(.request(request))
-                        for try await envelope in inbound {
-                            if case .reply(let reply) = envelope { return reply }
-                        }
-                        return nil
-                    }
-                } catch let error as WireError {
-                    throw RoomError(
-                        .protocolViolation,
-                        "what answers at \(address) is no Tutti leader of this version: is the port right? A leader's is \(HostPort.defaultPort) as a rule",
-                        call: "\(error)")
-                } catch let error as IOError {
-                    // It was taken, and broken off: the leader is on its way out.
-                    throw RoomError(
-                        .unreachable, "the leader at \(address) broke off the connection (\(error))"
-                    )
-                }
+    private func ask(
+        _ request: ControlRequest, within patience: Duration? = nil
+    ) async throws -> ControlReply {
+        while true {
+            let connection = connection()
+            let isNew = !connection.hasAnswered
+            let reply: ControlReply?
+            do {
+                reply = try await connection.ask(request, within: patience ?? timeout)
+            } catch let error as RoomError
+                where error.code == .unreachable && !isNew && request.isQuestion
+            {
+                // The leader closed it, or restarted, and that was not known yet. A command may have
+                // been done all the same, and is not given twice.
+                continue
             }
-            group.addTask {
-                try await Task.sleep(for: timeout)
-                throw RoomError(
-                    .timedOut,
-                    progress.isConnected.load(ordering: .relaxed)
-                        ? "what listens at \(address) took the connection but did not answer: is it a Tutti leader, and is that machine overloaded?"
-                        : "nobody answers at \(address): is that machine on, and its name or address right?"
-                )
-            }
-            defer { group.cancelAll() }
-            guard let reply = try await group.next() ?? nil else {
-                throw RoomError(.unreachable, "the leader at \(address) closed the connection")
-            }
-            return reply
+            if case .refused(let reason)? = reply { throw RoomError(.refused, reason) }
+            if let reply { return reply }
         }
     }
 
@@ -171,6 +141,16 @@ public struct GroupClient: Sendable {
         RoomError(
             .protocolViolation,
             "\(address) answered something else than was asked: is it a leader of this version?")
+    }
+}
+
+extension ControlRequest {
+    /// Asked twice it does nothing twice.
+    fileprivate var isQuestion: Bool {
+        switch self {
+        case .status, .syncStatus, .queue, .watch: true
+        case .command, .add: false
+        }
     }
 }
 

@@ -28,7 +28,8 @@ extension ControlReply {
     /// About how many bytes this has on the wire.
     var roughSize: Int {
         switch self {
-        case .outcome: 1_024
+        case .done(let effect): 1_024 + effect.rooms.count * 80
+        case .refused: 1_024
         case .status(let status): status.roughSize
         case .event(let event): event.status.roughSize
         case .queue(let listing): 256 + listing.items.count * 320

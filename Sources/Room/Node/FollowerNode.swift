@@ -1,5 +1,5 @@
 import AvahiDiscovery
-import GroupControl
+public import GroupControl
 import LinuxHost
 import Logging
 import Synchronization
@@ -29,6 +29,10 @@ public final class FollowerNode: Sendable {
 
     /// Where the control service listens, while this node leads; `nil` while it follows.
     public var leadingAddress: HostPort? { node.withLock { $0 }?.address }
+
+    /// The group that this node is in, to be steered from this process; `nil` until there is a leader.
+    /// It belongs to the leader of this moment: ask again once its events have ended.
+    public var control: (any GroupControlling)? { node.withLock { $0 }?.control }
 
     /// Follows until the task is cancelled; a leader that goes away is waited for. Leads as long as
     /// the lead is handed to it.

@@ -1,6 +1,6 @@
 import AvahiDiscovery
 import FFmpegMedia
-import GroupControl
+public import GroupControl
 import LinuxHost
 import Logging
 import Playout
@@ -41,6 +41,10 @@ public final class LeaderNode: Sendable {
 
     /// Where the control service listens, while this node leads; `nil` while it follows.
     public var leadingAddress: HostPort? { node.withLock { $0 }?.address }
+
+    /// The group that this node is in, to be steered from this process; `nil` until there is a leader.
+    /// It belongs to the leader of this moment: ask again once its events have ended.
+    public var control: (any GroupControlling)? { node.withLock { $0 }?.control }
 
     /// Items that were to be played and were not, and of how many; final once ``run()`` has returned.
     public var missedItems: (count: Int, of: Int) { missed.withLock { $0 } }

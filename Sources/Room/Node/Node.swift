@@ -325,6 +325,17 @@ final class Node: Sendable {
         }
     }
 
+    /// The group that it is in; `nil` until there is a leader.
+    var control: (any GroupControlling)? {
+        switch state.withLock({ $0.role }) {
+        case .leading(let leading) where !leading.isRetired:
+            LeaderControl(core: leading.core, reader: leading.reader)
+        case .following(let following):
+            following.finder.currentAddress.map { GroupClient(address: $0) }
+        case .leading, nil: nil
+        }
+    }
+
     /// Where this node leads; `nil` while it follows.
     var address: HostPort? {
         guard case .leading(let leading)? = state.withLock({ $0.role }) else { return nil }

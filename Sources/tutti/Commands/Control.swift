@@ -15,9 +15,13 @@ struct ControlOptions: ParsableArguments {
     }
 
     /// Sends one command and waits for the leader's answer.
-    func perform(_ command: GroupCommand) async throws {
+    ///
+    /// - Parameter isSaid: whether what it did is a line for whoever gave it.
+    func perform(_ command: GroupCommand, isSaid: Bool = true) async throws {
         try await untilInterrupted {
-            try await connect().perform(command)
+            let effect = try await connect().perform(command)
+            guard isSaid else { return }
+            for line in EffectText(effect).lines { Terminal.output.say(line) }
         }
     }
 }

@@ -27,6 +27,6 @@ struct Handover: AsyncParsableCommand {
     func validate() throws { _ = try roomArgument(room) }
 
     func run() async throws {
-        try await options.perform(.handOver(to: roomArgument(room)))
+        try await options.perform(.handOver(to: roomArgument(room)), isSaid: false)
     }
 }

@@ -55,6 +55,6 @@ struct Offset: AsyncParsableCommand {
 
     func run() async throws {
         let (room, offset) = try parsed()
-        try await options.perform(.latencyOffset(room: room, offset))
+        try await options.perform(.latencyOffset(room: room, offset), isSaid: false)
     }
 }

@@ -200,7 +200,7 @@ struct QueueClear: AsyncParsableCommand {
         commandName: "clear", abstract: "Take everything out of the queue but what plays.",
         discussion: "Example:\n  tutti queue clear")
     @OptionGroup var options: ControlOptions
-    func run() async throws { try await options.perform(.queue(.clear)) }
+    func run() async throws { try await options.perform(.queue(.clear), isSaid: false) }
 }
 
 /// `tutti queue shuffle`.
@@ -210,7 +210,8 @@ struct QueueShuffle: AsyncParsableCommand {
         discussion: "Example:\n  tutti queue shuffle")
     @OptionGroup var options: ControlOptions
     func run() async throws {
-        try await options.perform(.queue(.reorder(seed: .random(in: .min ... .max))))
+        try await options.perform(
+            .queue(.reorder(seed: .random(in: .min ... .max))), isSaid: false)
     }
 }
 
@@ -228,7 +229,7 @@ struct QueueRepeat: AsyncParsableCommand {
             return mode
         }) var mode: RepeatMode
     @OptionGroup var options: ControlOptions
-    func run() async throws { try await options.perform(.queue(.repeating(mode))) }
+    func run() async throws { try await options.perform(.queue(.repeating(mode)), isSaid: false) }
 }
 
 /// `tutti queue play`.
@@ -245,7 +246,8 @@ struct QueuePlay: AsyncParsableCommand {
         try await untilInterrupted {
             let client = try await options.connect()
             let item = try await client.wholeQueue().item(at: position(item))
-            try await client.perform(.queue(.play(item.id)))
+            let effect = try await client.perform(.queue(.play(item.id)))
+            for line in EffectText(effect).lines { Terminal.output.say(line) }
         }
     }
 }
@@ -255,7 +257,8 @@ extension GroupClient {
     func wholeQueue() async throws -> QueueListing {
         var listing = try await queue()
         while listing.items.count < listing.count {
-            let more = try await queue(first: listing.items.count)
+            let more = try await queue(
+                first: listing.items.count, count: QueueListing.mostItems)
             guard more.revision == listing.revision else {
                 listing = try await queue()
                 continue

@@ -1,3 +1,5 @@
+public import GroupControl
+
 /// A group as whoever steers it sees it: its state, its queue, and commands.
 ///
 /// The same in the process of the leader and over the network. Errors are the implementation's; one

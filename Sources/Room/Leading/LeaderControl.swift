@@ -1,0 +1,73 @@
+import FFmpegMedia
+import Glibc
+import GroupControl
+import Playout
+
+/// The group as whoever steers it sees it, in the process of its leader.
+struct LeaderControl: GroupControlling {
+    /// Between two events: changes that come closer are told together.
+    static let eventInterval = Duration.milliseconds(100)
+
+    let core: LeaderCore
+    let reader: AssetReader
+    /// A path is one of this machine, and only from here: who is elsewhere would have read to the
+    /// house whatever this machine may read.
+    var isFromHere = true
+
+    func status(hasPoints: Bool) async throws -> GroupStatus {
+        await core.status(hasPoints: hasPoints)
+    }
+
+    func perform(_ command: GroupCommand) async throws -> CommandEffect {
+        try await core.effect(of: command)
+    }
+
+    func queue(first: Int, count: Int) async throws -> QueueListing {
+        await core.listing(from: first, count: count)
+    }
+
+    func events() -> AsyncThrowingStream<GroupEvent, any Error> {
+        AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let task = Task {
+                for await _ in core.watch() {
+                    guard !Task.isCancelled else { break }
+                    continuation.yield(await core.event())
+                    try? await Task.sleep(for: Self.eventInterval)
+                }
+                continuation.finish(
+                    throwing: RoomError(.unreachable, "the leader has ended, or another leads"))
+            }
+            continuation.onTermination = { _ in task.cancel() }
+        }
+    }
+
+    func add(_ addition: QueueAddition) async throws {
+        if case .refused(let reason)? = await core.refusal { throw RoomError(.refused, reason) }
+        guard !addition.locations.isEmpty else {
+            throw RoomError(.refused, "nothing was named to be added")
+        }
+        let paths = addition.locations.filter { !PlaylistPlace.isRemote($0) }
+        if let first = paths.first, !isFromHere {
+            let name = first.readableFileName
+            throw RoomError(
+                .refused,
+                "\(name) is a file of another machine: give the leader an address (http://...) of it"
+            )
+        }
+        // A disk may hang.
+        let missing = try? await blocking { _ throws(MediaError) in Self.obstacle(among: paths) }
+        if let reason = missing ?? nil { throw RoomError(.refused, reason) }
+        reader.add(addition.locations, at: addition.place)
+    }
+
+    /// Why the first of these paths that leads nowhere does not; blocks.
+    private static func obstacle(among paths: [String]) -> String? {
+        for path in paths where !path.hasPrefix("file:") {
+            var status = stat()
+            guard stat(path.cFileName, &status) == 0 else {
+                return "\(path.readableFileName): \(String(cString: strerror(errno)))"
+            }
+        }
+        return nil
+    }
+}

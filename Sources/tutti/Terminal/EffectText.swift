@@ -1,0 +1,40 @@
+import GroupControl
+import Timing
+
+/// What a command did, as lines for a person.
+struct EffectText {
+    let effect: CommandEffect
+
+    init(_ effect: CommandEffect) { self.effect = effect }
+
+    var lines: [String] {
+        guard effect.rooms.isEmpty else { return effect.rooms.map(line) }
+        return [line]
+    }
+
+    private var line: String {
+        let title = effect.title.isEmpty ? "" : " \"\(effect.title.printable)\""
+        let place = effect.positionSeconds.map(PositionArgument.text)
+        return switch effect.phase {
+        case .waiting: "waits for rooms"
+        case .preparing: "prepares\(title); it plays as soon as the rooms are ready"
+        case .playing where place == nil:
+            "prepares\(title); until then the group plays on"
+        case .playing: "plays\(title)" + (place.map { " from \($0)" } ?? "") + delay
+        case .paused: "paused" + (place.map { " at \($0)" } ?? "") + delay
+        case .stopped: "stopped"
+        case .ended: "the queue has been played"
+        }
+    }
+
+    /// A command that finds everything as it asks for it has no effect to wait for.
+    private var delay: String {
+        guard let delay = effect.delay, delay > .zero else { return "" }
+        let hundredths = Int((delay.seconds * 100).rounded(.up))
+        return " in \(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100) s"
+    }
+
+    private func line(_ room: CommandEffect.Loudness) -> String {
+        "\(room.room.printable): " + (room.isMuted ? "muted, " : "") + "\(room.volume) %"
+    }
+}
