@@ -6,7 +6,7 @@ public import Playout
 ///
 /// ``MediaCache/fetch(url:_:fileExtension:arriving:cancellation:progress:)`` loads from the first
 /// byte to the last, and tells how far it is. Who reads where the bytes are takes them from the
-/// disk; just ahead of them it waits; further ahead it gets them from the server (``ByteRanges``),
+/// disk; just ahead of them it waits; further ahead it gets them from the server (``ByteServer``),
 /// and this file's fetch makes way, so that a room joins in the middle of an item as soon as some
 /// of that is decoded. What was read ahead is not kept for long: a file of the cache has no holes.
 ///
@@ -32,7 +32,7 @@ public final class ArrivingFile: Sendable {
     private static let askPause = Duration.milliseconds(500)
 
     public let fingerprint: MediaFingerprint
-    private let ranges: any ByteRanges
+    private let server: any ByteServer
     private let state: ConditionMutex<State>
 
     private struct Block {
@@ -67,15 +67,15 @@ public final class ArrivingFile: Sendable {
     /// - Parameters:
     ///   - url: of the server that has it whole, and lets parts of it be read.
     ///   - pace: of the fetch while nobody waits for it.
-    ///   - ranges: gets such parts.
+    ///   - server: gives such parts.
     ///   - mayAskFirst: whether who reads gets parts, a few megabytes in all, also before the fetch
     ///     is under way.
     public init(
         url: String, _ fingerprint: MediaFingerprint, pace: FetchPace = .unlimited,
-        ranges: any ByteRanges, mayAskFirst: Bool = false
+        server: any ByteServer, mayAskFirst: Bool = false
     ) throws(MediaError) {
         self.fingerprint = fingerprint
-        self.ranges = ranges
+        self.server = server
         state = ConditionMutex(
             State(
                 location: try MediaLocation(url), turns: ReadPriority(pace),
@@ -145,7 +145,7 @@ public final class ArrivingFile: Sendable {
         guard let root = fingerprint.piecesRoot else { return nil }
         let (known, url) = state.withLock { ($0.pieces, $0.location.subject) }
         if let known { return known }
-        let pieces = try ranges.pieces(of: fingerprint, root: root, at: url, cancellation)
+        let pieces = try server.pieces(of: fingerprint, root: root, at: url, cancellation)
         state.withLock { $0.pieces = pieces }
         return pieces
     }
@@ -318,7 +318,7 @@ public final class ArrivingFile: Sendable {
         let size = fingerprint.byteCount
         let begin = max(0, min(offset, size - Self.blockSize))
         let range = pieces.pieces(around: begin..<min(size, begin + Self.blockSize))
-        let bytes = try ranges.bytes(range, of: url, cancellation)
+        let bytes = try server.bytes(range, of: url, cancellation)
         guard pieces.rightBytes(of: bytes, at: range.lowerBound) == bytes.count else {
             throw .notAnnounced(url, operation: "SHA-256")
         }

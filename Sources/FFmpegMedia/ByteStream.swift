@@ -3,17 +3,14 @@ import Glibc
 import Playout
 import Timing
 
-/// The bytes of a file or address from an offset on (libavformat's I/O, undecoded).
+/// The bytes of a file, or of an address of the world, from an offset on (libavformat's I/O,
+/// undecoded). What another node has comes by a ``ServedStream``.
 @safe
 final class ByteStream {
     /// Bytes read at once.
     static let blockSize = 65_536
     /// Longer than libavformat itself waits for a silent server.
     static let patience = Nanoseconds.seconds(15)
-    /// What the kernel takes in while nobody reads, where a fetch may have to make way: more would
-    /// keep the path busy for long. Kernels allow 208 KiB, as a rule (net.core.rmem_max), which is
-    /// 40 Mbit/s with 40 ms round trips.
-    private static let yieldingBuffer: Int64 = 262_144
 
     let location: MediaLocation
     /// Bytes in the whole; `nil` when the server does not say, as with a live stream.
@@ -27,17 +24,16 @@ final class ByteStream {
 
     /// - Parameters:
     ///   - end: offset behind the last byte to ask a server for; `nil`: all there are.
-    ///   - yields: whether who reads may pause, so that others have the path.
     ///   - patience: longest wait for the next bytes.
     ///   - trust: which certificates an https server may have.
     init(
         _ location: MediaLocation, from offset: Int64 = 0, to end: Int64? = nil,
-        yields: Bool = false, trust: MediaTrust = .system,
+        trust: MediaTrust = .system,
         patience: Nanoseconds = ByteStream.patience, cancellation: MediaCancellation
     ) throws(MediaError) {
         precondition(libraryIsQuiet)
         try location.checkReadable()
-        let request = Request(offset: offset, end: end, yields: yields, trust: trust)
+        let request = Request(offset: offset, end: end, trust: trust)
         var (opened, code) = unsafe Self.open(location, request, cancellation)
         let isRefused = unsafe opened == nil
         if isRefused, !cancellation.isCancelled,
@@ -149,7 +145,6 @@ final class ByteStream {
     private struct Request {
         let offset: Int64
         let end: Int64?
-        let yields: Bool
         let trust: MediaTrust
     }
 
@@ -177,9 +172,6 @@ final class ByteStream {
                 &options, "rw_timeout", Int64(Demuxer.ioTimeoutMicroseconds), 0)
             unsafe av_dict_set_int(&options, "offset", request.offset, 0)
             if let end = request.end { unsafe av_dict_set_int(&options, "end_offset", end, 0) }
-            if request.yields {
-                unsafe av_dict_set_int(&options, "recv_buffer_size", Self.yieldingBuffer, 0)
-            }
         }
         var interrupt = unsafe cancellation.interrupt
         var io: UnsafeMutablePointer<AVIOContext>?

@@ -5,23 +5,22 @@ import Synchronization
 
 /// What a room fetches from its leader.
 extension MediaCache {
-    /// Attempts in a row without receiving a byte before a fetch gives up.
-    private static let attemptLimit = 3
-    /// Between two attempts: a leader that restarts its media service needs some tenths of a
-    /// second.
-    private static let pauseMicroseconds: UInt32 = 200_000
-    /// Asked for at once, bytes: little enough to make way for others after it, and more than a round
-    /// trip in the house takes.
+    /// Taken at once, bytes, or a piece where that is larger: little enough to make way for others
+    /// after it.
     private static let blockSize: Int64 = 131_072
+    /// Until it is looked again whether somebody else, who fetches the same, is ready.
+    private static let otherPause = Duration.milliseconds(20)
 
     /// What is to be fetched, from where.
     private struct Order {
         var url: String
         var fingerprint: MediaFingerprint
-        var ranges: any ByteRanges
+        var server: any ByteServer
         var arriving: ArrivingFile?
         var cancellation: MediaCancellation
         var size: Int64 { fingerprint.byteCount }
+        /// Where it is just now.
+        var place: String { arriving?.location.subject ?? url }
 
         func checkWanted() throws(MediaError) {
             guard cancellation.isCancelled else { return }
@@ -34,7 +33,7 @@ extension MediaCache {
     ///
     /// - Parameters:
     ///   - fileExtension: for the name; anything but up to 8 letters and digits becomes `media`.
-    ///   - ranges: asks the server.
+    ///   - server: has it whole.
     ///   - arriving: for whoever plays it meanwhile; is told how far it is. A failure is the
     ///     caller's to tell (``ArrivingFile/abandon(_:)``), or to try again after.
     ///   - progress: called now and then with the bytes held so far, on this thread.
@@ -42,12 +41,12 @@ extension MediaCache {
     ///   arrives is something else, `.network`, `.notFound`, `.cancelled`.
     public func fetch(
         url: String, _ fingerprint: MediaFingerprint, fileExtension: String = "media",
-        ranges: any ByteRanges, arriving: ArrivingFile? = nil,
+        server: any ByteServer, arriving: ArrivingFile? = nil,
         cancellation: MediaCancellation = MediaCancellation(),
         progress: (Int64) -> Void = { _ in }
     ) throws(MediaError) -> CachedFile {
         let order = Order(
-            url: url, fingerprint: fingerprint, ranges: ranges, arriving: arriving,
+            url: url, fingerprint: fingerprint, server: server, arriving: arriving,
             cancellation: cancellation)
         try checkLimit(order.size, url)
         sweep()
@@ -82,7 +81,7 @@ extension MediaCache {
             guard let part else {
                 // Another thread or process is fetching the same: its file will be ours.
                 order.arriving?.begins(in: nil, holding: 0)
-                usleep(20_000)
+                order.cancellation.wait(Self.otherPause)
                 continue
             }
             // It may have finished between the look and the lock.
@@ -107,70 +106,78 @@ extension MediaCache {
     /// The hashes of its pieces; `nil` where nobody announced any.
     private func pieces(_ order: Order) throws(MediaError) -> PieceHashes? {
         guard let root = order.fingerprint.piecesRoot else { return nil }
-        var attempts = 0
+        var persistence = Persistence()
         while true {
             do throws(MediaError) {
                 if let arriving = order.arriving {
                     return try arriving.knownPieces(order.cancellation)
                 }
-                return try order.ranges.pieces(
+                return try order.server.pieces(
                     of: order.fingerprint, root: root, at: order.url, order.cancellation)
             } catch {
-                attempts += 1
-                guard error.code == .network, attempts < Self.attemptLimit else { throw error }
-                usleep(Self.pauseMicroseconds)
+                try persistence.wait(after: error, order.cancellation)
             }
         }
     }
 
-    /// Transfers until all bytes are there and verified; goes on after interruptions.
+    /// Transfers until all bytes are there and verified.
     private func receive(
         _ order: Order, into part: PartFile, _ pieces: PieceHashes?, _ progress: (Int64) -> Void
     ) throws(MediaError) {
         // What is left of an earlier transfer, and nobody verified, may be bad: then once more.
         var mayRestart = pieces == nil && part.byteCount > 0
-        var attempts = 0
         if part.byteCount > order.size { try restart(part) }
         while true {
-            let before = part.byteCount
             do throws(MediaError) {
-                while part.byteCount < order.size {
-                    try receiveBlock(order, into: part, pieces)
-                    progress(part.byteCount)
-                }
-                if part.hash() == order.fingerprint.hash { return }
-                order.arriving?.distrust()
-                throw .notAnnounced(order.url, operation: "SHA-256")
+                return try receiveRest(order, into: part, pieces, progress)
             } catch {
-                attempts = part.byteCount > before ? 0 : attempts + 1
-                switch error.code {
-                case .network where attempts < Self.attemptLimit:
-                    usleep(Self.pauseMicroseconds)
-                case .damaged where mayRestart:
-                    mayRestart = false
-                    try restart(part)
-                case .damaged:
+                guard error.code == .damaged else { throw error }
+                guard mayRestart else {
                     part.discard()
                     throw error
-                default: throw error
                 }
+                mayRestart = false
+                try restart(part)
             }
+        }
+    }
+
+    /// What the part does not have, in its order.
+    private func receiveRest(
+        _ order: Order, into part: PartFile, _ pieces: PieceHashes?, _ progress: (Int64) -> Void
+    ) throws(MediaError) {
+        var latest: ServedStream?
+        while part.byteCount < order.size {
+            let stream: ServedStream
+            if let latest, latest.position == part.byteCount {
+                stream = latest
+            } else {
+                // A disk that failed may have lost what it had: that comes again.
+                stream = ServedStream(
+                    part.byteCount..<order.size, at: order.server, order.cancellation,
+                    url: { order.place })
+            }
+            latest = stream
+            try receiveBlock(order, from: stream, into: part, pieces)
+            progress(part.byteCount)
+        }
+        guard part.hash() == order.fingerprint.hash else {
+            order.arriving?.distrust()
+            throw .notAnnounced(order.place, operation: "SHA-256")
         }
     }
 
     /// A few pieces: only right ones are written.
     private func receiveBlock(
-        _ order: Order, into part: PartFile, _ pieces: PieceHashes?
+        _ order: Order, from stream: ServedStream, into part: PartFile, _ pieces: PieceHashes?
     ) throws(MediaError) {
         try order.checkWanted()
         // A reader may have found out meanwhile that the server gives something else.
         if let failure = order.arriving?.failure { throw failure }
         let begin = part.byteCount
-        let end = min(order.size, begin + max(Self.blockSize, pieces?.pieceSize ?? 0))
-        let url = order.arriving?.location.subject ?? order.url
-        let bytes = try order.ranges.bytes(begin..<end, of: url, order.cancellation)
+        let bytes = try stream.take(Int(max(Self.blockSize, pieces?.pieceSize ?? 0)))
         if let pieces, pieces.rightBytes(of: bytes, at: begin) < bytes.count {
-            throw .notAnnounced(url, operation: "SHA-256")
+            throw .notAnnounced(order.place, operation: "SHA-256")
         }
         let home = part.file
         unsafe try append(bytes.span.bytes, to: part, size: order.size)

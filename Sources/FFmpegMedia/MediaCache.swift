@@ -1,7 +1,7 @@
 import CFFmpeg
 import Crypto
 import Glibc
-public import Playout
+import Playout
 import Synchronization
 
 /// Assets fetched from elsewhere, in a folder that stays below a limit.

@@ -1,4 +1,5 @@
 import CFFmpeg
+import Dispatch
 import Glibc
 import Synchronization
 import Timing
@@ -13,6 +14,13 @@ public final class MediaCancellation: Sendable {
     private let whole: MediaCancellation?
     /// On the clock that never stands still; 0: none.
     private let deadline = Atomic<Int64>(0)
+
+    /// Called by ``cancel()``, by number.
+    private struct Listeners {
+        var calls: [UInt64: @Sendable () -> Void] = [:]
+        var latest: UInt64 = 0
+    }
+    private let listeners = Mutex(Listeners())
 
     public init() { whole = nil }
 
@@ -36,10 +44,58 @@ public final class MediaCancellation: Sendable {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    public func cancel() { flag.store(true, ordering: .releasing) }
+    public func cancel() {
+        flag.store(true, ordering: .releasing)
+        let calls = listeners.withLock { listeners in
+            defer { listeners.calls = [:] }
+            return listeners.calls.values
+        }
+        for call in calls { call() }
+    }
 
     public var isCancelled: Bool {
         flag.load(ordering: .acquiring) || whole?.isCancelled ?? false
+    }
+
+    /// Calls `body` once it is cancelled, on the thread that does that; at once where it is already.
+    /// May call it twice.
+    ///
+    /// - Returns: what ends that with its last reference.
+    public func whenCancelled(_ body: @escaping @Sendable () -> Void) -> Notice {
+        let notice = Notice(self, whole.map { $0.whenCancelled(body) }, number(of: body))
+        if isCancelled { body() }
+        return notice
+    }
+
+    private func number(of body: @escaping @Sendable () -> Void) -> UInt64 {
+        listeners.withLock {
+            $0.latest += 1
+            $0.calls[$0.latest] = body
+            return $0.latest
+        }
+    }
+
+    /// Somebody who is told that work was cancelled.
+    public final class Notice: Sendable {
+        private let part: MediaCancellation
+        private let whole: Notice?
+        private let number: UInt64
+
+        fileprivate init(_ part: MediaCancellation, _ whole: Notice?, _ number: UInt64) {
+            self.part = part
+            self.whole = whole
+            self.number = number
+        }
+
+        deinit { part.listeners.withLock { _ = $0.calls.removeValue(forKey: number) } }
+    }
+
+    /// Blocks for that time, or until it is cancelled.
+    public func wait(_ span: Duration) {
+        let isCancelled = DispatchSemaphore(value: 0)
+        let notice = whenCancelled { isCancelled.signal() }
+        _ = isCancelled.wait(timeout: .now() + .nanoseconds(Int(span / .nanoseconds(1))))
+        withExtendedLifetime(notice) {}
     }
 
     /// What FFmpeg asks during every wait; the context is `self`, unretained: whoever opens keeps

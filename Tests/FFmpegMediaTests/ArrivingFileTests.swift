@@ -28,13 +28,13 @@ import Testing
             let server = server ?? FileServer(body)
             let held = HeldRanges(from: begin)
             let url = server.url(path)
-            let ranges: any ByteRanges = holdsEach ? held : StreamedRanges()
-            let file = try ArrivingFile(url: url, print, ranges: ranges)
+            let parts: any ByteServer = holdsEach ? held : StreamedRanges()
+            let file = try ArrivingFile(url: url, print, server: parts)
             let cache = MediaCache(folder: folder, limit: limit)
             (self.server, self.held, self.file) = (server, held, file)
             Thread.detachNewThread { [self] in
                 do throws(MediaError) {
-                    _ = try cache.fetch(url: url, print, ranges: held, arriving: file)
+                    _ = try cache.fetch(url: url, print, server: held, arriving: file)
                 } catch {
                     file.abandon(error)
                 }
@@ -82,7 +82,7 @@ import Testing
         let path = Fixtures.path(name)
         let parts = Parts(try Data(contentsOf: URL(fileURLWithPath: path)))
         let file = try ArrivingFile(
-            url: "http://127.0.0.1:1/body.bin", MediaFingerprint(of: path), ranges: parts,
+            url: "http://127.0.0.1:1/body.bin", MediaFingerprint(of: path), server: parts,
             mayAskFirst: true)
         return (file, parts)
     }
@@ -137,7 +137,7 @@ import Testing
         let parts = Parts(Data(count: Int(size)))
         let print = MediaFingerprint(of: Data(count: Int(size)))
         let file = try ArrivingFile(
-            url: "http://127.0.0.1:1/body.bin", print, ranges: parts, mayAskFirst: true)
+            url: "http://127.0.0.1:1/body.bin", print, server: parts, mayAskFirst: true)
         let cancellation = MediaCancellation()
         let isDone = DispatchSemaphore(value: 0)
         // The beginning of a file with a large picture, say.
@@ -179,7 +179,7 @@ import Testing
         for place in [0.01, 0.1, 0.24, 0.26, 0.5, 0.55, 0.6, 0.7, 0.8, 0.99] {
             let parts = Parts(body)
             let file = try ArrivingFile(
-                url: "http://127.0.0.1:1/body.bin", print, ranges: parts, mayAskFirst: true)
+                url: "http://127.0.0.1:1/body.bin", print, server: parts, mayAskFirst: true)
             let source = try FFmpegSource(file, frameCount: frames)
             let target = Int64(Double(frames) * place)
             try source.seek(toFrame: target)
@@ -197,7 +197,7 @@ import Testing
         let parts = Parts(try Data(contentsOf: URL(fileURLWithPath: path)))
         let pace = FetchPace(byteCount: print.byteCount, seconds: 120)
         let file = try ArrivingFile(
-            url: "http://127.0.0.1:1/body.bin", print, pace: pace, ranges: parts, mayAskFirst: true)
+            url: "http://127.0.0.1:1/body.bin", print, pace: pace, server: parts, mayAskFirst: true)
         // Longer than the longest stall of a machine that runs tests.
         let wanted = 1_920_000
         let (isFound, isFilled, isDone) = (
@@ -418,7 +418,7 @@ import Testing
         if isAsked {
             file = try ArrivingFile(
                 url: "http://127.0.0.1:1/body.bin", MediaFingerprint(of: body),
-                ranges: Parts(forged, announcing: body), mayAskFirst: true)
+                server: Parts(forged, announcing: body), mayAskFirst: true)
         } else {
             let server = FileServer(forged, announcing: body)
             let transfer = try Transfer(
@@ -450,7 +450,7 @@ import Testing
         forged[70_000] ^= 1
         // Both its bytes and its list are of the other file.
         let file = try ArrivingFile(
-            url: "http://127.0.0.1:1/body.bin", MediaFingerprint(of: body), ranges: Parts(forged),
+            url: "http://127.0.0.1:1/body.bin", MediaFingerprint(of: body), server: Parts(forged),
             mayAskFirst: true)
         var said: MediaError.Code?
         do { _ = try FFmpegSource(file) } catch { said = error.code }

@@ -67,7 +67,7 @@ import Testing
     }
 
     /// Each second request breaks off.
-    private final class Breaking: ByteRanges {
+    private final class Breaking: PartServer {
         private let count = Atomic<Int>(0)
 
         func bytes(
@@ -84,7 +84,7 @@ import Testing
         let body = bytes(500_000)
         let server = FileServer(body)
         let cache = MediaCache(folder: folder, limit: 1_000_000)
-        let file = try cache.fetch(url: server.url(), fingerprint(body), ranges: Breaking())
+        let file = try cache.fetch(url: server.url(), fingerprint(body), server: Breaking())
         #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == body)
         #expect(server.bytesSent == 500_000)
     }

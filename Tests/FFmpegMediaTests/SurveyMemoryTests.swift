@@ -134,7 +134,7 @@ import Testing
         for _ in 0..<2 {
             let parts = Parts(body)
             let file = try ArrivingFile(
-                url: "http://127.0.0.1:9/a", MediaFingerprint(of: body), ranges: parts,
+                url: "http://127.0.0.1:9/a", MediaFingerprint(of: body), server: parts,
                 mayAskFirst: true)
             let source = try FFmpegSource(
                 at: MediaLocation(file, frameCount: nil), container: nil, memory: memory,

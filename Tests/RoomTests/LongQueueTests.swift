@@ -11,7 +11,7 @@ import Timing
 @Suite(.timeLimit(.minutes(5))) struct LongQueueTests {
     /// A leader's media service without a network, one thousandth of the size: 20 kB for an item, and
     /// 200 kB for the cache.
-    private struct Items: ByteRanges {
+    private struct Items: ByteServer {
         static let size = 20_000
 
         func bytes(of number: Int) -> [UInt8] {
@@ -29,17 +29,28 @@ import Timing
                 piecesRoot: ContentHash(bytes: pieces.root))
         }
 
-        func bytes(
+        private final class Answer: ByteAnswer {
+            private var bytes: [UInt8]
+
+            init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+            func next() -> [UInt8] {
+                defer { bytes = [] }
+                return bytes
+            }
+        }
+
+        func answer(
             _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
-        ) throws(MediaError) -> [UInt8] {
+        ) -> any ByteAnswer {
             let name = url.split(separator: "/").first { Int($0) != nil } ?? ""
             let bytes = bytes(of: Int(name) ?? 0)
             if !url.hasSuffix("/pieces") {
-                return Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+                return Answer(Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)]))
             }
             var hasher = PieceHasher(fileSize: Int64(Self.size))
             bytes.withUnsafeBytes { hasher.update($0) }
-            return hasher.finish().pieces.bytes
+            return Answer(hasher.finish().pieces.bytes)
         }
     }
 
@@ -66,7 +77,7 @@ import Timing
                     hash: asset.hash.bytes, byteCount: asset.byteCount,
                     piecesRoot: asset.piecesRoot?.bytes)
                 files[asset.hash] = try cache.fetch(
-                    url: "/\(asset.title)", print, fileExtension: "wav", ranges: items)
+                    url: "/\(asset.title)", print, fileExtension: "wav", server: items)
                 try receive(.fetched(asset.hash, .done))
             case .prepare(let order):
                 #expect(files[order.asset.hash]?.isUntouched == true, "\(order.asset.title)")

@@ -35,7 +35,7 @@ final class NodeFiles: Sendable {
     private let library: SessionAssets
     private let media: MediaService
     private let cache: MediaCache
-    private let ranges = RangeClient()
+    private let client = MediaClient()
     private let looking = Workers(NodeFiles.fetchesMax, cancelsOldest: false)
     private let fetching = Workers(NodeFiles.fetchesMax)
 
@@ -83,7 +83,7 @@ final class NodeFiles: Sendable {
         let arriving = try ArrivingFile(
             url: first, print,
             pace: FetchPace(byteCount: asset.byteCount, seconds: asset.durationSeconds),
-            ranges: ranges, mayAskFirst: true)
+            server: client, mayAskFirst: true)
         let wanted = MediaCancellation()
         return Member.AssetFile(
             path: first,
@@ -114,11 +114,11 @@ final class NodeFiles: Sendable {
             let url = try Self.address(of: asset, welcome, at: place)
             try arriving.move(to: url)
             let queue = DispatchQueue(label: "tutti-fetch")
-            let fetch: @Sendable () async throws -> CachedFile = { [cache, ranges] in
+            let fetch: @Sendable () async throws -> CachedFile = { [cache, client] in
                 try await blocking(on: queue, cancellation: MediaCancellation(within: wanted)) {
                     cancellation throws(MediaError) in
                     try cache.fetch(
-                        url: url, print, fileExtension: asset.fileExtension, ranges: ranges,
+                        url: url, print, fileExtension: asset.fileExtension, server: client,
                         arriving: arriving, cancellation: cancellation)
                 }
             }

@@ -5,8 +5,40 @@ import Synchronization
 
 @testable import FFmpegMedia
 
+/// A server of which parts are all that it has: what is asked for as a stream comes in parts.
+protocol PartServer: ByteServer {}
+
+extension PartServer {
+    func answer(
+        _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> any ByteAnswer {
+        PartAnswer(range) { part throws(MediaError) in try bytes(part, of: url, cancellation) }
+    }
+}
+
+private final class PartAnswer: ByteAnswer {
+    private static let size: Int64 = 131_072
+    private var rest: Range<Int64>
+    private let part: (Range<Int64>) throws(MediaError) -> [UInt8]
+
+    init(
+        _ range: Range<Int64>, _ part: @escaping (Range<Int64>) throws(MediaError) -> [UInt8]
+    ) {
+        rest = range
+        self.part = part
+    }
+
+    func next() throws(MediaError) -> [UInt8] {
+        guard !rest.isEmpty else { return [] }
+        let end = min(rest.upperBound, rest.lowerBound + Self.size)
+        let bytes = try part(rest.lowerBound..<end)
+        rest = end..<rest.upperBound
+        return bytes
+    }
+}
+
 /// Parts by libavformat, a connection for each: for servers that are no leader of ours.
-struct StreamedRanges: ByteRanges {
+struct StreamedRanges: PartServer {
     func bytes(
         _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
     ) throws(MediaError) -> [UInt8] {
@@ -28,7 +60,7 @@ struct StreamedRanges: ByteRanges {
 }
 
 /// Keeps back what is asked for, from an offset on, until it is released.
-final class HeldRanges: ByteRanges {
+final class HeldRanges: PartServer {
     private let begin: Int64
     private let isReleased = Atomic<Bool>(false)
 
@@ -53,7 +85,7 @@ final class HeldRanges: ByteRanges {
 }
 
 /// A server in this process that is asked for parts, and remembers which.
-final class Parts: ByteRanges {
+final class Parts: PartServer {
     private let body: Data
     /// Of what it announces, which may be something else than what it gives.
     private let pieces: [UInt8]
@@ -101,7 +133,7 @@ extension ArrivingFile {
     convenience init(
         url: String, _ fingerprint: MediaFingerprint, pace: FetchPace = .unlimited
     ) throws(MediaError) {
-        try self.init(url: url, fingerprint, pace: pace, ranges: StreamedRanges())
+        try self.init(url: url, fingerprint, pace: pace, server: StreamedRanges())
     }
 }
 
@@ -112,7 +144,7 @@ extension MediaCache {
         progress: (Int64) -> Void = { _ in }
     ) throws(MediaError) -> CachedFile {
         try fetch(
-            url: url, fingerprint, fileExtension: fileExtension, ranges: StreamedRanges(),
+            url: url, fingerprint, fileExtension: fileExtension, server: StreamedRanges(),
             arriving: arriving, cancellation: cancellation, progress: progress)
     }
 }

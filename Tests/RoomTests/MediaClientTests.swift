@@ -10,7 +10,7 @@ import Testing
 
 extension IntegrationTests {
     /// How a room gets parts of an asset that it does not have.
-    @Suite(.timeLimit(.minutes(1))) struct Ranges {
+    @Suite(.timeLimit(.minutes(1))) struct MediaClients {
         private static let contents = RandomBytes.make(count: 700_001, seed: 52)
         private static let path = "/asset/" + Media.hash
         /// Of an answer with the first four bytes.
@@ -27,7 +27,7 @@ extension IntegrationTests {
         }
 
         private func ask(
-            _ client: RangeClient, _ range: Range<Int64>, at port: Int, path: String = path,
+            _ client: MediaClient, _ range: Range<Int64>, at port: Int, path: String = path,
             _ cancellation: MediaCancellation = MediaCancellation()
         ) async throws -> [UInt8] {
             try await blocking { _ throws(MediaError) in
@@ -40,7 +40,7 @@ extension IntegrationTests {
         {
             let folder = try TemporaryFolder()
             defer { folder.remove() }
-            let client = RangeClient()
+            let client = MediaClient()
             let (port, first) = try await service(in: folder)
             for range in [0..<131_072, 600_000..<700_001, 5..<6] as [Range<Int64>] {
                 let bytes = try await ask(client, range, at: port)
@@ -61,7 +61,7 @@ extension IntegrationTests {
             let pieces = try MediaFingerprint.measure(folder.path("asset.bin")).pieces
             // Eleven pieces of 64 KiB.
             #expect(pieces.bytes.count == 11 * 32)
-            let client = RangeClient()
+            let client = MediaClient()
             for _ in 0..<2 {
                 let list = try await ask(client, 0..<352, at: port, path: Self.path + "/pieces")
                 #expect(list == pieces.bytes)
@@ -97,7 +97,7 @@ extension IntegrationTests {
                 Self.head + "Content-Length: 4\r\n\r\n\u{7}\u{7}\u{7}\u{7}"
             ) { used.withLock { $0 += 1 } }
             let port = server.localAddress!.port!
-            let client = RangeClient()
+            let client = MediaClient()
             for _ in 0..<3 { #expect(try await ask(client, 0..<4, at: port) == body) }
             #expect(used.withLock { $0 } == 1)
             async let one = ask(client, 0..<4, at: port)
@@ -130,7 +130,7 @@ extension IntegrationTests {
             let cache = MediaCache(folder: folder.path("cache"), limit: 2_000_000)
             async let file = blocking { cancellation throws(MediaError) in
                 try cache.fetch(
-                    url: "http://127.0.0.1:\(port)\(Self.path)", print, ranges: RangeClient(),
+                    url: "http://127.0.0.1:\(port)\(Self.path)", print, server: MediaClient(),
                     cancellation: cancellation)
             }
             try await Task.sleep(for: .seconds(2))
@@ -143,7 +143,7 @@ extension IntegrationTests {
             try await Task.sleep(for: .milliseconds(300))
             let cancellation = MediaCancellation()
             let cancelled = Task {
-                try await ask(RangeClient(), 0..<9, at: port, cancellation)
+                try await ask(MediaClient(), 0..<9, at: port, cancellation)
             }
             try await Task.sleep(for: .milliseconds(500))
             cancellation.cancel()
@@ -166,7 +166,7 @@ extension IntegrationTests {
             let server = try await RawConnection.answeringServer(answer)
             let port = server.localAddress!.port!
             let error = await #expect(throws: MediaError.self) {
-                try await ask(RangeClient(), 0..<4, at: port)
+                try await ask(MediaClient(), 0..<4, at: port)
             }
             #expect(error?.code == .network && error?.subject.hasSuffix(Self.path) == true)
             try await server.close()
@@ -188,7 +188,7 @@ extension IntegrationTests {
                 "HTTP/1.1 \(status) So\r\nLocation: \(address)\r\nContent-Length: 0\r\n\r\n")
             let port = server.localAddress!.port!
             let error = await #expect(throws: MediaError.self) {
-                try await ask(RangeClient(), 0..<4, at: port)
+                try await ask(MediaClient(), 0..<4, at: port)
             }
             #expect(error?.code == code)
             // Nor by who fetches all of it.
@@ -199,7 +199,7 @@ extension IntegrationTests {
             let fetched = await #expect(throws: MediaError.self) {
                 try await blocking { cancellation throws(MediaError) in
                     try cache.fetch(
-                        url: "http://127.0.0.1:\(port)\(Self.path)", print, ranges: RangeClient(),
+                        url: "http://127.0.0.1:\(port)\(Self.path)", print, server: MediaClient(),
                         cancellation: cancellation)
                 }
             }
@@ -215,7 +215,7 @@ extension IntegrationTests {
                 Self.head + "Content-Length: 4\r\n\r\nab", closes: true)
             let port = server.localAddress!.port!
             let error = await #expect(throws: MediaError.self) {
-                try await ask(RangeClient(), 0..<4, at: port)
+                try await ask(MediaClient(), 0..<4, at: port)
             }
             #expect(error?.code == .network)
             try await server.close()
@@ -228,7 +228,7 @@ extension IntegrationTests {
             let port = server.localAddress!.port!
             DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) { cancellation.cancel() }
             let error = await #expect(throws: MediaError.self) {
-                try await ask(RangeClient(), 0..<4, at: port, cancellation)
+                try await ask(MediaClient(), 0..<4, at: port, cancellation)
             }
             #expect(error?.code == .cancelled)
             try await server.close()
@@ -237,7 +237,7 @@ extension IntegrationTests {
         @Test(arguments: ["https://host/a", "http:///a", "http://host:0/a", "/tmp/a", ""])
         func `an address of something else is refused`(url: String) {
             let error = #expect(throws: MediaError.self) {
-                _ = try RangeClient().bytes(0..<4, of: url, MediaCancellation())
+                _ = try MediaClient().bytes(0..<4, of: url, MediaCancellation())
             }
             #expect(error?.code == .unsupported)
         }
