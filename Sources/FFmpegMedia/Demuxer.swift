@@ -312,7 +312,7 @@ extension Demuxer {
         _ location: MediaLocation, _ cancellation: MediaCancellation
     ) -> Bool {
         // What arrives has an error of its own for bytes that do not.
-        if location.arriving != nil { return true }
+        if location.incoming != nil { return true }
         guard !location.isRemote,
             let stream = try? ByteStream(location, cancellation: cancellation)
         else { return false }
@@ -345,8 +345,8 @@ extension Demuxer {
     private static func reader(
         of location: MediaLocation, _ cancellation: MediaCancellation
     ) throws(MediaError) -> LibraryReader? {
-        if let file = location.arriving {
-            return ArrivingReader(file, location.part, cancellation: cancellation)
+        if let file = location.incoming {
+            return IncomingReader(file, location.part, cancellation: cancellation)
         }
         guard location.isRemote else { return nil }
         return try WebReader.open(location, cancellation: cancellation)

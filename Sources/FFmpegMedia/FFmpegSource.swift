@@ -56,7 +56,7 @@ public final class FFmpegSource: MediaSource {
     /// - Parameter frameCount: as whoever has the whole file counts them: then its end need not be
     ///   fetched to know it, where packets have exact times.
     public convenience init(
-        _ file: ArrivingFile, frameCount: Int64? = nil, container: String? = nil,
+        _ file: IncomingFile, frameCount: Int64? = nil, container: String? = nil,
         cancellation: MediaCancellation = MediaCancellation()
     ) throws(MediaError) {
         try self.init(
@@ -86,7 +86,7 @@ public final class FFmpegSource: MediaSource {
         try location.checkReadable()
         let container =
             container ?? location.path.flatMap(ContainerSignature.container)
-            ?? location.arriving?.beginning(ContainerSignature.length, cancellation)
+            ?? location.incoming?.beginning(ContainerSignature.length, cancellation)
             .flatMap(ContainerSignature.container)
         do throws(MediaError) {
             (demuxer, decoder, map, length, framesPerPacket) = try Self.open(

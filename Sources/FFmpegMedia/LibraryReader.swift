@@ -3,7 +3,7 @@ import Glibc
 import Playout
 
 /// Bytes that libavformat reads by a reader of ours: of a file that is still being fetched
-/// (``ArrivingReader``), or of one that stays on a server (``WebReader``).
+/// (``IncomingReader``), or of one that stays on a server (``WebReader``).
 ///
 /// One thread at a time.
 @safe

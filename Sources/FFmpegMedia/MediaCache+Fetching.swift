@@ -11,55 +11,52 @@ extension MediaCache {
     /// Until it is looked again whether somebody else, who fetches the same, is ready.
     private static let otherPause = Duration.milliseconds(20)
 
-    /// What is to be fetched, from where.
-    private struct Order {
-        var url: String
-        var fingerprint: MediaFingerprint
-        var server: any ByteServer
-        var arriving: ArrivingFile?
-        var cancellation: MediaCancellation
-        var size: Int64 { fingerprint.byteCount }
-        /// Where it is just now.
-        var place: String { arriving?.location.subject ?? url }
-
-        func checkWanted() throws(MediaError) {
-            guard cancellation.isCancelled else { return }
-            throw MediaError(
-                .cancelled, operation: "fetch", subject: url, reason: "stopped on request")
-        }
-    }
-
-    /// The file with that hash: from the folder, else over the network.
+    /// All of a file: from the folder, else over the network. Whoever reads it meanwhile is told how
+    /// far it is.
     ///
     /// - Parameters:
+    ///   - file: a failure is the caller's to tell (``IncomingFile/abandon(_:)``), or to try again
+    ///     after.
     ///   - fileExtension: for the name; anything but up to 8 letters and digits becomes `media`.
-    ///   - server: has it whole.
-    ///   - arriving: for whoever plays it meanwhile; is told how far it is. A failure is the
-    ///     caller's to tell (``ArrivingFile/abandon(_:)``), or to try again after.
     ///   - progress: called now and then with the bytes held so far, on this thread.
     /// - Throws: `.tooLarge` when it exceeds the limit, or disk and memory, `.damaged` when what
     ///   arrives is something else, `.network`, `.notFound`, `.cancelled`.
     public func fetch(
-        url: String, _ fingerprint: MediaFingerprint, fileExtension: String = "media",
-        server: any ByteServer, arriving: ArrivingFile? = nil,
+        _ file: IncomingFile, fileExtension: String = "media",
         cancellation: MediaCancellation = MediaCancellation(),
         progress: (Int64) -> Void = { _ in }
     ) throws(MediaError) -> CachedFile {
-        let order = Order(
-            url: url, fingerprint: fingerprint, server: server, arriving: arriving,
-            cancellation: cancellation)
-        try checkLimit(order.size, url)
+        let order = Order(file: file, cancellation: cancellation)
+        try checkLimit(order.size, order.place)
         sweep()
-        let file: CachedFile
+        let cached: CachedFile
         do throws(MediaError) {
-            file = try load(order, fileExtension, progress)
+            cached = try load(order, fileExtension, progress)
         } catch {
             // Who has it not any more, or as something else, will not have it again.
-            if error.code == .notFound || error.code == .damaged { removePart(of: fingerprint) }
+            if error.code == .notFound || error.code == .damaged {
+                removePart(of: file.fingerprint)
+            }
             throw error
         }
-        arriving?.begins(in: file.reopened(), holding: order.size)
-        return file
+        file.begins(in: cached.reopened(), holding: order.size)
+        return cached
+    }
+
+    /// What is to be fetched, and for whom.
+    private struct Order {
+        var file: IncomingFile
+        var cancellation: MediaCancellation
+        var fingerprint: MediaFingerprint { file.fingerprint }
+        var size: Int64 { fingerprint.byteCount }
+        /// Where it is just now.
+        var place: String { file.location.subject }
+
+        func checkWanted() throws(MediaError) {
+            guard cancellation.isCancelled else { return }
+            throw MediaError(
+                .cancelled, operation: "fetch", subject: place, reason: "stopped on request")
+        }
     }
 
     private func load(
@@ -76,11 +73,11 @@ extension MediaCache {
             if pieces == nil { pieces = try self.pieces(order) }
             let part =
                 isOnDisk
-                ? try part(name, order.size, pieces, order.url)
-                : try memoryPart(order.size, order.url, because: "the disk failed")
+                ? try part(name, order.size, pieces, order.place)
+                : try memoryPart(order.size, order.place, because: "the disk failed")
             guard let part else {
                 // Another thread or process is fetching the same: its file will be ours.
-                order.arriving?.begins(in: nil, holding: 0)
+                order.file.begins(in: nil, holding: 0)
                 order.cancellation.wait(Self.otherPause)
                 continue
             }
@@ -89,7 +86,7 @@ extension MediaCache {
                 return file
             }
             let isBelieved = pieces != nil
-            order.arriving?.begins(
+            order.file.begins(
                 in: isBelieved ? part.file.reopened() : nil, holding: part.byteCount)
             try receive(order, into: part, pieces, progress)
             do throws(DiskFailure) {
@@ -105,15 +102,10 @@ extension MediaCache {
 
     /// The hashes of its pieces; `nil` where nobody announced any.
     private func pieces(_ order: Order) throws(MediaError) -> PieceHashes? {
-        guard let root = order.fingerprint.piecesRoot else { return nil }
         var persistence = Persistence()
         while true {
             do throws(MediaError) {
-                if let arriving = order.arriving {
-                    return try arriving.knownPieces(order.cancellation)
-                }
-                return try order.server.pieces(
-                    of: order.fingerprint, root: root, at: order.url, order.cancellation)
+                return try order.file.knownPieces(order.cancellation)
             } catch {
                 try persistence.wait(after: error, order.cancellation)
             }
@@ -154,7 +146,7 @@ extension MediaCache {
             } else {
                 // A disk that failed may have lost what it had: that comes again.
                 stream = ServedStream(
-                    part.byteCount..<order.size, at: order.server, order.cancellation,
+                    part.byteCount..<order.size, at: order.file.server, order.cancellation,
                     url: { order.place })
             }
             latest = stream
@@ -162,7 +154,7 @@ extension MediaCache {
             progress(part.byteCount)
         }
         guard part.hash() == order.fingerprint.hash else {
-            order.arriving?.distrust()
+            order.file.distrust()
             throw .notAnnounced(order.place, operation: "SHA-256")
         }
     }
@@ -173,7 +165,7 @@ extension MediaCache {
     ) throws(MediaError) {
         try order.checkWanted()
         // A reader may have found out meanwhile that the server gives something else.
-        if let failure = order.arriving?.failure { throw failure }
+        if let failure = order.file.failure { throw failure }
         let begin = part.byteCount
         let bytes = try stream.take(Int(max(Self.blockSize, pieces?.pieceSize ?? 0)))
         if let pieces, pieces.rightBytes(of: bytes, at: begin) < bytes.count {
@@ -182,11 +174,11 @@ extension MediaCache {
         let home = part.file
         unsafe try append(bytes.span.bytes, to: part, size: order.size)
         if part.file !== home {
-            order.arriving?.begins(
+            order.file.begins(
                 in: pieces == nil ? nil : part.file.reopened(), holding: part.byteCount)
         }
-        order.arriving?.reaches(part.byteCount)
-        order.arriving?.giveWay(after: max(0, part.byteCount - begin), order.cancellation)
+        order.file.reaches(part.byteCount)
+        order.file.giveWay(after: max(0, part.byteCount - begin), order.cancellation)
     }
 
     private func restart(_ part: PartFile) throws(MediaError) {

@@ -17,7 +17,7 @@ struct MediaLocation: Sendable, Equatable {
     /// What was an address, and is here.
     private(set) var spool: OpenFile?
     /// Being fetched; then this is read, and the address only names it.
-    private(set) var arriving: ArrivingFile?
+    private(set) var incoming: IncomingFile?
     /// Frames that others count in the same bytes.
     private(set) var knownFrameCount: Int64?
 
@@ -37,15 +37,15 @@ struct MediaLocation: Sendable, Equatable {
     }
 
     /// An interrupted transfer is no end.
-    var mayBreak: Bool { isRemote || arriving != nil }
+    var mayBreak: Bool { isRemote || incoming != nil }
 
-    init(_ file: ArrivingFile, frameCount: Int64?) {
+    init(_ file: IncomingFile, frameCount: Int64?) {
         knownFrameCount = frameCount
         subject = file.location.subject
         address = file.location.address
         isRemote = false
         path = nil
-        arriving = file
+        incoming = file
     }
 
     /// - Throws: `.unsupported` for another kind of address.

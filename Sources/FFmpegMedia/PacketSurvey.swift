@@ -45,7 +45,7 @@ struct PacketSurvey {
             map.numbering = .timestamps(origin: probe.first.timestamp)
             map.end = end
         } else {
-            demuxer.location.arriving?.needsAll()
+            demuxer.location.incoming?.needsAll()
             try demuxer.reopen()
             unsafe try decoder.restart(for: demuxer.stream)
             length.restart()
@@ -230,7 +230,7 @@ extension PacketSurvey {
     /// promises; in the middle they begin anew. Not in files that are being fetched,
     /// of which a leader has said how long they are.
     private func risesSteadily() throws(MediaError) -> Bool {
-        guard demuxer.containerName == "flac", demuxer.location.arriving == nil,
+        guard demuxer.containerName == "flac", demuxer.location.incoming == nil,
             let size = demuxer.byteCount
         else { return true }
         var last: Int64 = -1

@@ -7,16 +7,29 @@ import Playout
 ///
 /// It is in the folder of the cache, or, where that cannot be written, in memory.
 final class PartFile {
-    /// Its name, while it has one that is its own.
-    private var path: String?
+    /// Where it is, and who finds it there.
+    private enum Home {
+        /// In the folder, under a name of its own; what it looked like after our last write.
+        case named(path: String, FileStamp?)
+        /// The same, and somebody else wrote to it since.
+        case touched(path: String)
+        /// In memory, as far as that may be.
+        case memory(MemoryGrant)
+        /// Nobody finds it any more, or everybody, under its final name.
+        case released
+
+        var path: String? {
+            switch self {
+            case .named(let path, _), .touched(let path): path
+            case .memory, .released: nil
+            }
+        }
+    }
+
+    private var home = Home.released
     private(set) var file: OpenFile
     private(set) var byteCount: Int64 = 0
     private var hasher = SHA256()
-    /// What it may take of the memory.
-    private var grant: MemoryGrant?
-    /// What the file looked like after our last write, and whether somebody else wrote since.
-    private var stamp: FileStamp?
-    private var isTouched = false
     /// Called when nobody writes to it any more.
     var whenEnded: (() -> Void)?
 
@@ -35,7 +48,7 @@ final class PartFile {
         guard unsafe fstat(opened, &mine) == 0, unsafe stat(path.cFileName, &named) == 0,
             mine.st_ino == named.st_ino
         else { return nil }
-        self.path = path
+        home = .named(path: path, nil)
         try keepContents(pieces)
     }
 
@@ -49,10 +62,10 @@ final class PartFile {
     init?(inMemory grant: MemoryGrant) {
         guard let memory = OpenFile.memory() else { return nil }
         file = memory
-        self.grant = grant
+        home = .memory(grant)
     }
 
-    var isInMemory: Bool { grant != nil }
+    var isInMemory: Bool { if case .memory = home { true } else { false } }
 
     func append(_ bytes: [UInt8]) throws(DiskFailure) {
         unsafe try append(bytes.span.bytes)
@@ -79,18 +92,24 @@ final class PartFile {
                 off_t(byteCount) + off_t(written))
             if count < 0 {
                 if errno == EINTR { continue }
-                throw DiskFailure("write", path)
+                throw DiskFailure("write", home.path)
             }
             written += count
         }
         unsafe hasher.update(bufferPointer: bytes)
         byteCount += Int64(bytes.count)
-        stamp = FileStamp(of: file.descriptor)
+        noteWrite()
     }
 
     private func noteTouch() {
-        guard let stamp, stamp != FileStamp(of: file.descriptor) else { return }
-        isTouched = true
+        guard case .named(let path, let stamp?) = home, stamp != FileStamp(of: file.descriptor)
+        else { return }
+        home = .touched(path: path)
+    }
+
+    private func noteWrite() {
+        guard case .named(let path, _) = home else { return }
+        home = .named(path: path, FileStamp(of: file.descriptor))
     }
 
     /// Throws away what is there and begins anew.
@@ -98,11 +117,11 @@ final class PartFile {
 
     private func cut(to count: Int64, hasher: SHA256) throws(DiskFailure) {
         guard ftruncate(file.descriptor, off_t(count)) == 0 else {
-            throw DiskFailure("ftruncate", path)
+            throw DiskFailure("ftruncate", home.path)
         }
         self.hasher = hasher
         byteCount = count
-        stamp = FileStamp(of: file.descriptor)
+        noteWrite()
     }
 
     /// The hash of all bytes so far.
@@ -110,8 +129,9 @@ final class PartFile {
 
     /// Nobody shall find it.
     func discard() {
-        if let path { unsafe unlink(path.cFileName) }
-        path = nil
+        guard let path = home.path else { return }
+        unsafe unlink(path.cFileName)
+        home = .released
     }
 
     /// Leaves the disk: what came so far is copied, or has to come again where it cannot be read.
@@ -122,8 +142,7 @@ final class PartFile {
         let isCopied = copy(to: memory)
         discard()
         file = memory
-        self.grant = grant
-        stamp = nil
+        home = .memory(grant)
         if !isCopied {
             ftruncate(memory.descriptor, 0)
             hasher = SHA256()
@@ -149,16 +168,27 @@ final class PartFile {
     /// - Returns: in memory, or where its folder is gone, a file without a name.
     func finish(as name: String, _ fingerprint: MediaFingerprint) throws(DiskFailure) -> CachedFile
     {
-        let nameless = CachedFile(path: file.path, fingerprint, file, stamp: nil, grant: grant)
-        guard let path else { return nameless }
         noteTouch()
-        if isTouched, file.holds(fingerprint, MediaCancellation()) != true {
-            errno = EIO
-            throw DiskFailure("read", path)
+        let path: String
+        switch home {
+        case .memory(let grant):
+            return CachedFile(path: file.path, fingerprint, file, stamp: nil, grant: grant)
+        case .released:
+            return CachedFile(path: file.path, fingerprint, file, stamp: nil, grant: nil)
+        case .named(let name, _): path = name
+        case .touched(let name):
+            path = name
+            guard file.holds(fingerprint, MediaCancellation()) == true else {
+                errno = EIO
+                throw DiskFailure("read", path)
+            }
         }
         guard fdatasync(file.descriptor) == 0 else { throw DiskFailure("fdatasync", path) }
-        guard unsafe rename(path.cFileName, name.cFileName) == 0 else { return nameless }
-        self.path = nil
+        let isNamed = unsafe rename(path.cFileName, name.cFileName) == 0
+        guard isNamed else {
+            return CachedFile(path: file.path, fingerprint, file, stamp: nil, grant: nil)
+        }
+        home = .released
         flock(file.descriptor, LOCK_SH)
         return CachedFile(
             path: name, fingerprint, file, stamp: FileStamp(of: file.descriptor), grant: nil)
@@ -174,7 +204,7 @@ final class PartFile {
                 let got = unsafe pread(
                     file.descriptor, block.baseAddress! + count, size - count,
                     off_t(byteCount) + off_t(count))
-                guard got >= 0 else { throw DiskFailure("read", path) }
+                guard got >= 0 else { throw DiskFailure("read", home.path) }
                 if got == 0 { break }
                 count += got
             }

@@ -1,4 +1,4 @@
-/// How much one reader of an ``ArrivingFile`` asks the server for before the fetch is under way.
+/// How much one reader of an ``IncomingFile`` asks the server for before the fetch is under way.
 ///
 /// Whoever looks for a place gets what that takes. From there on it gets what plays for a second and
 /// a half, and then as much as the line goes on: enough to begin with at any time. The rest may wait,

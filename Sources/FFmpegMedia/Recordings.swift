@@ -15,7 +15,7 @@ enum Recordings {
         let bytes: FrameScan.Bytes = { demuxer.bytes(from: $0, count: $1) }
         switch demuxer.containerName {
         case "mp3", "aac", "ac3", "eac3":
-            demuxer.location.arriving?.needsAll()
+            demuxer.location.incoming?.needsAll()
             let codings: [String: FrameScan.Coding] = ["mp3": .mpeg, "aac": .adts]
             let coding = codings[demuxer.containerName] ?? .ac3
             let found = FrameScan.recordings(coding, size: size, bytes: bytes)
@@ -25,7 +25,7 @@ enum Recordings {
                 found.count == 1 && found[0].upperBound == size && isTag(found[0], bytes)
             return isWhole ? nil : found
         case "ogg":
-            demuxer.location.arriving?.needsAll()
+            demuxer.location.incoming?.needsAll()
             let found = oggLinks(size: size, bytes)
             return (2...most).contains(found.count) ? found : nil
         default:
@@ -83,7 +83,7 @@ enum Recordings {
     /// FLAC files that were joined: each begins with its mark and a header of 34 bytes.
     static func flacFiles(in demuxer: Demuxer) -> [Range<Int64>]? {
         guard demuxer.location.part == nil, let size = demuxer.byteCount else { return nil }
-        demuxer.location.arriving?.needsAll()
+        demuxer.location.incoming?.needsAll()
         let mark = Array("fLaC".utf8)
         var starts: [Int64] = []
         var offset: Int64 = 0

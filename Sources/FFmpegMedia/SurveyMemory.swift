@@ -36,8 +36,8 @@ final class SurveyMemory: Sendable {
         /// - Returns: `nil` for what may be something else the next time: a server's file, and one
         ///   that was written so lately that another write would not show.
         init?(_ location: MediaLocation, container: String) {
-            if let arriving = location.arriving {
-                bytes = .hash(arriving.fingerprint.hash, frameCount: location.knownFrameCount)
+            if let incoming = location.incoming {
+                bytes = .hash(incoming.fingerprint.hash, frameCount: location.knownFrameCount)
             } else {
                 var status = stat()
                 guard let path = location.path, unsafe stat(path.cFileName, &status) == 0,

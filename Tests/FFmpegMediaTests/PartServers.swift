@@ -59,18 +59,39 @@ struct StreamedRanges: PartServer {
     }
 }
 
-/// Keeps back what is asked for, from an offset on, until it is released.
-final class HeldRanges: PartServer {
+/// Keeps back what comes of a stream, from an offset on, until it is released.
+final class HeldRanges: ByteServer {
     private let begin: Int64
+    private let holdsEach: Bool
     private let isReleased = Atomic<Bool>(false)
 
-    init(from begin: Int64) { self.begin = begin }
+    /// - Parameter holdsEach: what is asked for in parts as well.
+    init(from begin: Int64, holdsEach: Bool) {
+        self.begin = begin
+        self.holdsEach = holdsEach
+    }
 
     func release() { isReleased.store(true, ordering: .relaxed) }
+
+    func answer(
+        _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> any ByteAnswer {
+        PartAnswer(range) { [self] part throws(MediaError) in
+            try hold(part, of: url, cancellation)
+            return try StreamedRanges().bytes(part, of: url, cancellation)
+        }
+    }
 
     func bytes(
         _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
     ) throws(MediaError) -> [UInt8] {
+        if holdsEach { try hold(range, of: url, cancellation) }
+        return try StreamedRanges().bytes(range, of: url, cancellation)
+    }
+
+    private func hold(
+        _ range: Range<Int64>, of url: String, _ cancellation: MediaCancellation
+    ) throws(MediaError) {
         while !url.hasSuffix("/pieces"), range.lowerBound >= begin,
             !isReleased.load(ordering: .relaxed)
         {
@@ -80,7 +101,6 @@ final class HeldRanges: PartServer {
             }
             usleep(1_000)
         }
-        return try StreamedRanges().bytes(range, of: url, cancellation)
     }
 }
 
@@ -129,7 +149,7 @@ extension MediaFingerprint {
     var withoutPieces: MediaFingerprint { MediaFingerprint(hash: hash, byteCount: byteCount) }
 }
 
-extension ArrivingFile {
+extension IncomingFile {
     convenience init(
         url: String, _ fingerprint: MediaFingerprint, pace: FetchPace = .unlimited
     ) throws(MediaError) {
@@ -140,11 +160,12 @@ extension ArrivingFile {
 extension MediaCache {
     func fetch(
         url: String, _ fingerprint: MediaFingerprint, fileExtension: String = "media",
-        arriving: ArrivingFile? = nil, cancellation: MediaCancellation = MediaCancellation(),
+        server: any ByteServer = StreamedRanges(),
+        cancellation: MediaCancellation = MediaCancellation(),
         progress: (Int64) -> Void = { _ in }
     ) throws(MediaError) -> CachedFile {
         try fetch(
-            url: url, fingerprint, fileExtension: fileExtension, server: StreamedRanges(),
-            arriving: arriving, cancellation: cancellation, progress: progress)
+            IncomingFile(url: url, fingerprint, server: server), fileExtension: fileExtension,
+            cancellation: cancellation, progress: progress)
     }
 }

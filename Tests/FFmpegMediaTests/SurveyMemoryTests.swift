@@ -133,7 +133,7 @@ import Testing
         var asked: [Int] = []
         for _ in 0..<2 {
             let parts = Parts(body)
-            let file = try ArrivingFile(
+            let file = try IncomingFile(
                 url: "http://127.0.0.1:9/a", MediaFingerprint(of: body), server: parts,
                 mayAskFirst: true)
             let source = try FFmpegSource(

@@ -77,7 +77,8 @@ import Timing
                     hash: asset.hash.bytes, byteCount: asset.byteCount,
                     piecesRoot: asset.piecesRoot?.bytes)
                 files[asset.hash] = try cache.fetch(
-                    url: "/\(asset.title)", print, fileExtension: "wav", server: items)
+                    IncomingFile(url: "/\(asset.title)", print, server: items),
+                    fileExtension: "wav")
                 try receive(.fetched(asset.hash, .done))
             case .prepare(let order):
                 #expect(files[order.asset.hash]?.isUntouched == true, "\(order.asset.title)")

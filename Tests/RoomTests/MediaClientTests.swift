@@ -130,7 +130,8 @@ extension IntegrationTests {
             let cache = MediaCache(folder: folder.path("cache"), limit: 2_000_000)
             async let file = blocking { cancellation throws(MediaError) in
                 try cache.fetch(
-                    url: "http://127.0.0.1:\(port)\(Self.path)", print, server: MediaClient(),
+                    IncomingFile(
+                        url: "http://127.0.0.1:\(port)\(Self.path)", print, server: MediaClient()),
                     cancellation: cancellation)
             }
             try await Task.sleep(for: .seconds(2))
@@ -199,7 +200,9 @@ extension IntegrationTests {
             let fetched = await #expect(throws: MediaError.self) {
                 try await blocking { cancellation throws(MediaError) in
                     try cache.fetch(
-                        url: "http://127.0.0.1:\(port)\(Self.path)", print, server: MediaClient(),
+                        IncomingFile(
+                            url: "http://127.0.0.1:\(port)\(Self.path)", print,
+                            server: MediaClient()),
                         cancellation: cancellation)
                 }
             }

@@ -217,7 +217,8 @@ extension IntegrationTests {
             let (isHalf, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
             async let file = blocking { cancellation throws(MediaError) in
                 try cache.fetch(
-                    url: url, print, server: MediaClient(), cancellation: cancellation
+                    IncomingFile(url: url, print, server: MediaClient()),
+                    cancellation: cancellation
                 ) { held in
                     let before = reached.withLock { reached in
                         defer { reached.append(held) }

@@ -1,4 +1,5 @@
 import DeviceOutput
+import FFmpegMedia
 import GroupControl
 import LinuxHost
 import Logging
@@ -75,6 +76,21 @@ extension IntegrationTests {
 
 /// A leader and two rooms in one process, on one clock, without a network.
 private struct PairOfRooms {
+    /// One that is here for all.
+    struct LocalAsset: AssetSource {
+        let path: String
+
+        func file(of asset: AssetDescriptor, _ welcome: Welcome?) -> Member.AssetFile {
+            Member.AssetFile(path: path)
+        }
+
+        func complete(
+            _ incoming: IncomingFile, of asset: AssetDescriptor, _ welcome: Welcome?
+        ) -> Member.AssetFile { Member.AssetFile(path: path) }
+
+        func removePart(of incoming: IncomingFile) {}
+    }
+
     let core: LeaderCore
     let rooms: [Member]
     let outputs: [OutputThread]
@@ -103,7 +119,7 @@ private struct PairOfRooms {
                 Member(
                     name: try RoomID(name), output: output, clock: OwnClock(clock),
                     logger: book.logger, options: Member.Options(),
-                    fetch: { _, _ in Member.AssetFile(path: path) },
+                    assets: LocalAsset(path: path),
                     uplink: { await Self.uplink($0, $1, core) }))
         }
         self.outputs = outputs

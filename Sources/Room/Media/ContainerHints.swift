@@ -16,19 +16,19 @@ final class ContainerHints: Sendable {
     ///
     /// - Parameters:
     ///   - hash: of what is at the location; one in memory gets its place from another.
-    ///   - arriving: the file, where it is still being fetched.
+    ///   - incoming: the file, where it is still being fetched.
     ///   - frameCount: as the leader counts.
     ///   - cancellation: ends an opening that waits for bytes.
     func opener(
-        of hash: ContentHash, _ arriving: ArrivingFile?, frameCount: Int64,
+        of hash: ContentHash, _ incoming: IncomingFile?, frameCount: Int64,
         cancellation: MediaCancellation
     ) -> MediaOpener {
         MediaOpener { [self] location throws(MediaError) in
             let known = names.withLock { $0[hash] }
             let source =
-                if let arriving {
+                if let incoming {
                     try FFmpegSource(
-                        arriving, frameCount: frameCount, container: known,
+                        incoming, frameCount: frameCount, container: known,
                         cancellation: cancellation)
                 } else {
                     try FFmpegSource(location, container: known, cancellation: cancellation)

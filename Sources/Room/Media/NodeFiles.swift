@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// A node that took over the lead hands out what it fetched, and fetches what it is asked for and does
 /// not have from the leader before, which has the files.
-final class NodeFiles: Sendable {
+final class NodeFiles: AssetSource {
     /// Items that are looked for, and fetched, at once; each has a thread and some files. The
     /// machine that follows asks for no more.
     private static let fetchesMax = 8
@@ -79,47 +79,50 @@ final class NodeFiles: Sendable {
             }
         }
         if let held { return Member.AssetFile(path: held.path, hold: held) }
-        let first = try Self.address(of: asset, welcome, at: source())
-        let arriving = try ArrivingFile(
-            url: first, print,
+        let url = try Self.address(of: asset, welcome, at: source())
+        let incoming = try IncomingFile(
+            url: url, print,
             pace: FetchPace(byteCount: asset.byteCount, seconds: asset.durationSeconds),
             server: client, mayAskFirst: true)
-        let wanted = MediaCancellation()
-        return Member.AssetFile(
-            path: first,
-            arrival: Member.Arrival(
-                file: arriving, cancellation: wanted,
-                complete: { welcome in
-                    try await self.fetching.run {
-                        try await withTaskCancellationHandler {
-                            try await self.complete(
-                                asset, print, welcome, from: source, arriving, wanted)
-                        } onCancel: {
-                            wanted.cancel()
-                        }
-                    }
-                },
-                remove: { [cache] in cache.removePart(of: print) }))
+        return Member.AssetFile(path: url, incoming: incoming)
+    }
+
+    func complete(
+        _ incoming: IncomingFile, of asset: AssetDescriptor, _ welcome: Welcome?
+    ) async throws -> Member.AssetFile {
+        try await complete(incoming, of: asset, welcome) { self.state.withLock { $0.source } }
+    }
+
+    /// One of those that are fetched at once, until it is whole or nobody wants it.
+    private func complete(
+        _ incoming: IncomingFile, of asset: AssetDescriptor, _ welcome: Welcome?,
+        from source: @escaping @Sendable () -> Source?
+    ) async throws -> Member.AssetFile {
+        try await fetching.run {
+            try await withTaskCancellationHandler {
+                try await self.fetch(incoming, of: asset, welcome, from: source)
+            } onCancel: {
+                incoming.cancellation.cancel()
+            }
+        }
     }
 
     /// The whole of an asset, from wherever the leader is: its old address may be gone without a
     /// word, and then nothing would break off.
-    private func complete(
-        _ asset: AssetDescriptor, _ print: MediaFingerprint, _ welcome: Welcome?,
-        from source: @escaping @Sendable () -> Source?, _ arriving: ArrivingFile,
-        _ wanted: MediaCancellation
+    private func fetch(
+        _ incoming: IncomingFile, of asset: AssetDescriptor, _ welcome: Welcome?,
+        from source: @escaping @Sendable () -> Source?
     ) async throws -> Member.AssetFile {
         while true {
             let place = source()
-            let url = try Self.address(of: asset, welcome, at: place)
-            try arriving.move(to: url)
+            try incoming.move(to: Self.address(of: asset, welcome, at: place))
             let queue = DispatchQueue(label: "tutti-fetch")
-            let fetch: @Sendable () async throws -> CachedFile = { [cache, client] in
-                try await blocking(on: queue, cancellation: MediaCancellation(within: wanted)) {
-                    cancellation throws(MediaError) in
+            let fetch: @Sendable () async throws -> CachedFile = { [cache] in
+                try await blocking(
+                    on: queue, cancellation: MediaCancellation(within: incoming.cancellation)
+                ) { cancellation throws(MediaError) in
                     try cache.fetch(
-                        url: url, print, fileExtension: asset.fileExtension, server: client,
-                        arriving: arriving, cancellation: cancellation)
+                        incoming, fileExtension: asset.fileExtension, cancellation: cancellation)
                 }
             }
             let file: CachedFile? =
@@ -132,6 +135,8 @@ final class NodeFiles: Sendable {
             try Task.checkCancellation()
         }
     }
+
+    func removePart(of incoming: IncomingFile) { cache.removePart(of: incoming.fingerprint) }
 
     /// Where it is served.
     private static func address(
@@ -181,8 +186,9 @@ final class NodeFiles: Sendable {
         guard let predecessor = state.withLock({ $0.predecessor }),
             var file = try? await file(of: asset, nil, from: { .predecessor(predecessor) })
         else { return }
-        if let arrival = file.arrival {
-            guard let whole = try? await arrival.complete(nil) else { return }
+        if let incoming = file.incoming {
+            let whole = try? await complete(incoming, of: asset, nil) { .predecessor(predecessor) }
+            guard let whole else { return }
             file = whole
         }
         lend(file, of: asset.hash)

@@ -9,26 +9,14 @@ import Timing
 
 /// The assets of a room: here, or on their way.
 extension Member {
-    /// Turns an asset into a local file, or into one that is on its way.
-    typealias Fetch = @Sendable (AssetDescriptor, Welcome?) async throws -> AssetFile
-
-    /// An asset on this machine; held, it stays there.
+    /// An asset on this machine, or on its way here.
     struct AssetFile: Sendable {
+        /// Where it is, or where it comes from.
         var path: String
         /// Keeps a file of the cache from being evicted.
         var hold: CachedFile?
-        var arrival: Arrival?
-    }
-
-    /// An asset that can be played while it is fetched.
-    struct Arrival: Sendable {
-        var file: ArrivingFile
-        /// Ends it when nobody needs it any more.
-        var cancellation: MediaCancellation
-        /// Fetches it, or goes on with that, from this leader; returns when all of it is there.
-        var complete: @Sendable (Welcome?) async throws -> AssetFile
-        /// Removes what came of it; blocks.
-        var remove: @Sendable () -> Void = {}
+        /// Can be played while it is fetched; `nil` when all of it is here.
+        var incoming: IncomingFile?
     }
 
     /// A leader that comes back does so within these.
@@ -39,7 +27,7 @@ extension Member {
     /// of it need not.
     func forgetFiles(but needed: Set<ContentHash>) {
         for (hash, file) in files where !needed.contains(hash) {
-            file.arrival?.cancellation.cancel()
+            file.incoming?.cancellation.cancel()
             files[hash] = nil
         }
     }
@@ -50,7 +38,7 @@ extension Member {
         // A disk may take its time to say so.
         let isThere = try? await blocking { [isLeaders] _ throws(MediaError) in
             // A leader has nobody to fetch it from; it asks the session, which says what is wrong.
-            if isLeaders, file.arrival == nil { return FileIdentity(path: file.path) != nil }
+            if isLeaders, file.incoming == nil { return FileIdentity(path: file.path) != nil }
             return file.hold?.isUntouched ?? true
         }
         return isThere ?? false
@@ -76,30 +64,27 @@ extension Member {
     func load(_ asset: AssetDescriptor, _ welcome: Welcome?) async {
         var file: AssetFile?
         do {
-            let found = try await fetch(asset, welcome)
+            let found = try await assets.file(of: asset, welcome)
             file = found
             files[asset.hash] = found
-            if let arrival = found.arrival {
+            if let incoming = found.incoming {
                 receiveInput(.fetched(asset.hash, .arriving))
-                await clockKnown(arrival)
+                await clockKnown(incoming)
                 logger.debug(
                     "fetching",
                     metadata: [
                         "title": "\(asset.title)", "clock": "\(clock.cell.load().quality)",
                     ])
-                files[asset.hash] = try await complete(arrival, asset)
+                files[asset.hash] = try await complete(incoming, asset)
             }
             receiveInput(.fetched(asset.hash, .done))
         } catch {
-            if let arrival = file?.arrival?.file,
-                files[asset.hash]?.arrival?.file === arrival
-            {
-                files[asset.hash] = nil
-            }
+            let incoming = file?.incoming
+            if let incoming, files[asset.hash]?.incoming === incoming { files[asset.hash] = nil }
             if Task.isCancelled { return }
             // The machine does not wait for it any more, or for another load of the same by now.
-            if let arrival = file?.arrival, arrival.cancellation.isCancelled {
-                if !isQueued(asset.hash) { await removePart(of: arrival) }
+            if let incoming, incoming.cancellation.isCancelled {
+                if !isQueued(asset.hash) { await removePart(of: incoming) }
                 return
             }
             logger.log(
@@ -110,17 +95,17 @@ extension Member {
     }
 
     /// Nobody asks again for what was rewritten on the leader.
-    private func removePart(of arrival: Arrival) async {
-        _ = try? await blocking { _ throws(MediaError) in arrival.remove() }
+    private func removePart(of incoming: IncomingFile) async {
+        _ = try? await blocking { [assets] _ throws(MediaError) in assets.removePart(of: incoming) }
     }
 
     /// Returns once the clock can be played by, or has had its time: what is fetched takes the path
     /// on which it is measured. On busy air rooms that fetch meanwhile begin three times as late, and a
     /// millisecond apart. The few parts that a reader asks for to find its place do not matter so much.
-    private func clockKnown(_ arrival: Arrival) async {
+    private func clockKnown(_ incoming: IncomingFile) async {
         let deadline = HostClock.now() + RoomPlayers.settlingLimit
         while !clock.cell.load().quality.isPlayable, HostClock.now() < deadline,
-            !Task.isCancelled, !arrival.cancellation.isCancelled, arrival.file.failure == nil
+            !Task.isCancelled, !incoming.cancellation.isCancelled, incoming.failure == nil
         {
             await LoopExecutor.shared.sleep(for: .milliseconds(10))
         }
@@ -129,23 +114,23 @@ extension Member {
     /// The rest of an asset. Somebody may be playing it: a transfer that breaks off is tried again,
     /// from whoever leads by then.
     private func complete(
-        _ arrival: Arrival, _ asset: AssetDescriptor
+        _ incoming: IncomingFile, _ asset: AssetDescriptor
     ) async throws -> AssetFile {
         var failures = 0
         while true {
             do {
                 // A reader found out before that this is not what was announced.
-                if let failure = arrival.file.failure { throw failure }
-                return try await arrival.complete(welcome)
+                if let failure = incoming.failure { throw failure }
+                return try await assets.complete(incoming, of: asset, welcome)
             } catch {
                 failures += 1
                 // The leader does not answer, or there is none at the moment.
                 let failure = error as? MediaError
                 let mayPass = failure.map { $0.code == .network } ?? (error is RoomError)
-                guard mayPass, arrival.file.hasBytes, failures <= Self.transferRetries,
-                    !Task.isCancelled, !arrival.cancellation.isCancelled
+                guard mayPass, incoming.hasBytes, failures <= Self.transferRetries,
+                    !Task.isCancelled, !incoming.cancellation.isCancelled
                 else {
-                    arrival.file.abandon(
+                    incoming.abandon(
                         failure
                             ?? MediaError(
                                 .network, operation: "fetch", subject: asset.title,
@@ -159,4 +144,21 @@ extension Member {
             }
         }
     }
+}
+
+/// Where a room gets assets from.
+protocol AssetSource: Sendable {
+    /// A local file, or one that is on its way.
+    ///
+    /// - Parameter welcome: of the leader that is followed.
+    func file(of asset: AssetDescriptor, _ welcome: Welcome?) async throws -> Member.AssetFile
+
+    /// Fetches the rest of a file, or goes on with that, from this leader; returns when all of it is
+    /// there.
+    func complete(
+        _ incoming: IncomingFile, of asset: AssetDescriptor, _ welcome: Welcome?
+    ) async throws -> Member.AssetFile
+
+    /// Removes what came of a file; blocks.
+    func removePart(of incoming: IncomingFile)
 }

@@ -63,7 +63,7 @@ actor Member {
     private var uplink: Uplink
     /// The node leads: its own room says less, and has nobody to fetch from.
     private(set) var isLeaders: Bool
-    let fetch: Fetch
+    let assets: any AssetSource
     let logger: Logger
     let stage: RoomPlayers?
     let options: Options
@@ -130,14 +130,14 @@ actor Member {
 
     init(
         name: RoomID, output: OutputThread?, clock: any ClockSource, logger: Logger,
-        options: Options, fetch: @escaping Fetch, uplink: @escaping Uplink
+        options: Options, assets: any AssetSource, uplink: @escaping Uplink
     ) {
         self.name = name.name
         self.output = output
         self.clock = clock
         isLeaders = options.isLeaders
         self.uplink = uplink
-        self.fetch = fetch
+        self.assets = assets
         self.logger = logger
         self.options = options
         latencyOffset =

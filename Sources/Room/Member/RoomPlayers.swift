@@ -114,7 +114,7 @@ final class RoomPlayers {
         try checkWanted(ticket)
         let reading = MediaCancellation()
         let opener = containers.opener(
-            of: preparation.asset.hash, file.arrival?.file,
+            of: preparation.asset.hash, file.incoming,
             frameCount: preparation.asset.frameCount, cancellation: reading)
         let asset = Asset(location: file.path, opener: opener)
         let item = PlayerItem(asset: asset)
@@ -128,7 +128,7 @@ final class RoomPlayers {
             try await item.ready()
             try check(item, against: preparation.asset)
             try await preroll(
-                player, preparation, ticket, clock, isArriving: file.arrival != nil, didDecode)
+                player, preparation, ticket, clock, isArriving: file.incoming != nil, didDecode)
         } catch {
             // The place may be another's by now.
             try checkWanted(ticket)

@@ -158,7 +158,7 @@ final class Node: Sendable {
     ) {
         let member = Member(
             name: name, output: output, clock: following.clock, logger: logger, options: options,
-            fetch: { try await self.files.file(of: $0, $1) }, uplink: following.uplink)
+            assets: files, uplink: following.uplink)
         state.withLock {
             $0.member = member
             $0.options = options
@@ -174,7 +174,7 @@ final class Node: Sendable {
         let member = output.map {
             Member(
                 name: name, output: $0, clock: OwnClock(leading.clock), logger: logger,
-                options: options, fetch: { try await self.files.file(of: $0, $1) },
+                options: options, assets: files,
                 uplink: leading.uplink)
         }
         state.withLock {

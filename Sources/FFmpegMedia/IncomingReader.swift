@@ -1,15 +1,15 @@
 import Playout
 
-/// libavformat's view of an ``ArrivingFile``.
+/// libavformat's view of an ``IncomingFile``.
 ///
 /// One thread at a time.
-final class ArrivingReader: LibraryReader {
-    private let file: ArrivingFile
+final class IncomingReader: LibraryReader {
+    private let file: IncomingFile
     private let cancellation: MediaCancellation
     private var ahead: ReadAhead
 
     /// - Parameter part: bytes that are read as if they were the whole file.
-    init(_ file: ArrivingFile, _ part: Range<Int64>? = nil, cancellation: MediaCancellation) {
+    init(_ file: IncomingFile, _ part: Range<Int64>? = nil, cancellation: MediaCancellation) {
         self.file = file
         self.cancellation = cancellation
         ahead = ReadAhead(file.pace)

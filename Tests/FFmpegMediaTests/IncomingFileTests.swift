@@ -6,14 +6,14 @@ import Testing
 @testable import FFmpegMedia
 
 /// A file that is played while it is fetched.
-@Suite(.timeLimit(.minutes(5))) struct ArrivingFileTests {
+@Suite(.timeLimit(.minutes(5))) struct IncomingFileTests {
     private let folder = Fixtures.path("arriving-\(UUID().uuidString)")
 
     /// A server, a cache that fetches from it on a thread of its own and gets only the beginning, and
     /// the file on its way.
     private final class Transfer: Sendable {
         let server: FileServer
-        let file: ArrivingFile
+        let file: IncomingFile
         private let held: HeldRanges
         private let ended = DispatchSemaphore(value: 0)
 
@@ -26,15 +26,14 @@ import Testing
             limit: Int64 = 1 << 30, path: String = "/body.bin"
         ) throws {
             let server = server ?? FileServer(body)
-            let held = HeldRanges(from: begin)
+            let held = HeldRanges(from: begin, holdsEach: holdsEach)
             let url = server.url(path)
-            let parts: any ByteServer = holdsEach ? held : StreamedRanges()
-            let file = try ArrivingFile(url: url, print, server: parts)
+            let file = try IncomingFile(url: url, print, server: held)
             let cache = MediaCache(folder: folder, limit: limit)
             (self.server, self.held, self.file) = (server, held, file)
             Thread.detachNewThread { [self] in
                 do throws(MediaError) {
-                    _ = try cache.fetch(url: url, print, server: held, arriving: file)
+                    _ = try cache.fetch(file)
                 } catch {
                     file.abandon(error)
                 }
@@ -78,10 +77,10 @@ import Testing
         #expect(isWhole)
     }
 
-    private func unfetched(_ name: String) throws -> (file: ArrivingFile, parts: Parts) {
+    private func unfetched(_ name: String) throws -> (file: IncomingFile, parts: Parts) {
         let path = Fixtures.path(name)
         let parts = Parts(try Data(contentsOf: URL(fileURLWithPath: path)))
-        let file = try ArrivingFile(
+        let file = try IncomingFile(
             url: "http://127.0.0.1:1/body.bin", MediaFingerprint(of: path), server: parts,
             mayAskFirst: true)
         return (file, parts)
@@ -136,7 +135,7 @@ import Testing
         let size: Int64 = 16 << 20
         let parts = Parts(Data(count: Int(size)))
         let print = MediaFingerprint(of: Data(count: Int(size)))
-        let file = try ArrivingFile(
+        let file = try IncomingFile(
             url: "http://127.0.0.1:1/body.bin", print, server: parts, mayAskFirst: true)
         let cancellation = MediaCancellation()
         let isDone = DispatchSemaphore(value: 0)
@@ -178,7 +177,7 @@ import Testing
         var counts: [Int] = []
         for place in [0.01, 0.1, 0.24, 0.26, 0.5, 0.55, 0.6, 0.7, 0.8, 0.99] {
             let parts = Parts(body)
-            let file = try ArrivingFile(
+            let file = try IncomingFile(
                 url: "http://127.0.0.1:1/body.bin", print, server: parts, mayAskFirst: true)
             let source = try FFmpegSource(file, frameCount: frames)
             let target = Int64(Double(frames) * place)
@@ -196,7 +195,7 @@ import Testing
         let (path, print, frames) = try longItem(quiet: "between(t,30,90)")
         let parts = Parts(try Data(contentsOf: URL(fileURLWithPath: path)))
         let pace = FetchPace(byteCount: print.byteCount, seconds: 120)
-        let file = try ArrivingFile(
+        let file = try IncomingFile(
             url: "http://127.0.0.1:1/body.bin", print, pace: pace, server: parts, mayAskFirst: true)
         // Longer than the longest stall of a machine that runs tests.
         let wanted = 1_920_000
@@ -309,15 +308,15 @@ import Testing
 
     /// A transfer whose server stopped halfway, for good.
     private func broken() throws -> (
-        path: String, body: Data, file: ArrivingFile, cache: MediaCache, error: MediaError
+        path: String, body: Data, file: IncomingFile, cache: MediaCache, error: MediaError
     ) {
         let path = Fixtures.path("s16.wav")
         let body = try Data(contentsOf: URL(fileURLWithPath: path))
         let server = FileServer(body, FileServer.Behaviour(stopsAt: body.count / 2))
-        let file = try ArrivingFile(url: server.url(), MediaFingerprint(of: path))
+        let file = try IncomingFile(url: server.url(), MediaFingerprint(of: path))
         let cache = MediaCache(folder: folder, limit: 1 << 30)
         let error = try #require(throws: MediaError.self) {
-            try cache.fetch(url: server.url(), file.fingerprint, arriving: file)
+            try cache.fetch(file)
         }
         return (path, body, file, cache, error)
     }
@@ -354,10 +353,10 @@ import Testing
         try body.prefix(100_000).write(
             to: URL(fileURLWithPath: folder + "/\(print.text).part"))
         let server = FileServer(body, FileServer.Behaviour(stopsAt: 300_000))
-        let file = try ArrivingFile(url: server.url(), print)
+        let file = try IncomingFile(url: server.url(), print)
         let cache = MediaCache(folder: folder, limit: 1 << 30)
         let error = try #require(throws: MediaError.self) {
-            try cache.fetch(url: server.url(), print, arriving: file)
+            try cache.fetch(file)
         }
         file.abandon(error)
         #expect(throws: MediaError.self) { try FFmpegSource(file) }
@@ -384,7 +383,7 @@ import Testing
             usleep(200_000)
             let second = FileServer(body)
             try? file.move(to: second.url())
-            _ = try? cache.fetch(url: second.url(), file.fingerprint, arriving: file)
+            _ = try? cache.fetch(file)
         }
         let linear = try readAll(FFmpegSource(path))
         let all = try readAll(source)
@@ -414,9 +413,9 @@ import Testing
         let first = 5 * 65_536
         var forged = body
         for place in first..<body.count { forged[place] ^= 0x55 }
-        let file: ArrivingFile
+        let file: IncomingFile
         if isAsked {
-            file = try ArrivingFile(
+            file = try IncomingFile(
                 url: "http://127.0.0.1:1/body.bin", MediaFingerprint(of: body),
                 server: Parts(forged, announcing: body), mayAskFirst: true)
         } else {
@@ -449,7 +448,7 @@ import Testing
         var forged = body
         forged[70_000] ^= 1
         // Both its bytes and its list are of the other file.
-        let file = try ArrivingFile(
+        let file = try IncomingFile(
             url: "http://127.0.0.1:1/body.bin", MediaFingerprint(of: body), server: Parts(forged),
             mayAskFirst: true)
         var said: MediaError.Code?
@@ -523,7 +522,7 @@ import Testing
         try body.write(to: URL(fileURLWithPath: path))
         let print = try MediaFingerprint(of: path)
         func seconds(isAwaited: Bool) throws -> Double {
-            let file = try ArrivingFile(
+            let file = try IncomingFile(
                 url: server.url(), print, pace: FetchPace(byteCount: 375_000, seconds: 1_000))
             let cache = MediaCache(folder: folder + "-\(isAwaited)", limit: 1 << 30)
             let done = DispatchSemaphore(value: 0)
@@ -533,7 +532,7 @@ import Testing
                 }
             }
             let start = ContinuousClock.now
-            _ = try cache.fetch(url: server.url(), print, arriving: file)
+            _ = try cache.fetch(file)
             let taken = ContinuousClock.now - start
             done.signal()
             return Double(taken.components.attoseconds) * 1e-18 + Double(taken.components.seconds)
