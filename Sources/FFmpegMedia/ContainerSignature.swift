@@ -13,11 +13,13 @@ enum ContainerSignature {
     ///   cannot be read, or a tag comes first.
     static func container(ofFile path: String) -> String? {
         let descriptor = unsafe open(path.cFileName, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: length)
-        guard unsafe read(descriptor, &bytes, bytes.count) == bytes.count else { return nil }
-        return container(of: bytes)
+        return descriptor < 0 ? nil : container(of: OpenFile(descriptor))
+    }
+
+    /// The same of a file that is open.
+    static func container(of file: OpenFile) -> String? {
+        let bytes = file.beginning(length)
+        return bytes.count == length ? container(of: bytes) : nil
     }
 
     /// - Parameter bytes: the first ``length`` of a file.

@@ -35,7 +35,7 @@ final class Demuxer {
     private(set) var context: UnsafeMutablePointer<AVFormatContext>
     private(set) var stream: UnsafeMutablePointer<AVStream>
     private let packet: UnsafeMutablePointer<AVPacket>
-    /// Of a file that is still being fetched, or is on a server.
+    /// What libavformat reads by; `nil` where it does so by itself.
     private var reader: LibraryReader?
     /// Of a local file when it was opened.
     private let openedByteCount: Int64?
@@ -51,6 +51,7 @@ final class Demuxer {
         _ location: MediaLocation, container: String? = nil, cancellation: MediaCancellation
     ) throws(MediaError) {
         precondition(libraryIsQuiet)
+        let location = try location.opened()
         self.location = location
         self.cancellation = cancellation
         guard let packet = unsafe av_packet_alloc() else { fatalError("no memory for a packet") }
@@ -347,6 +348,9 @@ extension Demuxer {
     ) throws(MediaError) -> LibraryReader? {
         if let file = location.incoming {
             return IncomingReader(file, location.part, cancellation: cancellation)
+        }
+        if let file = location.file {
+            return FileReader(file, location, cancellation: cancellation)
         }
         guard location.isRemote else { return nil }
         return try WebReader.open(location, cancellation: cancellation)

@@ -83,9 +83,9 @@ public final class FFmpegSource: MediaSource {
         at location: MediaLocation, container: String?, memory: SurveyMemory = .shared,
         cancellation: MediaCancellation
     ) throws(MediaError) {
-        try location.checkReadable()
+        let location = try location.opened()
         let container =
-            container ?? location.path.flatMap(ContainerSignature.container)
+            container ?? location.file.flatMap { ContainerSignature.container(of: $0) }
             ?? location.incoming?.beginning(ContainerSignature.length, cancellation)
             .flatMap(ContainerSignature.container)
         do throws(MediaError) {

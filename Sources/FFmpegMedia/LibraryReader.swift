@@ -2,8 +2,8 @@ import CFFmpeg
 import Glibc
 import Playout
 
-/// Bytes that libavformat reads by a reader of ours: of a file that is still being fetched
-/// (``IncomingReader``), or of one that stays on a server (``WebReader``).
+/// Bytes that libavformat reads by a reader of ours: of a local file (``FileReader``), of one that is
+/// still being fetched (``IncomingReader``), or of one that stays on a server (``WebReader``).
 ///
 /// One thread at a time.
 @safe
@@ -54,6 +54,12 @@ class LibraryReader {
         fatalError("a kind of reader reads")
     }
 
+    /// Bytes that are read as the whole.
+    var byteCount: Int64 { part.upperBound - part.lowerBound }
+
+    /// Whether there are places behind the last byte.
+    var goesBeyondEnd: Bool { false }
+
     /// What is read from here on is to be played.
     func foundPlace() {}
 
@@ -82,16 +88,17 @@ class LibraryReader {
     }
 
     private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
-        let size = part.upperBound - part.lowerBound
         let wanted: Int64
         switch whence & ~AVSEEK_FORCE {
-        case AVSEEK_SIZE: return size
+        case AVSEEK_SIZE: return byteCount
         case SEEK_SET: wanted = offset
         case SEEK_CUR: wanted = position + offset
-        case SEEK_END: wanted = size + offset
+        case SEEK_END: wanted = byteCount + offset
         default: return Int64(cff_error(EINVAL))
         }
-        guard (0...size).contains(wanted) else { return Int64(cff_error(EINVAL)) }
+        guard wanted >= 0, goesBeyondEnd || wanted <= byteCount else {
+            return Int64(cff_error(EINVAL))
+        }
         position = wanted
         return wanted
     }

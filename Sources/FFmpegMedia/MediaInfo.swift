@@ -83,7 +83,6 @@ extension String {
 extension MediaLocation {
     /// The last part of path or address, without extension and, of an address, without query.
     var name: String {
-        let isAddress = path == nil || spool != nil
         let whole = isAddress ? subject.prefix { $0 != "?" && $0 != "#" } : subject[...]
         let last = whole.split(separator: "/").last ?? whole
         guard let dot = last.lastIndex(of: "."), dot > last.startIndex else { return String(last) }

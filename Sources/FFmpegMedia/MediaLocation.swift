@@ -9,13 +9,15 @@ import Playout
 struct MediaLocation: Sendable, Equatable {
     /// As the user wrote it; for messages.
     let subject: String
+    /// Whether that is an address, wherever the bytes are by now.
+    let isAddress: Bool
     /// What FFmpeg opens.
     private(set) var address: String
     private(set) var isRemote: Bool
     /// The local path; `nil` for an address.
     private(set) var path: String?
-    /// What was an address, and is here.
-    private(set) var spool: OpenFile?
+    /// The file at ``path``, open for all who read it.
+    private(set) var file: OpenFile?
     /// Being fetched; then this is read, and the address only names it.
     private(set) var incoming: IncomingFile?
     /// Frames that others count in the same bytes.
@@ -43,6 +45,7 @@ struct MediaLocation: Sendable, Equatable {
         knownFrameCount = frameCount
         subject = file.location.subject
         address = file.location.address
+        isAddress = true
         isRemote = false
         path = nil
         incoming = file
@@ -56,6 +59,7 @@ struct MediaLocation: Sendable, Equatable {
             // FFmpeg knows its protocols in lower case only (RFC 3986, 3.1: either is meant).
             let mark = text.firstIndex(of: ":") ?? text.endIndex
             address = text[..<mark].lowercased() + text[mark...]
+            isAddress = true
             isRemote = true
             path = nil
             return
@@ -68,6 +72,7 @@ struct MediaLocation: Sendable, Equatable {
                 reason: "only files, http and https addresses can be opened")
         }
         let local = scheme.hasPrefix("file://") ? try Self.path(ofFileURL: text) : text
+        isAddress = false
         isRemote = false
         path = local
         address = "file:" + local
@@ -114,7 +119,7 @@ struct MediaLocation: Sendable, Equatable {
     /// The same item in a file that has all of its bytes.
     func held(in file: OpenFile) -> MediaLocation {
         var location = self
-        location.spool = file
+        location.file = file
         location.path = file.path
         location.address = "file:" + file.path
         location.isRemote = false
@@ -128,6 +133,28 @@ struct MediaLocation: Sendable, Equatable {
     static func == (one: MediaLocation, other: MediaLocation) -> Bool {
         one.address == other.address && one.part == other.part
             && one.ignoresEdits == other.ignoresEdits && one.followsRates == other.followsRates
+    }
+
+    /// The same with its file open, where it is a local one.
+    func opened() throws(MediaError) -> MediaLocation {
+        guard let path, file == nil else { return self }
+        try checkReadable()
+        // What has become something else since the look does not block either.
+        let descriptor = unsafe open(path.cFileName, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            throw MediaError(library: cff_error(errno), operation: "open", location: self)
+        }
+        var location = self
+        location.file = OpenFile(descriptor)
+        return location
+    }
+
+    /// What the system says of a local file: of the one that is open, or else of what has its name.
+    var status: stat? {
+        var status = stat()
+        if let file { return unsafe fstat(file.descriptor, &status) == 0 ? status : nil }
+        guard let path else { return nil }
+        return unsafe stat(path.cFileName, &status) == 0 ? status : nil
     }
 
     /// Refuses what would block or mislead before anything is opened: folders, pipes, devices.

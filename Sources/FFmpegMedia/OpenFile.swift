@@ -11,6 +11,19 @@ final class OpenFile: Sendable {
 
     deinit { close(descriptor) }
 
+    /// Bytes in it now; `nil` where the system does not say.
+    var byteCount: Int64? {
+        var status = stat()
+        return unsafe fstat(descriptor, &status) == 0 ? Int64(status.st_size) : nil
+    }
+
+    /// The first bytes, fewer where it has no more.
+    func beginning(_ count: Int) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            unsafe filled = max(0, pread(descriptor, buffer.baseAddress, count, 0))
+        }
+    }
+
     /// The same file with a position and locks of its own, whatever its name is by now; `nil` where
     /// it cannot be opened again.
     func reopened() -> OpenFile? {

@@ -39,10 +39,7 @@ final class SurveyMemory: Sendable {
             if let incoming = location.incoming {
                 bytes = .hash(incoming.fingerprint.hash, frameCount: location.knownFrameCount)
             } else {
-                var status = stat()
-                guard let path = location.path, unsafe stat(path.cFileName, &status) == 0,
-                    Self.isSettled(status)
-                else { return nil }
+                guard let status = location.status, Self.isSettled(status) else { return nil }
                 bytes = .file(device: UInt64(status.st_dev), FileStamp(status))
             }
             part = location.part

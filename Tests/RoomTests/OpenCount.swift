@@ -1,0 +1,1 @@
+../FFmpegMediaTests/OpenCount.swift
