@@ -22,6 +22,10 @@ extension PBAsset {
         title = asset.title
         fileExtension = asset.fileExtension
         if let root = asset.piecesRoot { piecesRoot = PBHash(root) }
+        if let part = asset.excerpt {
+            excerpt.firstFrame = part.firstFrame
+            excerpt.fileFrameCount = part.fileFrameCount
+        }
     }
 
     func checked(_ subject: String) throws(WireError) -> AssetDescriptor {
@@ -32,7 +36,11 @@ extension PBAsset {
             try AssetDescriptor(
                 hash: hash.checked, byteCount: byteCount, sampleRate: Int(sampleRate),
                 frameCount: frameCount, title: title, fileExtension: fileExtension,
-                piecesRoot: hasPiecesRoot ? piecesRoot.checked : nil)
+                piecesRoot: hasPiecesRoot ? piecesRoot.checked : nil,
+                excerpt: hasExcerpt
+                    ? AssetDescriptor.Excerpt(
+                        firstFrame: excerpt.firstFrame, fileFrameCount: excerpt.fileFrameCount)
+                    : nil)
         }
     }
 }

@@ -545,12 +545,38 @@ nonisolated struct PBAsset: Sendable {
   /// Clears the value of `piecesRoot`. Subsequent reads from it will return its default value.
   mutating func clearPiecesRoot() {self._piecesRoot = nil}
 
+  /// absent: the item is the whole file
+  var excerpt: PBExcerpt {
+    get {_excerpt ?? PBExcerpt()}
+    set {_excerpt = newValue}
+  }
+  /// Returns true if `excerpt` has been explicitly set.
+  var hasExcerpt: Bool {self._excerpt != nil}
+  /// Clears the value of `excerpt`. Subsequent reads from it will return its default value.
+  mutating func clearExcerpt() {self._excerpt = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _hash: PBHash? = nil
   fileprivate var _piecesRoot: PBHash? = nil
+  fileprivate var _excerpt: PBExcerpt? = nil
+}
+
+/// Which part of its file an item is.
+nonisolated struct PBExcerpt: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var firstFrame: Int64 = 0
+
+  var fileFrameCount: Int64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
 }
 
 /// From `instant` on, the item runs through `item_frame` at `rate`; rate 0 is a pause.
@@ -2830,7 +2856,7 @@ nonisolated extension PBHash: SwiftProtobuf.Message, SwiftProtobuf._MessageImple
 
 nonisolated extension PBAsset: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Asset"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}hash\0\u{3}byte_count\0\u{3}sample_rate\0\u{3}frame_count\0\u{1}title\0\u{3}file_extension\0\u{3}pieces_root\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}hash\0\u{3}byte_count\0\u{3}sample_rate\0\u{3}frame_count\0\u{1}title\0\u{3}file_extension\0\u{3}pieces_root\0\u{1}excerpt\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2845,6 +2871,7 @@ nonisolated extension PBAsset: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
       case 5: try { try decoder.decodeSingularStringField(value: &self.title) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.fileExtension) }()
       case 7: try { try decoder.decodeSingularMessageField(value: &self._piecesRoot) }()
+      case 8: try { try decoder.decodeSingularMessageField(value: &self._excerpt) }()
       default: break
       }
     }
@@ -2876,6 +2903,9 @@ nonisolated extension PBAsset: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
     try { if let v = self._piecesRoot {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
     } }()
+    try { if let v = self._excerpt {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2887,6 +2917,42 @@ nonisolated extension PBAsset: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
     if lhs.title != rhs.title {return false}
     if lhs.fileExtension != rhs.fileExtension {return false}
     if lhs._piecesRoot != rhs._piecesRoot {return false}
+    if lhs._excerpt != rhs._excerpt {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBExcerpt: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Excerpt"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}first_frame\0\u{3}file_frame_count\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.firstFrame) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.fileFrameCount) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.firstFrame != 0 {
+      try visitor.visitSingularInt64Field(value: self.firstFrame, fieldNumber: 1)
+    }
+    if self.fileFrameCount != 0 {
+      try visitor.visitSingularInt64Field(value: self.fileFrameCount, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBExcerpt, rhs: PBExcerpt) -> Bool {
+    if lhs.firstFrame != rhs.firstFrame {return false}
+    if lhs.fileFrameCount != rhs.fileFrameCount {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

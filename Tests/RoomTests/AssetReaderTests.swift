@@ -9,7 +9,7 @@ import Timing
 
 /// What fills a leader's queue, without a leader.
 @Suite(.timeLimit(.minutes(2))) struct AssetReaderTests {
-    private static func reader(_ arguments: [String], in folder: TemporaryFolder) -> AssetReader {
+    static func reader(_ arguments: [String], in folder: TemporaryFolder) -> AssetReader {
         var logger = Logger(label: "reader")
         logger.logLevel = .critical
         let media = MediaService(logger: logger)

@@ -29,12 +29,17 @@ extension SplitMix64 {
     mutating func hash() -> ContentHash { ContentHash(words: (next(), next(), next(), next())) }
 
     mutating func asset() -> AssetDescriptor {
-        try! AssetDescriptor(
+        let count = Int64.random(in: 1...AssetDescriptor.mostFrames, using: &self)
+        return try! AssetDescriptor(
             hash: hash(), byteCount: Int64.random(in: 0 ... .max, using: &self),
             sampleRate: Int.random(in: 1...768_000, using: &self),
-            frameCount: Int64.random(in: 1...AssetDescriptor.mostFrames, using: &self),
+            frameCount: count,
             title: text(), fileExtension: "flac",
-            piecesRoot: Bool.random(using: &self) ? hash() : nil)
+            piecesRoot: Bool.random(using: &self) ? hash() : nil,
+            excerpt: Bool.random(using: &self)
+                ? AssetDescriptor.Excerpt(
+                    firstFrame: AssetDescriptor.mostFrames - count,
+                    fileFrameCount: AssetDescriptor.mostFrames) : nil)
     }
 
     mutating func change() -> RateChange {

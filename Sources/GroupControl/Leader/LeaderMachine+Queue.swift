@@ -86,6 +86,11 @@ extension LeaderMachine {
         return items
     }
 
+    /// The item that has to be read before the group can go on to it.
+    package var awaitedID: QueueEntry.ID? {
+        if case .entry(let id)? = awaited?.place { id } else { nil }
+    }
+
     /// Counts the changes of the queue.
     package var queueRevision: UInt64 { queue.revision }
 
@@ -105,7 +110,7 @@ extension LeaderMachine {
     ///   - most: of these at most.
     package func wanted(ahead: Int, most: Int) -> [QueueEntry.ID] {
         var found: [QueueEntry.ID] = []
-        if let awaited, case .entry(let id) = awaited.place { found.append(id) }
+        if let id = awaitedID { found.append(id) }
         let start = (playingID.flatMap { queue.position(of: $0) }).map { $0 + 1 } ?? 0
         let wraps = queue.repeats == .all
         var known = 0
@@ -160,7 +165,8 @@ extension LeaderMachine {
     mutating func change(_ hash: ContentHash, to asset: AssetDescriptor?, at now: GroupInstant) {
         let places = session.queue.indices.filter { session.queue[$0].hash == hash }
         guard !places.isEmpty, asset?.hash != hash else { return }
-        if let asset {
+        // Where the parts of another file begin nobody has said.
+        if let asset, places.allSatisfy({ session.queue[$0].excerpt == nil }) {
             replace(places, with: asset, at: now)
         } else {
             var entries = queue.entries

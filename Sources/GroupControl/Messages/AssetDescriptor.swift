@@ -23,12 +23,27 @@ public struct AssetDescriptor: Hashable, Sendable {
     /// SHA-256 of the hashes of the asset's pieces, by which bytes are believed while they arrive;
     /// `nil` where nobody computed them: then a room waits for all of it.
     public let piecesRoot: ContentHash?
+    /// Where the item is a part of its file, as the track of a cue sheet; `nil`: it is all of it.
+    public let excerpt: Excerpt?
+
+    /// Which part of a file an item is; its length is that of the item.
+    public struct Excerpt: Hashable, Sendable {
+        /// Frame of the file that is the item's first.
+        public let firstFrame: Int64
+        /// Frames of the whole file.
+        public let fileFrameCount: Int64
+
+        public init(firstFrame: Int64, fileFrameCount: Int64) {
+            self.firstFrame = firstFrame
+            self.fileFrameCount = fileFrameCount
+        }
+    }
 
     /// - Throws: ``InvalidValue`` naming the value that is out of its range. A long title is cut,
     ///   since it changes nothing that sounds.
     public init(
         hash: ContentHash, byteCount: Int64, sampleRate: Int, frameCount: Int64, title: String,
-        fileExtension: String, piecesRoot: ContentHash? = nil
+        fileExtension: String, piecesRoot: ContentHash? = nil, excerpt: Excerpt? = nil
     ) throws(InvalidValue) {
         guard byteCount >= 0 else {
             throw InvalidValue("asset size", "is negative (\(byteCount) bytes)")
@@ -47,6 +62,17 @@ public struct AssetDescriptor: Hashable, Sendable {
             throw InvalidValue(
                 "asset file extension", "is not up to \(Self.longestExtension) letters and digits")
         }
+        if let excerpt {
+            guard excerpt.firstFrame >= 0, excerpt.fileFrameCount <= Self.mostFrames,
+                frameCount <= excerpt.fileFrameCount,
+                excerpt.firstFrame <= excerpt.fileFrameCount - frameCount
+            else {
+                throw InvalidValue(
+                    "asset excerpt",
+                    "of \(frameCount) frames from \(excerpt.firstFrame) on is not within a file of \(excerpt.fileFrameCount)"
+                )
+            }
+        }
         self.hash = hash
         self.byteCount = byteCount
         self.sampleRate = sampleRate
@@ -54,7 +80,11 @@ public struct AssetDescriptor: Hashable, Sendable {
         self.title = title.limited(toBytes: Self.longestTitle)
         self.fileExtension = fileExtension
         self.piecesRoot = piecesRoot
+        self.excerpt = excerpt
     }
+
+    /// Frames of the whole file.
+    public var fileFrameCount: Int64 { excerpt?.fileFrameCount ?? frameCount }
 
     /// Length of the item at rate 1, in seconds.
     public var durationSeconds: Double { Double(frameCount) / Double(sampleRate) }

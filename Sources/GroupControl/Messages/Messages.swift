@@ -1,7 +1,7 @@
 public import Timing
 
 /// Version of the messages below. Nodes of different versions do not play together.
-public let protocolVersion: UInt32 = 5
+public let protocolVersion: UInt32 = 6
 
 /// One connection of a leader to a room; numbered by the shell, never used twice.
 public typealias LinkID = Int

@@ -141,6 +141,7 @@ final class SessionAssets: Sendable {
         }
         for _ in 0..<Self.looks {
             let before = FileIdentity(path: path)
+            if let known = part(of: item, path, before) { return try known.get() }
             let info = try FFmpegSource(path, cancellation: cancellation).info
             guard let count = info.frameCount, count > 0 else {
                 throw failure(
@@ -165,14 +166,30 @@ final class SessionAssets: Sendable {
                     fileExtension: AssetName.ending(
                         of: item.location, most: AssetDescriptor.longestExtension),
                     piecesRoot: print.piecesRoot.map { try ContentHash(bytes: $0) })
-                return Asset(
+                let asset = Asset(
                     descriptor: descriptor, item: item, file: file, identity: identity,
                     isCached: isRemote)
+                return try item.span == nil ? asset : asset.part(item)
+            } catch let error as MediaError {
+                throw error
             } catch {
                 throw failure(.unsupported, "cannot be played: \(error)")
             }
         }
         throw failure(.notReadable, "is being written to; play it when it is complete")
+    }
+
+    /// Where another part of the same file has been read, that tells all of this one.
+    private func part(
+        of item: AssetList.Item, _ path: String, _ identity: FileIdentity?
+    ) -> Result<Asset, MediaError>? {
+        guard item.span != nil, let identity else { return nil }
+        let known = assets.withLock { assets in
+            assets.values.first { $0.file.path == path && $0.identity == identity }
+        }
+        return known.map { known in
+            Result { () throws(MediaError) in try known.part(item) }
+        }
     }
 
     /// How often a file is read that is written to meanwhile.

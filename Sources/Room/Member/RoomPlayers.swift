@@ -115,8 +115,9 @@ final class RoomPlayers {
         let reading = MediaCancellation()
         let opener = containers.opener(
             of: preparation.asset.hash, file.incoming,
-            frameCount: preparation.asset.frameCount, cancellation: reading)
-        let asset = Asset(location: file.path, opener: opener)
+            frameCount: preparation.asset.fileFrameCount, cancellation: reading)
+        let asset = Asset(
+            location: file.path, opener: opener.part(preparation.asset))
         let item = PlayerItem(asset: asset)
         let player = try Player(playerItem: item, output: output)
         player.automaticallyWaitsToMinimizeStalling = false

@@ -18,6 +18,8 @@ struct AssetList {
         var location: String
         /// By a playlist, for want of another one.
         var title: String?
+        /// Where only a part of it is meant; `nil`: all of it.
+        var span: CueSpan?
         /// Whether somebody misses it when it cannot be played: it was named, or looks like audio.
         var isMissed: Bool
     }
@@ -47,6 +49,7 @@ struct AssetList {
         /// The first that is there is meant.
         var locations: [String]
         var title: String?
+        var span: CueSpan?
         var isArgument = false
         /// A folder found in a folder.
         var isFound = false
@@ -120,7 +123,9 @@ struct AssetList {
         } else if there != nil, let format = Playlist.Format(name: location) {
             return open(location, format, place, cancellation)
         }
-        push([.item(Item(location: location, title: place.title, isMissed: true))])
+        push([
+            .item(Item(location: location, title: place.title, span: place.span, isMissed: true))
+        ])
     }
 
     // MARK: Folders
@@ -226,7 +231,7 @@ struct AssetList {
             ? location : location.lastIndex(of: "/").map { String(location[...$0]) } ?? ""
         if !isRemote { playlists.append(location) }
         guard let list = Playlist(bytes, format, base: base) else {
-            return passOver(location, "is called a playlist and is none")
+            return passOver(location, "is called a \(format.name) and is none")
         }
         if list.isStream {
             guard isRemote else {
@@ -245,7 +250,9 @@ struct AssetList {
         }
         stack += list.entries.prefix(SessionState.longestQueue).reversed().map {
             .place(
-                Place(locations: $0.places, title: $0.title, depth: place.depth, playlists: chain))
+                Place(
+                    locations: $0.places, title: $0.title, span: $0.span, depth: place.depth,
+                    playlists: chain))
         }
     }
 }

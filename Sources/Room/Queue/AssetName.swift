@@ -24,7 +24,7 @@ enum AssetName {
         "rm", "spx", "tak", "tta", "voc", "w64", "wav", "webm", "wma", "wv",
     ]
     private static let others: Set<String> = [
-        "7z", "accurip", "bmp", "crdownload", "cue", "db", "doc", "docx", "epub", "exe", "ffp",
+        "7z", "accurip", "bmp", "crdownload", "db", "doc", "docx", "epub", "exe", "ffp",
         "gif",
         "htm", "html", "ico", "ini", "jpeg", "jpg", "json", "log", "lrc", "md", "md5", "nfo", "nzb",
         "odt", "par2", "part", "pdf", "plist", "png", "rar", "rtf", "sfv", "sha1", "sha256", "srt",

@@ -1,14 +1,17 @@
 import GroupControl
 import Playout
 
-/// What a playlist names, in its order: M3U, PLS and XSPF.
+/// What a playlist names, in its order: M3U, PLS, XSPF and cue sheets.
 ///
 /// Playlists are written by programs that do not agree on the encoding of names, on which way a
 /// slash leans and on whether a path is an address. So a line stands for every place that it may
 /// mean, the most literal first, and whoever has the disk takes the first that is there.
 struct Playlist: Equatable {
     enum Format: String, CaseIterable {
-        case m3u, m3u8, pls, xspf
+        case m3u, m3u8, pls, xspf, cue
+
+        /// As people call one.
+        var name: String { self == .cue ? "cue sheet" : "playlist" }
 
         /// - Parameter name: of the file.
         init?(name: String) {
@@ -23,6 +26,8 @@ struct Playlist: Equatable {
         /// Paths and addresses, at least one.
         var places: [String]
         var title: String?
+        /// `nil`: all of it.
+        var span: CueSpan?
     }
 
     /// Longest playlist that is read, bytes: ten thousand lines of 400.
@@ -42,6 +47,9 @@ struct Playlist: Equatable {
         case .m3u, .m3u8: readM3U(bytes, place)
         case .pls: readPLS(bytes, place)
         case .xspf: readXSPF(bytes, place)
+        case .cue:
+            guard let sheet = CueSheet(bytes, place) else { return nil }
+            entries = sheet.entries
         }
     }
 
@@ -60,13 +68,13 @@ struct Playlist: Equatable {
         return bytes.contains(0) ? nil : bytes
     }
 
-    private static func lines(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
+    static func lines(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
         bytes.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }.map(\.trimmed)
             .filter { !$0.isEmpty }
     }
 
     /// One more than are played, which says that there are too many.
-    private static let mostEntries = SessionState.longestQueue + 1
+    static let mostEntries = SessionState.longestQueue + 1
 
     // MARK: M3U
 
@@ -146,7 +154,7 @@ struct Playlist: Equatable {
 
 extension ArraySlice<UInt8> {
     /// Without blanks and tabs at both ends.
-    fileprivate var trimmed: ArraySlice<UInt8> {
+    var trimmed: ArraySlice<UInt8> {
         func isBlank(_ byte: UInt8) -> Bool {
             byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
                 || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")

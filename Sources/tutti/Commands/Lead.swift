@@ -17,7 +17,8 @@ struct Lead: AsyncParsableCommand {
 
             It begins with the first asset that can be played and reads the others meanwhile. \
             Folders are played with all that is in them, by disc and track or by name; playlists \
-            are m3u, m3u8, pls and xspf. What cannot be played is left out with a line that says \
+            are m3u, m3u8, pls, xspf and cue sheets, whose tracks are parts of a file. What cannot \
+            be played is left out with a line that says \
             why; the exit status is then 1, unless it was no audio in a folder.
 
             Examples:

@@ -1,0 +1,35 @@
+import GroupControl
+import Playout
+
+extension SessionAssets.Asset {
+    /// The part of the same file that an item of a cue sheet means.
+    ///
+    /// - Throws: `MediaError` where the file ends before it begins.
+    func part(_ item: AssetList.Item) throws(MediaError) -> SessionAssets.Asset {
+        guard let span = item.span else { return self }
+        let count = descriptor.fileFrameCount
+        func failure(_ reason: String) -> MediaError {
+            MediaError(
+                .damaged, operation: "cue", subject: item.title ?? item.location, reason: reason)
+        }
+        guard let frames = span.frames(sampleRate: descriptor.sampleRate, count: count) else {
+            throw failure(
+                "begins behind the end of its file; the cue sheet is of another file (\(item.location.readableFileName))"
+            )
+        }
+        do {
+            var part = self
+            part.item = item
+            part.descriptor = try AssetDescriptor(
+                hash: descriptor.hash, byteCount: descriptor.byteCount,
+                sampleRate: descriptor.sampleRate, frameCount: Int64(frames.count),
+                title: item.title ?? descriptor.title, fileExtension: descriptor.fileExtension,
+                piecesRoot: descriptor.piecesRoot,
+                excerpt: AssetDescriptor.Excerpt(
+                    firstFrame: frames.lowerBound, fileFrameCount: count))
+            return part
+        } catch {
+            throw failure("cannot be played: \(error)")
+        }
+    }
+}
