@@ -50,20 +50,28 @@ struct Tutti: AsyncParsableCommand {
 /// - Returns: `nil` when that is not it.
 func unknownCommand(in arguments: [String]) -> String? {
     var words = arguments.dropFirst()[...]
-    if words.first == "help" { words = words.dropFirst() }
+    let isForHelp = words.first == "help"
+    if isForHelp { words = words.dropFirst() }
     var command: any ParsableCommand.Type = Tutti.self
     for word in words {
         let commands = command.configuration.subcommands
-        guard !commands.isEmpty, !word.hasPrefix("-"), word != "help" else { return nil }
+        guard !word.hasPrefix("-"), word != "help" else { return nil }
+        guard !commands.isEmpty else {
+            return isForHelp
+                ? "tutti \(command._commandName) has no commands (tutti help \(command._commandName))"
+                : nil
+        }
         if let next = commands.first(where: { $0._commandName == word }) {
             command = next
             continue
         }
-        // What stands there may be meant for the command that needs no name.
-        guard command.configuration.defaultSubcommand == nil else { return nil }
         let names = commands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }
-        return "there is no command \"\(word)\" (tutti help lists them)"
-            + Suggestion.question(for: word, among: names)
+        let question = Suggestion.question(for: word, among: names)
+        // What stands there may be meant for the command that needs no name.
+        if command.configuration.defaultSubcommand != nil, !isForHelp, question.isEmpty {
+            return nil
+        }
+        return "there is no command \"\(word)\" (tutti help lists them)" + question
     }
     return nil
 }

@@ -84,6 +84,10 @@ import Testing
         (["stauts"], "did you mean \"status\"?"), (["help", "nonsense"], "\"nonsense\""),
         (["paly"], "did you mean \"play\"?"), (["vol", "3"], "did you mean \"volume\"?"),
         (["help", "sek"], "did you mean \"seek\"?"),
+        (["queue", "shufle"], "did you mean \"shuffle\"?"),
+        (["queue", "repat", "all"], "did you mean \"repeat\"?"),
+        (["help", "queue", "nonsense"], "\"nonsense\""), (["help", "lead", "x"], "no commands"),
+        (["help", "simulate", "clcks"], "did you mean \"clocks\"?"),
     ])
     func `a command that there is not is named, and the nearest one`(
         words: [String], text: String
@@ -95,6 +99,7 @@ import Testing
     @Test(arguments: [
         [], ["--help"], ["help"], ["help", "lead"], ["help", "simulate", "clocks"],
         ["simulate", "join", "--seed", "3"], ["lead", "song.flac"], ["status", "--watch"],
+        ["queue"], ["queue", "--json"], ["queue", "add", "shufle"], ["simulate", "--seed", "3"],
     ])
     func `a command that there is is left to the parser`(words: [String]) {
         #expect(unknownCommand(in: ["tutti"] + words) == nil)

@@ -35,7 +35,7 @@ import Timing
         #expect(Set(all.map(\.name)).count == all.count)
     }
 
-    @Test func `exchanges over the loopback interface are all answered, and their quantiles are in order`()
+    @Test func `exchanges over the loopback interface are all answered, and in order`()
         throws
     {
         let facts = try ExchangeFacts.loopback(count: 20)

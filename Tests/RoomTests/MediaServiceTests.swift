@@ -118,6 +118,39 @@ extension IntegrationTests {
         }
 
         @Test(.timeLimit(.minutes(1)))
+        func `what is held is served when its name is gone, and not when it was written to`()
+            async throws
+        {
+            let folder = try TemporaryFolder()
+            defer { folder.remove() }
+            let path = try folder.write(Self.contents, as: "asset.bin")
+            let service = MediaService(logger: Logger(label: "media"))
+            service.share(hash: Self.hash, path: path, identity: FileIdentity(path: path))
+            service.hold([Self.hash])
+            try FileManager.default.removeItem(atPath: path)
+            let (port, running) = try await service.open()
+            try await RawConnection.open(to: port) { connection in
+                let answer = try await connection.request("GET", "/asset/\(Self.hash)")
+                #expect(answer.status == 200 && answer.body == Self.contents)
+                service.hold([])
+                let gone = try await connection.request("GET", "/asset/\(Self.hash)")
+                #expect(gone.status == 410)
+            }
+            _ = try folder.write(Self.contents, as: "asset.bin")
+            service.share(hash: Self.hash, path: path, identity: FileIdentity(path: path))
+            service.hold([Self.hash])
+            let writer = try FileHandle(forWritingTo: URL(filePath: path))
+            try writer.seek(toOffset: 10)
+            try writer.write(contentsOf: Data([0xAA, 0xBB]))
+            try writer.close()
+            try await RawConnection.open(to: port) { connection in
+                let answer = try await connection.request("GET", "/asset/\(Self.hash)")
+                #expect(answer.status == 410)
+            }
+            _ = await running.stop()
+        }
+
+        @Test(.timeLimit(.minutes(1)))
         func `a shared file that is gone is gone, not an error of the service`() async throws {
             try await withService { port, folder in
                 try FileManager.default.removeItem(atPath: folder.path("asset.bin"))

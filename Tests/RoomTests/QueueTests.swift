@@ -1,9 +1,10 @@
 import DeviceOutput
 import Foundation
 import GroupControl
+import Logging
 import NIOCore
 import Playout
-import Room
+@testable import Room
 import Testing
 
 extension IntegrationTests {
@@ -55,6 +56,57 @@ extension IntegrationTests {
                 #expect(error?.description.contains("none of 2 items") == true)
                 #expect(error?.description.contains(text) == true)
                 #expect(leader.address == nil)
+            }
+        }
+
+        /// Addresses of this many files of noise, and who serves them.
+        private func addresses(
+            _ count: Int, _ group: TestGroup
+        ) async throws -> (addresses: [String], server: RunningNode) {
+            let service = MediaService(logger: Logger(label: "media"))
+            let hashes = try (0..<count).map { number in
+                let hash = String(repeating: "\(number)", count: 64)
+                service.share(
+                    hash: hash,
+                    path: try group.folder.writeNoise(
+                        seconds: 20, seed: 640 + UInt64(number), as: "\(number).wav"))
+                return hash
+            }
+            let (port, server) = try await service.open()
+            return (hashes.map { "http://127.0.0.1:\(port)/asset/\($0)" }, server)
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `an address plays at once, and nobody says that it was changed`() async throws {
+            try await withGroup { group in
+                let (addresses, server) = try await addresses(1, group)
+                let book = LogBook()
+                try await group.lead(addresses) { $0.logger = book.logger }
+                try await group.untilPlaying(["leader"])
+                #expect(book.entries("a room cannot play").isEmpty, "\(book.all)")
+                _ = await server.stop()
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `an item that nobody has read is read when somebody goes to it`() async throws {
+            try await withGroup { group in
+                let (addresses, server) = try await addresses(6, group)
+                try await group.lead(addresses)
+                try await group.untilPlaying(["leader"])
+                let client = try await group.client()
+                try await until("two addresses behind it are read") {
+                    try await client.queue().items.count { $0.state == .known } >= 3
+                }
+                let last = try #require(try await client.queue().items.last)
+                #expect(last.state == .unread)
+                let effect = try await client.perform(.queue(.play(last.id)))
+                #expect(effect.phase == .playing || effect.phase == .preparing)
+                try await group.untilStatus("it plays") {
+                    $0.phase == .playing && $0.index == 5
+                        && $0.rooms.allSatisfy { $0.state == .playing }
+                }
+                _ = await server.stop()
             }
         }
 

@@ -46,18 +46,35 @@ struct LeaderControl: GroupControlling {
         guard !addition.locations.isEmpty else {
             throw RoomError(.refused, "nothing was named to be added")
         }
-        let paths = addition.locations.filter { !PlaylistPlace.isRemote($0) }
-        if let first = paths.first, !isFromHere {
-            let name = first.readableFileName
-            throw RoomError(
-                .refused,
-                "\(name) is a file of another machine: give the leader an address (http://...) of it"
-            )
+        var locations: [String] = []
+        for location in addition.locations {
+            if location.hasPrefix(Uploads.scheme) {
+                locations.append(try sent(location))
+            } else if PlaylistPlace.isRemote(location) || isFromHere {
+                locations.append(location)
+            } else {
+                let name = location.readableFileName
+                throw RoomError(
+                    .refused,
+                    "\(name) is a path, and this leader is on another machine: send the file, or give an address (http://...) of it"
+                )
+            }
         }
+        let paths = locations.filter { !PlaylistPlace.isRemote($0) }
         // A disk may hang.
         let missing = try? await blocking { _ throws(MediaError) in Self.obstacle(among: paths) }
         if let reason = missing ?? nil { throw RoomError(.refused, reason) }
-        reader.add(addition.locations, at: addition.place)
+        reader.add(locations, at: addition.place)
+    }
+
+    /// Where a file is that another machine has sent.
+    private func sent(_ location: String) throws -> String {
+        let id = String(location.dropFirst(Uploads.scheme.count))
+        guard let path = reader.uploads?.path(of: id) else {
+            throw RoomError(
+                .refused, "a file that was to be added is not here any more; send it again")
+        }
+        return path
     }
 
     /// Why the first of these paths that leads nowhere does not; blocks.

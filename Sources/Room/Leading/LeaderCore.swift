@@ -29,8 +29,8 @@ actor LeaderCore {
     private let logger: Logger
     /// Called when the queue has been played to its end.
     private let ended: @Sendable () -> Void
-    /// Called when the session is at another place of its queue, or that is another, with what is
-    /// near that place.
+    /// Called when the session is at another place of its queue, waits for another item, or the queue
+    /// is another, with what is near that place.
     private let moved: @Sendable (Set<ContentHash>) -> Void
     /// Called when items have left the queue.
     private let removed: @Sendable ([QueueEntry.ID]) -> Void
@@ -38,7 +38,13 @@ actor LeaderCore {
     private let obstacle: @Sendable (AssetDescriptor) async -> String?
     /// Called when another leads, after everybody was told.
     private let handedOver: @Sendable (NextLeader) -> Void
-    private var place: (index: Int, revision: UInt64) = (0, 0)
+    private struct Place: Equatable {
+        var index = 0
+        var revision: UInt64 = 0
+        /// Item that has to be read before the group can go on to it.
+        var awaited: QueueEntry.ID?
+    }
+    private var place = Place()
     private let watchers = Watchers()
     /// Items that no room could play.
     private var skipped: Set<ContentHash> = []
@@ -230,9 +236,11 @@ actor LeaderCore {
             }
         }
         alarm.set(machine.nextDeadline.map(clock.local))
-        let latest = (machine.session.index, machine.queueRevision)
+        let latest = Place(
+            index: machine.session.index, revision: machine.queueRevision,
+            awaited: machine.awaitedID)
         let isElsewhere = latest != place
-        let hasMoved = latest.0 != place.index
+        let hasMoved = latest.index != place.index
         place = latest
         if isElsewhere { moved(machine.near(before: 1, behind: AssetReader.mostAhead)) }
         sayHeadline(hasMoved)

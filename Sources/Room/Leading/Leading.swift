@@ -1,9 +1,11 @@
 import AvahiDiscovery
 import ClockSync
+import FFmpegMedia
 import GroupControl
 import LinuxHost
 import Logging
 import NIOCore
+import Playout
 import Synchronization
 import Timing
 import Wire
@@ -253,6 +255,9 @@ final class Leading: Sendable {
             try? await Task.sleep(for: Self.fileInterval)
             guard !isRetired else { continue }
             let (current, upcoming) = await core.upcoming
+            _ = try? await blocking { [media = services.media] _ throws(MediaError) in
+                media.hold(upcoming.map(\.hex))
+            }
             for hash in upcoming {
                 switch await reader.check(hash, isPlaying: hash == current) {
                 case .none: break

@@ -32,6 +32,7 @@ final class ControlConnection: Sendable {
         var latest: GroupEvent?
         var isWatching = false
         var hasAnswered = false
+        var isToThisMachine = false
         var lastID = 0
         var running: Task<Void, Never>?
     }
@@ -64,6 +65,9 @@ final class ControlConnection: Sendable {
 
     /// Whether it ever came to an answer: then it is a leader's, and worth another connection.
     var hasAnswered: Bool { shared.state.withLock { $0.hasAnswered } }
+
+    /// Whether the other end is on this machine; false until it is known.
+    var isToThisMachine: Bool { shared.state.withLock { $0.isToThisMachine } }
 
     /// - Returns: `nil` when the connection was closed before the question was put.
     /// - Throws: `RoomError` when it is closed afterwards, or the answer takes too long.
@@ -179,7 +183,11 @@ extension ControlConnection.Shared {
             let channel = try await connect(
                 to: address, timeout: .nanoseconds(timeout.wholeNanoseconds),
                 limit: FrameDecoder.clientLimit, attempts: attempts)
-            state.withLock { if case .connecting = $0.phase { $0.phase = .open } }
+            state.withLock {
+                guard case .connecting = $0.phase else { return }
+                $0.phase = .open
+                $0.isToThisMachine = channel.channel.isFromHere
+            }
             try await channel.executeThenClose { inbound, outbound in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask {

@@ -71,7 +71,7 @@ final class ControlLink: Sendable {
 
 extension Channel {
     /// Whether who is at the other end is on this machine.
-    fileprivate var isFromHere: Bool {
+    var isFromHere: Bool {
         guard let remote = remoteAddress?.ipAddress else { return false }
         let isLoopback =
             remote.hasPrefix("127.") || remote == "::1"

@@ -14,7 +14,7 @@ public final class GroupClient: GroupControlling {
     private static let look = Duration.seconds(5)
 
     public let address: HostPort
-    private let timeout: Duration
+    let timeout: Duration
     private let attempts: ConnectionRace.Attempts
     private let kept = Mutex<ControlConnection?>(nil)
 
@@ -106,6 +106,12 @@ public final class GroupClient: GroupControlling {
             kept = connection
             return connection
         }
+    }
+
+    /// Whether the leader is on the machine that asks, so that both know files by the same paths.
+    func isOnThisMachine() async throws -> Bool {
+        _ = try await status()
+        return connection().isToThisMachine
     }
 
     private func ask(

@@ -14,6 +14,8 @@ struct FileIdentity: Equatable, Sendable {
     /// Since 1970, nanoseconds. Programs set the first at will; the second only the system sets.
     private var modified: Int64
     private var changed: Int64
+    /// Names that it has; none once it was removed while somebody has it open.
+    private var links: UInt64
 
     /// The clock of file times ticks every few milliseconds; two writes within one look like one.
     private static let tick: Int64 = 50_000_000
@@ -26,6 +28,7 @@ struct FileIdentity: Equatable, Sendable {
         byteCount = Int64(status.st_size)
         modified = nanoseconds(status.st_mtim)
         changed = nanoseconds(status.st_ctim)
+        links = UInt64(status.st_nlink)
     }
 
     init?(of descriptor: Int32) {
@@ -47,6 +50,13 @@ struct FileIdentity: Equatable, Sendable {
         clock_gettime(CLOCK_REALTIME, &now)
         let nanoseconds = Int64(now.tv_sec) &* 1_000_000_000 &+ Int64(now.tv_nsec)
         return abs(nanoseconds - changed) < Self.tick
+    }
+
+    /// Whether nobody has written to it since it was `other`; that its name was removed changes
+    /// nothing in it.
+    func isUnwritten(since other: FileIdentity) -> Bool {
+        self == other
+            || links == 0 && isSameFile(as: other) && modified == other.modified
     }
 
     /// Whether it is the same file of the same length, whoever touched it.

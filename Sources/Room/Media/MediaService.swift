@@ -12,6 +12,9 @@ import Glibc
 /// `GET /asset/HASH` with HASH the 64 lower-case hexadecimal digits of the SHA-256, and
 /// `GET /asset/HASH/pieces` for the hashes of its pieces. Only what was shared with
 /// ``share(hash:path:)`` can be read, whatever the path of the request says.
+///
+/// Where there are ``Uploads``, `PUT /upload/HASH?NAME` takes a file of another machine, of which HASH
+/// is the SHA-256; `POST` to the same address asks whether it would be taken.
 final class MediaService: Sendable {
     /// Its answers are written to the channel itself, by ``send(_:on:)``.
     typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, Never>
@@ -43,10 +46,17 @@ final class MediaService: Sendable {
     }
 
     private let shared = Mutex<[String: Shared]>([:])
+    /// Open files, which are there still when their names are gone.
+    private let held = Mutex<[String: SharedFile]>([:])
     private let provider = Mutex<(@Sendable (String) async -> Void)?>(nil)
     private let logger: Logger
+    /// `nil`: none are taken.
+    let uploads: Uploads?
 
-    init(logger: Logger) { self.logger = logger }
+    init(logger: Logger, uploads: Uploads? = nil) {
+        self.logger = logger
+        self.uploads = uploads
+    }
 
     /// Makes a local file available under its hash.
     ///
@@ -58,6 +68,19 @@ final class MediaService: Sendable {
 
     func withdraw(hash: String) { shared.withLock { $0[hash] = nil } }
 
+    /// From now on these alone are kept open: what plays in rooms that have not fetched all of it
+    /// must not end because somebody removed the file. Blocks.
+    func hold(_ hashes: [String]) {
+        let missing = held.withLock { held in
+            held = held.filter { hashes.contains($0.key) }
+            return hashes.filter { held[$0] == nil }
+        }
+        for hash in missing {
+            guard let file = file(ofHash: hash)?.file else { continue }
+            held.withLock { $0[hash] = file }
+        }
+    }
+
     /// Asked for what is not shared, with its hash; returns when it is, or when it cannot be had.
     func provide(_ provider: @escaping @Sendable (String) async -> Void) {
         self.provider.withLock { $0 = provider }
@@ -67,8 +90,12 @@ final class MediaService: Sendable {
 
     private func file(ofHash hash: String) -> (path: String, file: SharedFile?)? {
         shared.withLock { $0[hash] }.map {
-            ($0.path, SharedFile(path: $0.path, identity: $0.identity))
+            ($0.path, SharedFile(path: $0.path, identity: $0.identity) ?? heldFile(ofHash: hash))
         }
+    }
+
+    private func heldFile(ofHash hash: String) -> SharedFile? {
+        held.withLock { $0[hash] }.flatMap { $0.isUnwritten ? $0 : nil }
     }
 
     /// Answers what is asked on one connection, until its end.
@@ -80,10 +107,20 @@ final class MediaService: Sendable {
                 try Self.addHandlers(to: $0)
             }
             try await client.executeThenClose { inbound in
-                for try await part in inbound {
+                var parts = inbound.makeAsyncIterator()
+                while let part = try await parts.next(isolation: #isolation) {
                     guard case .head(let request) = part else { continue }
                     visitor?.isUseful(andBusy: true)
-                    try await self.answer(request, on: channel) { visitor?.isUseful(andBusy: true) }
+                    let progress = { visitor?.isUseful(andBusy: true) ?? () }
+                    if request.uri.hasPrefix(Self.uploadPath) {
+                        guard
+                            try await self.takeUpload(
+                                request, &parts, on: channel, progress: progress
+                            )
+                        else { return }
+                    } else {
+                        try await self.answer(request, on: channel, progress: progress)
+                    }
                     visitor?.isUseful()
                     guard request.isKeepAlive else { return }
                 }
@@ -177,15 +214,21 @@ final class MediaService: Sendable {
         }
     }
 
-    private func refuse(
-        _ status: HTTPResponseStatus, _ request: HTTPRequestHead, on channel: any Channel
+    /// - Parameter reason: for people; `nil`: the phrase of the status.
+    func refuse(
+        _ status: HTTPResponseStatus, _ request: HTTPRequestHead, on channel: any Channel,
+        reason: String? = nil
     ) async throws {
-        let text = "\(status.code) \(status.reasonPhrase)\n"
+        var text = reason.map { $0 + "\n" } ?? "\(status.code) \(status.reasonPhrase)\n"
+        // RFC 9110, section 15.3.5: a 204 has no content, and a client would read it as what follows.
+        if status == .noContent { text = "" }
         var head = HTTPResponseHead(version: .http1_1, status: status)
         head.headers.add(name: "Content-Type", value: "text/plain; charset=utf-8")
-        head.headers.add(name: "Content-Length", value: "\(text.utf8.count)")
+        if status != .noContent {
+            head.headers.add(name: "Content-Length", value: "\(text.utf8.count)")
+        }
         channel.write(HTTPServerResponsePart.head(head), promise: nil)
-        if request.method != .HEAD {
+        if request.method != .HEAD, !text.isEmpty {
             try await send(.body(.byteBuffer(ByteBuffer(string: text))), on: channel)
         }
         try await send(.end(nil), on: channel)
@@ -193,7 +236,7 @@ final class MediaService: Sendable {
 }
 
 /// What is served, a chunk at a time.
-private protocol SharedBytes {
+protocol SharedBytes {
     var size: Int { get }
     /// Puts at most `count` bytes into `chunk`, in place of what it had.
     ///
@@ -215,7 +258,7 @@ private struct SharedList: SharedBytes {
 }
 
 /// A local file being served; closed with the last reference.
-private final class SharedFile: SharedBytes {
+final class SharedFile: SharedBytes, Sendable {
     /// What is read at once: enough for a fast disk, little to hold for a slow room.
     static let chunkBytes = 128 * 1024
 
@@ -240,6 +283,12 @@ private final class SharedFile: SharedBytes {
 
     deinit { close(descriptor) }
 
+    /// Whether it is what was shared, under its name or without one.
+    var isUnwritten: Bool {
+        guard let identity else { return true }
+        return FileIdentity(of: descriptor)?.isUnwritten(since: identity) ?? false
+    }
+
     /// - Throws: when the file has become shorter than it was, or was written to.
     func read(_ count: Int, from position: Int, into chunk: inout ByteBuffer) throws -> Int {
         chunk.clear()
@@ -248,7 +297,7 @@ private final class SharedFile: SharedBytes {
         }
         guard read > 0 else { throw ChannelError.eof }
         // Looked at behind the reading: what was written before it shows.
-        if let identity, FileIdentity(of: descriptor) != identity { throw ChannelError.eof }
+        guard isUnwritten else { throw ChannelError.eof }
         return read
     }
 }

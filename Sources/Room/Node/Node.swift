@@ -73,7 +73,11 @@ final class Node: Sendable {
         self.configuration = configuration
         self.session = session
         let cache = configuration.openCache()
-        media = MediaService(logger: configuration.logger)
+        media = MediaService(
+            logger: configuration.logger,
+            uploads: Uploads(
+                base: configuration.cacheFolder, limit: configuration.uploadLimitBytes,
+                now: { HostClock.now() }))
         library = SessionAssets(
             cache: cache, pieces: media.pieces, logger: configuration.logger)
         files = NodeFiles(library, media, cache)

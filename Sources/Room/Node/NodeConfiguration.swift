@@ -17,6 +17,8 @@ public struct NodeConfiguration: Sendable {
     /// Folder of the assets fetched from the leader.
     public var cacheFolder: String
     public var cacheLimitBytes: Int64
+    /// Of a leader: what files that other machines put into its queue may take together, beside that.
+    public var uploadLimitBytes: Int64
     /// Positive: what hangs on the output (amplifier, DSP) delays the sound by this much; `nil`: as
     /// was said by command and remembered, or not at all.
     public var latencyOffset: LatencyOffset?
@@ -47,7 +49,7 @@ public struct NodeConfiguration: Sendable {
     public init(
         name: String, output: OutputSpecification, role: ChannelRole = .stereo,
         port: Int = HostPort.defaultPort, cacheFolder: String,
-        cacheLimitBytes: Int64 = 2_000_000_000,
+        cacheLimitBytes: Int64 = 2_000_000_000, uploadLimitBytes: Int64 = 2_000_000_000,
         latencyOffset: LatencyOffset? = nil, stateFolder: String? = nil,
         syncTarget: Nanoseconds = .milliseconds(1), usesAvahi: Bool = true,
         usesBroadcasts: Bool = true,
@@ -62,6 +64,7 @@ public struct NodeConfiguration: Sendable {
         self.port = port
         self.cacheFolder = cacheFolder
         self.cacheLimitBytes = cacheLimitBytes
+        self.uploadLimitBytes = uploadLimitBytes
         self.latencyOffset = latencyOffset
         self.stateFolder = stateFolder
         self.syncTarget = syncTarget

@@ -44,6 +44,9 @@ final class AssetReader: Sendable {
         /// What the queue lists.
         var items: [QueueEntry.ID: AssetList.Item] = [:]
         var unread: Set<QueueEntry.ID> = []
+        /// Items that have been read, until the leader is seen to know where they are: nothing else
+        /// keeps their files.
+        var unseen: [QueueEntry.ID: ContentHash] = [:]
         var nextID: QueueEntry.ID = 1
         /// Items that are still being looked for, at least.
         var coming = 0
@@ -72,6 +75,9 @@ final class AssetReader: Sendable {
     let library: SessionAssets
     private let media: MediaService
     let logger: Logger
+
+    /// Files of other machines, which are kept as long as they are listed.
+    var uploads: Uploads? { media.uploads }
 
     init(
         _ arguments: [String], _ library: SessionAssets, _ media: MediaService, logger: Logger
@@ -103,19 +109,23 @@ final class AssetReader: Sendable {
 
     /// The session is elsewhere, or its queue another: these are near, and their files are kept.
     func move(near: Set<ContentHash>) {
-        library.release(except: near)
+        let unseen = state.withLock { state in
+            state.unseen = state.unseen.filter { !near.contains($0.value) }
+            return state.unseen.values
+        }
+        library.release(except: near.union(unseen))
         readSignal.yield()
     }
 
     /// These items have left the queue: they are read no more, and there is room for others.
     func forget(_ removed: [QueueEntry.ID]) {
-        state.withLock { state in
-            for id in removed {
-                state.items[id] = nil
-                state.unread.remove(id)
-            }
+        let gone = state.withLock { state in
+            state.unread.subtract(removed)
+            for id in removed { state.unseen[id] = nil }
+            return removed.compactMap { state.items.removeValue(forKey: $0) }
         }
         noteDone()
+        for item in gone { uploads?.release(item.location) }
     }
 
     /// Returns once there is something to play, or after a head start when the first item is long.
@@ -224,6 +234,7 @@ final class AssetReader: Sendable {
                         "a queue holds \(SessionState.longestQueue) items; the rest is left out")
                     break listing
                 }
+                uploads?.use(item.location)
                 batch.append((item, id))
                 if id == 1 || batch.count >= Self.batch || HostClock.now() - since > Self.batchTime
                 {
@@ -282,10 +293,14 @@ final class AssetReader: Sendable {
                 cancellation throws(MediaError) in
                 try self.library.describe(item, cancellation)
             }
+            state.withLock { $0.unseen[id] = asset.descriptor.hash }
             keep(asset)
             state.withLock {
                 $0.known += 1
-                guard $0.unread.remove(id) != nil else { return }
+                guard $0.unread.remove(id) != nil else {
+                    $0.unseen[id] = nil
+                    return
+                }
                 $0.fresh.append(.read(id, as: asset.descriptor))
             }
             begun.yield()

@@ -150,6 +150,13 @@ struct RoomOptions: ParsableArguments {
             "The most that this folder may hold (default: 2000).", valueName: "megabytes"))
     var cacheLimitMb: String?
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The most that files of other machines in the queue may take (default: 2000).",
+            valueName: "megabytes"))
+    var cacheUploadsMb: String?
+
     @Flag(help: "Neither announce this room nor look for leaders with Avahi.")
     var noAvahi = false
 
@@ -183,6 +190,7 @@ struct RoomOptions: ParsableArguments {
         flags[.realTimePriority] = realtimePriority
         flags[.cacheFolder] = cacheFolder
         flags[.cacheLimit] = cacheLimitMb
+        flags[.uploadLimit] = cacheUploadsMb
         flags[.avahi] = noAvahi ? "false" : nil
         flags[.broadcasts] = noBroadcasts ? "false" : nil
         return flags

@@ -3,6 +3,7 @@ import Foundation
 import GroupControl
 import Playout
 import Room
+import Synchronization
 
 /// `tutti queue`.
 struct Queue: AsyncParsableCommand {
@@ -64,7 +65,8 @@ struct QueueAdd: AsyncParsableCommand {
         abstract: "Put files, folders, playlists or addresses into the queue.",
         discussion: """
             At the end, or where --next or --at says. Folders are played with all that is in them. \
-            Files are those of the leader's machine; elsewhere give an address.
+            A leader on another machine is sent the files, and keeps them as long as they are in \
+            the queue.
 
             Examples:
               tutti add song.flac
@@ -96,9 +98,8 @@ struct QueueAdd: AsyncParsableCommand {
         let locations = assets.map(Self.whole)
         try await untilInterrupted {
             let client = try await options.connect()
-            for part in QueueAddition(locations: locations, place: place).parts {
-                try await client.add(part)
-            }
+            let progress = SendingLine()
+            try await client.add(locations, at: place) { progress.tell($0) }
         }
     }
 
@@ -108,6 +109,27 @@ struct QueueAdd: AsyncParsableCommand {
             return location
         }
         return FileManager.default.currentDirectoryPath + "/" + location
+    }
+}
+
+/// What is sent to a leader elsewhere, a line for each file, and what is left out.
+private final class SendingLine: Sendable {
+    private let name = Mutex("")
+
+    func tell(_ news: AdditionNews) {
+        switch news {
+        case .leftOut(let subject, let reason, let isMissed):
+            guard isMissed else { return }
+            Terminal.error.say("tutti: skipped \(subject): \(reason)".printable)
+        case .sending(let name, _, let whole):
+            let isNew = self.name.withLock { last in
+                defer { last = name }
+                return last != name
+            }
+            guard isNew else { return }
+            let megabytes = max(1, (whole + 500_000) / 1_000_000)
+            Terminal.error.say("sending \(name), \(megabytes) MB".printable)
+        }
     }
 }
 

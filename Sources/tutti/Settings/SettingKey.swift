@@ -19,6 +19,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case broadcasts
     case cacheFolder = "cache.folder"
     case cacheLimit = "cache.limit-mb"
+    case uploadLimit = "cache.uploads-mb"
     case latencyOffset = "latency-offset-us"
     case syncTarget = "sync-target-us"
     case stateFolder = "state-folder"
@@ -57,6 +58,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .avahi, .broadcasts: "true or false"
         case .cacheFolder: "the path of a folder"
         case .cacheLimit: "a whole number of megabytes from 1 to 10000000"
+        case .uploadLimit: "a whole number of megabytes from 0 (none) to 10000000"
         case .latencyOffset: "microseconds from -500000 to 500000; 1500±50 if measured to 50"
         case .syncTarget: "a whole number of microseconds from 1 to 1000000"
         case .stateFolder: "the path of a folder"

@@ -20,6 +20,7 @@ struct Settings: Equatable, Sendable {
     var broadcasts = true
     var cacheFolder: String
     var cacheLimitMegabytes = 2_000
+    var uploadLimitMegabytes = 2_000
     /// `nil`: as said by command and remembered.
     var latencyOffset: LatencyOffset?
     var syncTargetMicroseconds = 1_000
@@ -69,6 +70,7 @@ struct Settings: Equatable, Sendable {
         try set(&broadcasts, .broadcasts, Self.truth)
         try set(&self.cacheFolder, .cacheFolder) { $0.isEmpty ? nil : $0 }
         try set(&cacheLimitMegabytes, .cacheLimit, number(1...10_000_000))
+        try set(&uploadLimitMegabytes, .uploadLimit, number(0...10_000_000))
         try set(&latencyOffset, .latencyOffset) { try? LatencyOffset(parsing: $0) }
         try set(&syncTargetMicroseconds, .syncTarget, number(1...1_000_000))
         try set(&self.stateFolder, .stateFolder) { $0.isEmpty ? nil : $0 }
@@ -122,6 +124,7 @@ struct Settings: Equatable, Sendable {
         NodeConfiguration(
             name: name, output: output, role: channel, port: port, cacheFolder: cacheFolder,
             cacheLimitBytes: Int64(cacheLimitMegabytes) * 1_000_000,
+            uploadLimitBytes: Int64(uploadLimitMegabytes) * 1_000_000,
             latencyOffset: latencyOffset, stateFolder: stateFolder,
             syncTarget: .microseconds(Int64(syncTargetMicroseconds)),
             usesAvahi: avahi, usesBroadcasts: broadcasts,

@@ -1,0 +1,74 @@
+import FFmpegMedia
+import Playout
+public import GroupControl
+import Synchronization
+
+/// What there is to say while music is put into a queue that is elsewhere.
+public enum AdditionNews: Equatable, Sendable {
+    /// Something that was named is left out.
+    case leftOut(subject: String, reason: String, isMissed: Bool)
+    /// So many bytes of a file have been sent.
+    case sending(name: String, sent: Int64, whole: Int64)
+}
+
+extension GroupClient {
+    /// Puts files, folders, playlists and addresses into the queue. A leader on this machine reads
+    /// paths itself. One that is elsewhere is sent the bytes it does not have.
+    ///
+    /// - Throws: `RoomError`: nothing was found, or one of the files is not taken; those before it are
+    ///   in the queue, if that is where they belong.
+    public func add(
+        _ arguments: [String], at place: QueuePlace,
+        news: @escaping @Sendable (AdditionNews) -> Void
+    ) async throws {
+        if try await isOnThisMachine() {
+            for part in QueueAddition(locations: arguments, place: place).parts {
+                try await add(part)
+            }
+            return
+        }
+        let list = Mutex(AssetList(arguments))
+        let uploader = Uploader(address: address, timeout: timeout)
+        var locations: [String] = []
+        var isAnyFound = false
+        while let step = try await blocking({ cancellation throws(MediaError) in
+            list.withLock { $0.next(cancellation) }
+        }) {
+            switch step {
+            case .passedOver(let passed):
+                news(
+                    .leftOut(
+                        subject: passed.subject, reason: passed.reason, isMissed: passed.isMissed))
+            case .item(let item):
+                isAnyFound = true
+                locations.append(try await location(of: item, uploader, news))
+                // What comes at the end may begin to play while the rest is sent.
+                if place == .end {
+                    try await add(QueueAddition(locations: locations, place: place))
+                    locations = []
+                }
+            }
+        }
+        guard isAnyFound else {
+            throw RoomError(.badAsset, "there is nothing to play in what was given")
+        }
+        for part in QueueAddition(locations: locations, place: place).parts {
+            try await add(part)
+        }
+    }
+
+    private func location(
+        of item: AssetList.Item, _ uploader: Uploader,
+        _ news: @escaping @Sendable (AdditionNews) -> Void
+    ) async throws -> String {
+        if PlaylistPlace.isRemote(item.location) { return item.location }
+        let name = AssetName.shown(item.location)
+        do {
+            return try await uploader.send(item.location) {
+                news(.sending(name: name, sent: $0, whole: $1))
+            }
+        } catch let error as MediaError where error.code != .cancelled {
+            throw RoomError(.badAsset, "\(error.subject): \(error.reason)")
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import Glibc
+import Playout
+
+/// The folder of one leader's ``Uploads``, locked by it and removed with it.
+final class UploadFolder: Sendable {
+    private static let prefix = "uploads-"
+
+    private let path: String
+    private let lock: Int32
+
+    /// Makes one, and removes those that nobody has locked.
+    ///
+    /// - Returns: `nil`, with `errno`, where it cannot be made.
+    init?(in base: String) {
+        mkdir(base.cFileName, 0o700)
+        Self.removeFoldersOfOthers(in: base)
+        var template = Array((base + "/" + Self.prefix + "XXXXXX").utf8CString)
+        guard mkdtemp(&template) != nil else { return nil }
+        let path = String(
+            decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let lock = open(path.cFileName, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard lock >= 0 else { return nil }
+        flock(lock, LOCK_EX | LOCK_NB)
+        self.path = path
+        self.lock = lock
+    }
+
+    deinit {
+        Self.remove(path)
+        close(lock)
+    }
+
+    /// Whether nobody has removed it.
+    var isThere: Bool { access(path.cFileName, F_OK) == 0 }
+
+    /// A folder for one file, so that it keeps its name.
+    ///
+    /// - Returns: `nil`, with `errno`, where it cannot be made.
+    func place(for id: String) -> String? {
+        let place = path + "/" + id
+        return mkdir(place.cFileName, 0o700) == 0 || errno == EEXIST ? place : nil
+    }
+
+    private static func removeFoldersOfOthers(in base: String) {
+        for name in names(in: base) where name.hasPrefix(prefix) {
+            let folder = base + "/" + name
+            let lock = open(folder.cFileName, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+            guard lock >= 0 else { continue }
+            if flock(lock, LOCK_EX | LOCK_NB) == 0 { remove(folder) }
+            close(lock)
+        }
+    }
+
+    private static func remove(_ folder: String) {
+        for name in names(in: folder) {
+            for file in names(in: folder + "/" + name) {
+                unlink((folder + "/" + name + "/" + file).cFileName)
+            }
+            rmdir((folder + "/" + name).cFileName)
+        }
+        rmdir(folder.cFileName)
+    }
+
+    /// Removes a file and the folder that was made for it.
+    static func removeFile(_ path: String) {
+        unlink(path.cFileName)
+        if let slash = path.lastIndex(of: "/") { rmdir(String(path[..<slash]).cFileName) }
+    }
+
+    private static func names(in folder: String) -> [String] {
+        guard let directory = opendir(folder.cFileName) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let item = readdir(directory) {
+            let bytes = withUnsafeBytes(of: &item.pointee.d_name) { name in
+                Array(name.prefix { $0 != 0 })
+            }
+            if bytes != [UInt8(ascii: ".")], bytes != Array("..".utf8) {
+                names.append(String(fileName: bytes))
+            }
+        }
+        return names
+    }
+
+    /// Longest name of a file, bytes (`NAME_MAX`).
+    private static let longestName = 255
+
+    /// What may be the name of a file here, from what it is called elsewhere; never a way to another
+    /// folder.
+    static func fileName(_ name: String) -> String {
+        let bytes = name.fileNameBytes.split(separator: UInt8(ascii: "/")).last ?? []
+        // The end says what is in it.
+        let safe = Array(bytes.filter { $0 >= 0x20 && $0 != 0x7F }.suffix(longestName))
+        let isFolder = safe == [UInt8(ascii: ".")] || safe == Array("..".utf8)
+        return safe.isEmpty || isFolder ? "file" : String(fileName: safe)
+    }
+}

@@ -1,0 +1,250 @@
+import FFmpegMedia
+import Glibc
+import NIOCore
+import Playout
+import Synchronization
+import Timing
+
+/// Files that other machines have added to the queue, kept as long as they are in it.
+///
+/// They lie beside the cache, and not in it: what is in the cache may go when space is needed, because
+/// it can be fetched again, and these cannot. Each leader has a folder of its own, which it has locked;
+/// one that nobody has locked is left of a leader that is gone, and is removed.
+///
+/// Calls block on the disk.
+final class Uploads: Sendable {
+    /// Files that nobody has put into the queue after this long go.
+    static let patience = Nanoseconds.seconds(3_600)
+    /// At once: a machine that sends several sends them one after the other.
+    static let mostAtOnce = 8
+
+    /// Why one is not taken.
+    struct Refusal: Error, Equatable {
+        /// Of HTTP.
+        var status: Int
+        var reason: String
+    }
+
+    /// One that is arriving.
+    struct Arrival {
+        let id: String
+        let path: String
+        let size: Int64
+        fileprivate let descriptor: Int32
+        fileprivate(set) var count: Int64 = 0
+    }
+
+    private struct Kept {
+        var path: String
+        var size: Int64
+        /// Items of the queue that are this file; with none it goes at `until`.
+        var users = 0
+        var until: LocalInstant
+    }
+
+    private struct State {
+        var folder: UploadFolder?
+        var kept: [String: Kept] = [:]
+        var arriving: [String: Int64] = [:]
+
+        var bytes: Int64 {
+            kept.values.reduce(arriving.values.reduce(0, +)) { $0 + $1.size }
+        }
+    }
+
+    private let base: String
+    private let limit: Int64
+    private let now: @Sendable () -> LocalInstant
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - base: the folder of the cache.
+    ///   - limit: bytes of all together.
+    init(base: String, limit: Int64, now: @escaping @Sendable () -> LocalInstant) {
+        self.base = base
+        self.limit = limit
+        self.now = now
+    }
+
+    deinit { removeAll() }
+
+    /// What a control client calls one: `upload:` and its identity.
+    static let scheme = "upload:"
+
+    /// Whether all of it is here already.
+    func contains(_ id: String) -> Bool { path(of: id) != nil }
+
+    /// Where the file is; `nil` when it was not sent.
+    func path(of id: String) -> String? {
+        state.withLock { state in
+            state.kept[id]?.until = now() + Self.patience
+            return state.kept[id]?.path
+        }
+    }
+
+    // MARK: Arriving
+
+    /// Whether one would be taken.
+    func check(_ id: String, size: Int64) throws(Refusal) {
+        sweep()
+        if let refusal = state.withLock({ refusal(of: id, size, $0) }) { throw refusal }
+    }
+
+    private func refusal(of id: String, _ size: Int64, _ state: State) -> Refusal? {
+        guard id.utf8.count == 64, id.utf8.allSatisfy(\.isHexadecimalDigit) else {
+            return Refusal(status: 400, reason: "the address of an upload ends with its SHA-256")
+        }
+        guard size > 0 else {
+            return Refusal(status: 411, reason: "an upload says how long it is, and is not empty")
+        }
+        guard state.arriving[id] == nil else {
+            return Refusal(status: 409, reason: "it is being sent already")
+        }
+        guard state.arriving.count < Self.mostAtOnce else {
+            return Refusal(status: 503, reason: "too many files are being sent at once; try again")
+        }
+        guard size <= limit - state.bytes else {
+            func megabytes(_ count: Int64) -> Int64 { (count + 999_999) / 1_000_000 }
+            return Refusal(
+                status: 507,
+                reason:
+                    "the leader keeps at most \(megabytes(limit)) MB of files of other machines, has \(megabytes(state.bytes)), and this one is \(megabytes(size)): remove items from the queue, give the leader a larger --cache-uploads-mb, or name an address (http://...)"
+            )
+        }
+        return nil
+    }
+
+    /// - Parameters:
+    ///   - id: the SHA-256 of the bytes, 64 lower-case hexadecimal digits.
+    ///   - name: of the file where it came from; people see it where there is no title.
+    func begin(_ id: String, name: String, size: Int64) throws(Refusal) -> Arrival {
+        sweep()
+        let refused = state.withLock { state -> Refusal? in
+            if let refusal = refusal(of: id, size, state) { return refusal }
+            state.arriving[id] = size
+            return nil
+        }
+        if let refused { throw refused }
+        let folder: String
+        do throws(Refusal) {
+            folder = try place(for: id)
+        } catch {
+            state.withLock { _ = $0.arriving.removeValue(forKey: id) }
+            throw error
+        }
+        let path = folder + "/" + UploadFolder.fileName(name)
+        let descriptor = open(
+            path.cFileName, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else {
+            let reason = String(cString: strerror(errno))
+            state.withLock { _ = $0.arriving.removeValue(forKey: id) }
+            throw Refusal(status: 507, reason: "it cannot be kept: \(reason)")
+        }
+        return Arrival(id: id, path: path, size: size, descriptor: descriptor)
+    }
+
+    func take(_ bytes: ByteBuffer, of arrival: inout Arrival) throws(Refusal) {
+        arrival.count += Int64(bytes.readableBytes)
+        guard arrival.count <= arrival.size else {
+            throw Refusal(status: 400, reason: "it is longer than was said")
+        }
+        let written = bytes.withUnsafeReadableBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = write(
+                    arrival.descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress,
+                    rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return false }
+                rest = rest.dropFirst(count)
+            }
+            return true
+        }
+        guard written else {
+            throw Refusal(
+                status: 507, reason: "it cannot be kept: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// All has come.
+    func finish(_ arrival: Arrival) throws(Refusal) {
+        // What is on the disk counts.
+        let print = try? MediaFingerprint.measure(arrival.path).0
+        guard arrival.count == arrival.size, print?.text == arrival.id else {
+            abandon(arrival)
+            throw Refusal(
+                status: 422, reason: "other bytes came than were announced; send it again")
+        }
+        close(arrival.descriptor)
+        state.withLock { state in
+            state.arriving[arrival.id] = nil
+            state.kept[arrival.id] = Kept(
+                path: arrival.path, size: arrival.size, until: now() + Self.patience)
+        }
+    }
+
+    /// It will not be finished.
+    func abandon(_ arrival: Arrival) {
+        close(arrival.descriptor)
+        UploadFolder.removeFile(arrival.path)
+        state.withLock { _ = $0.arriving.removeValue(forKey: arrival.id) }
+    }
+
+    // MARK: Keeping
+
+    /// An item of the queue is at this place; others are none of ours.
+    func use(_ path: String) { change(path) { $0.users += 1 } }
+
+    /// The item has left the queue.
+    func release(_ path: String) {
+        change(path) {
+            $0.users -= 1
+            // Nobody waits for one that was played.
+            if $0.users <= 0 { $0.until = now() }
+        }
+        sweep()
+    }
+
+    private func change(_ path: String, _ change: (inout Kept) -> Void) {
+        state.withLock { state in
+            guard let id = state.kept.first(where: { $0.value.path == path })?.key else { return }
+            if var kept = state.kept[id] {
+                change(&kept)
+                state.kept[id] = kept
+            }
+        }
+    }
+
+    private func place(for id: String) throws(Refusal) -> String {
+        let place = state.withLock { state -> String? in
+            if state.folder?.isThere != true { state.folder = UploadFolder(in: base) }
+            return state.folder?.place(for: id)
+        }
+        guard let place else {
+            let reason = String(cString: strerror(errno))
+            throw Refusal(status: 507, reason: "\(base) cannot take files: \(reason)")
+        }
+        return place
+    }
+
+    /// Removes what nobody wants.
+    private func sweep() {
+        let gone = state.withLock { state in
+            let ids = state.kept.filter { $0.value.users <= 0 && $0.value.until <= now() }.keys
+            return ids.compactMap { state.kept.removeValue(forKey: $0)?.path }
+        }
+        for path in gone { UploadFolder.removeFile(path) }
+    }
+
+    private func removeAll() {
+        // The folder goes with it.
+        state.withLock { $0 = State() }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isHexadecimalDigit: Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+            || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self)
+    }
+}

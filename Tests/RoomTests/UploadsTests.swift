@@ -1,0 +1,224 @@
+import FFmpegMedia
+import Foundation
+import Glibc
+import GroupControl
+import NIOCore
+import Playout
+import Synchronization
+import Testing
+import Timing
+
+@testable import Room
+
+/// What a leader keeps of the files of other machines.
+@Suite(.timeLimit(.minutes(1))) struct UploadsTests {
+    private final class Hand: Sendable {
+        let now = Mutex(LocalInstant(nanoseconds: 0))
+        func pass(_ time: Nanoseconds) { now.withLock { $0 = $0 + time } }
+    }
+
+    private let folder: TemporaryFolder
+    private let hand = Hand()
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func uploads(limit: Int64 = 1_000_000) -> Uploads {
+        let hand = hand
+        return Uploads(base: folder.path("cache"), limit: limit) { hand.now.withLock { $0 } }
+    }
+
+    /// The identity of these bytes.
+    private func id(of bytes: [UInt8]) throws -> String {
+        let path = try folder.write(Data(bytes), as: UUID().uuidString)
+        return try MediaFingerprint.measure(path).0.text
+    }
+
+    @discardableResult
+    private func send(
+        _ bytes: [UInt8], to uploads: Uploads, name: String = "song.flac", as id: String? = nil
+    ) throws -> String {
+        let id = try id ?? self.id(of: bytes)
+        var arrival = try uploads.begin(id, name: name, size: Int64(bytes.count))
+        for start in stride(from: 0, to: bytes.count, by: 1_000) {
+            let part = bytes[start..<min(bytes.count, start + 1_000)]
+            try uploads.take(ByteBuffer(bytes: part), of: &arrival)
+        }
+        try uploads.finish(arrival)
+        return id
+    }
+
+    private func noise(_ count: Int, _ seed: UInt8) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ Int(seed) &* 7) }
+    }
+
+    @Test func `what was sent is there under its name, until its item has left the queue`() throws {
+        let uploads = uploads()
+        let bytes = noise(70_001, 1)
+        let id = try send(bytes, to: uploads, name: "Prélude: 1.flac")
+        let path = try #require(uploads.path(of: id))
+        #expect(path.hasSuffix("/Prélude: 1.flac"))
+        #expect(try Data(contentsOf: URL(filePath: path)) == Data(bytes))
+        uploads.use(path)
+        uploads.use(path)
+        uploads.release(path)
+        hand.pass(Uploads.patience * 2)
+        try uploads.check(try self.id(of: [1]), size: 1)
+        #expect(uploads.contains(id), "one of two items is there still")
+        uploads.release(path)
+        #expect(!uploads.contains(id))
+        #expect(access(path, F_OK) != 0)
+    }
+
+    @Test func `what nobody puts into the queue goes after a while`() throws {
+        let uploads = uploads()
+        let id = try send(noise(100, 2), to: uploads)
+        hand.pass(Uploads.patience / 2)
+        #expect(uploads.contains(id))
+        hand.pass(Uploads.patience + Nanoseconds(1))
+        try uploads.check(try self.id(of: [1]), size: 1)
+        #expect(!uploads.contains(id))
+    }
+
+    @Test func `other bytes than were announced are thrown away, and the right ones taken`() throws
+    {
+        let uploads = uploads()
+        let id = try id(of: noise(5_000, 3))
+        for wrong in [noise(5_000, 4), noise(4_999, 3), []] {
+            if wrong.count == 5_000 {
+                #expect(throws: Uploads.Refusal.self) { try send(wrong, to: uploads, as: id) }
+            } else {
+                var arrival = try uploads.begin(id, name: "x", size: 5_000)
+                try uploads.take(ByteBuffer(bytes: wrong), of: &arrival)
+                #expect(throws: Uploads.Refusal.self) { try uploads.finish(arrival) }
+            }
+            #expect(!uploads.contains(id))
+        }
+        var arrival = try uploads.begin(id, name: "x", size: 5_000)
+        #expect(throws: Uploads.Refusal.self) {
+            try uploads.take(ByteBuffer(bytes: noise(5_001, 3)), of: &arrival)
+        }
+        uploads.abandon(arrival)
+        try send(noise(5_000, 3), to: uploads)
+        #expect(uploads.contains(id))
+    }
+
+    @Test func `all together stay below the limit, what is on its way included`() throws {
+        let uploads = uploads(limit: 10_000)
+        try send(noise(4_000, 5), to: uploads)
+        let arrival = try uploads.begin(try id(of: noise(5_000, 6)), name: "b", size: 5_000)
+        let refusal = #expect(throws: Uploads.Refusal.self) {
+            try send(noise(1_001, 7), to: uploads)
+        }
+        #expect(refusal?.status == 507 && refusal?.reason.contains("--cache-uploads-mb") == true)
+        try send(noise(1_000, 8), to: uploads)
+        uploads.abandon(arrival)
+        try send(noise(1_001, 7), to: uploads)
+    }
+
+    @Test(arguments: [
+        "", "/", "..", ".", "../../etc/passwd", "a\u{0}b", "\u{1B}[2Jx",
+        String(repeating: "é", count: 300),
+    ])
+    func `a name is never a way to another folder`(name: String) throws {
+        let uploads = uploads()
+        let id = try send(noise(10, 9), to: uploads, name: name)
+        let path = try #require(uploads.path(of: id))
+        let parts = path.dropFirst(folder.path("cache").count).split(separator: "/")
+        #expect(parts.count == 3 && parts[0].hasPrefix("uploads-") && parts[1] == id)
+        #expect(!path.contains("..") && access(path.cFileName, F_OK) == 0)
+        #expect(path.unicodeScalars.allSatisfy { $0.value >= 0x20 })
+    }
+
+    @Test(arguments: ["", "abc", "../x", String(repeating: "A", count: 64)])
+    func `what is no identity is refused`(id: String) throws {
+        let refusal = #expect(throws: Uploads.Refusal.self) {
+            try uploads().begin(id, name: "x", size: 1)
+        }
+        #expect(refusal?.status == 400)
+    }
+
+    @Test func `a leader's folder goes with it, and one that was left behind with the next`() throws
+    {
+        var uploads: Uploads? = uploads()
+        let id = try send(noise(10, 10), to: #require(uploads))
+        let path = try #require(uploads?.path(of: id))
+        // As after a power cut.
+        let left = folder.path("cache/uploads-gone")
+        try FileManager.default.createDirectory(
+            atPath: left + "/x", withIntermediateDirectories: true)
+        try Data([1]).write(to: URL(filePath: left + "/x/y"))
+        let second = self.uploads()
+        try send(noise(10, 11), to: second)
+        #expect(access(left, F_OK) != 0)
+        #expect(access(path, F_OK) == 0, "the first leader is there still")
+        uploads = nil
+        #expect(access(path, F_OK) != 0)
+    }
+
+    @Test func `a folder that was cleared away is made again`() throws {
+        let uploads = uploads()
+        try send(noise(10, 12), to: uploads)
+        try FileManager.default.removeItem(atPath: folder.path("cache"))
+        let id = try send(noise(10, 13), to: uploads)
+        #expect(access(try #require(uploads.path(of: id)), F_OK) == 0)
+    }
+}
+
+extension IntegrationTests {
+    /// Files that another machine adds. Here the other machine is this one, and asks as it would.
+    @Suite struct Sending {
+        @Test(.timeLimit(.minutes(1)))
+        func `a file that was sent is played, and gone when it has left the queue`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 30, seed: 81, as: "a b ü.wav")
+                try await group.lead([])
+                let uploader = Uploader(address: group.address, timeout: .seconds(10))
+                let last = Mutex((sent: Int64(0), whole: Int64(0)))
+                let location = try await uploader.send(asset) { sent, whole in
+                    last.withLock { $0 = (sent, whole) }
+                }
+                let size = try FileManager.default.attributesOfItem(atPath: asset)[.size] as? Int64
+                #expect(last.withLock { $0.sent } == size)
+                // It is there, and is not sent once more.
+                last.withLock { $0 = (0, 0) }
+                #expect(
+                    try await uploader.send(asset) { sent, whole in
+                        last.withLock { $0 = (sent, whole) }
+                    } == location)
+                #expect(last.withLock { $0.sent } == 0)
+                try FileManager.default.removeItem(atPath: asset)
+                let client = GroupClient(address: group.address)
+                try await client.add(QueueAddition(locations: [location], place: .end))
+                try await group.untilStatus("it plays") {
+                    $0.phase == .playing && $0.title == "a b ü" && $0.rooms[0].state == .playing
+                }
+                let item = try #require(try await client.queue().items.first)
+                try await client.perform(.queue(.remove([item.id])))
+                let uploads = group.folder.path("cache-leader")
+                try await until("the file is gone") {
+                    let names = try FileManager.default.subpathsOfDirectory(atPath: uploads)
+                    return !names.contains { $0.hasSuffix("ü.wav") }
+                }
+                let error = await #expect(throws: RoomError.self) {
+                    try await client.add(QueueAddition(locations: [location], place: .end))
+                }
+                #expect(error?.description.contains("send it again") == true)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `a file that is too large is refused with what can be done`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 30, seed: 82, as: "large.wav")
+                try await group.lead([]) { $0.uploadLimitBytes = 1_000_000 }
+                let uploader = Uploader(address: group.address, timeout: .seconds(10))
+                let error = await #expect(throws: RoomError.self) {
+                    try await uploader.send(asset) { _, _ in }
+                }
+                #expect(error?.code == .refused)
+                #expect(error?.description.contains("large.wav") == true)
+                #expect(error?.description.contains("--cache-uploads-mb") == true)
+            }
+        }
+    }
+}
