@@ -37,6 +37,11 @@ extension MediaError {
         case cff_error(EACCES), cff_error(EPERM), cff_error_http_unauthorized,
             cff_error_http_forbidden:
             self = make(.notReadable, "may not be read: \(said); check who is allowed to")
+        case cff_error_http_other:
+            self = make(
+                .notReadable,
+                "is refused by its server (a status of 400 to 499); look at the address in a browser"
+            )
         case cff_error(ENOSPC):
             self = make(.tooLarge, "does not fit on the disk; make room")
         case cff_error_decoder_not_found, cff_error_patch_welcome:

@@ -39,7 +39,12 @@ extension MediaCache {
     ) throws(MediaError) -> CachedFile {
         let stream = try ByteStream(location, trust: trust, cancellation: cancellation)
         try stream.checkEnds()
-        if let size = stream.byteCount { try checkLimit(size, location.subject) }
+        if let size = stream.byteCount, size > limit {
+            throw MediaError(
+                .tooLarge, operation: "cache", subject: location.subject,
+                reason: "has \(megabytes(size)) MB, and the cache may hold \(megabytes(limit));"
+                    + " raise --cache-limit-mb")
+        }
         let number = Self.downloads.add(1, ordering: .relaxed).newValue
         let name = "download-\(getpid())-\(number).part"
         // What a leader's queue needs stays, also when it is more than the limit.

@@ -19,7 +19,7 @@ extension MediaCache {
     ///     after.
     ///   - fileExtension: for the name; anything but up to 8 letters and digits becomes `media`.
     ///   - progress: called now and then with the bytes held so far, on this thread.
-    /// - Throws: `.tooLarge` when it exceeds the limit, or disk and memory, `.damaged` when what
+    /// - Throws: `.tooLarge` when neither limit nor memory has room for it, `.damaged` when what
     ///   arrives is something else, `.network`, `.notFound`, `.cancelled`.
     public func fetch(
         _ file: IncomingFile, fileExtension: String = "media",
@@ -27,7 +27,6 @@ extension MediaCache {
         progress: (Int64) -> Void = { _ in }
     ) throws(MediaError) -> CachedFile {
         let order = Order(file: file, cancellation: cancellation)
-        try checkLimit(order.size, order.place)
         sweep()
         let cached: CachedFile
         do throws(MediaError) {
@@ -189,13 +188,6 @@ extension MediaCache {
 // MARK: Disk and memory
 
 extension MediaCache {
-    func checkLimit(_ size: Int64, _ subject: String) throws(MediaError) {
-        guard size > limit else { return }
-        throw MediaError(
-            .tooLarge, operation: "cache", subject: subject,
-            reason: "has \(size) bytes, the cache may hold \(limit); raise the cache limit")
-    }
-
     /// A place for a file of that size: on the disk, or in memory where that has none.
     ///
     /// - Parameter mayExceed: the limit, as far as files in use do.
@@ -225,15 +217,20 @@ extension MediaCache {
         let reason: String
         if !isWithin, !mayExceed {
             reason =
-                "the cache limit of \(limit) bytes has no room for \(size) more beside what is"
-                + " being played"
+                "the cache limit of \(megabytes(limit)) MB has no room for \(megabytes(size)) more"
+                + (size > limit ? "" : " beside what is being played")
         } else if folder.freeBytes <= size - part.byteCount {
-            reason = "the disk of \(folder.path) has no room for \(size) bytes"
+            reason = "the disk of \(folder.path) has no room for \(megabytes(size)) MB"
         } else {
             return part
         }
         part.discard()
         return try memoryPart(size, subject, because: reason)
+    }
+
+    func megabytes(_ bytes: Int64) -> String {
+        let tenths = (bytes + 99_999) / 100_000
+        return "\(tenths / 10).\(tenths % 10)"
     }
 
     private func memoryPart(
@@ -242,8 +239,8 @@ extension MediaCache {
         guard let grant = memory.grant(size), let part = PartFile(inMemory: grant) else {
             throw MediaError(
                 .tooLarge, operation: "cache", subject: subject,
-                reason: "has \(size) bytes, more than may be held in memory, and \(reason);"
-                    + " make room, or raise the cache limit")
+                reason: "has \(megabytes(size)) MB, more than memory has room for, and \(reason);"
+                    + " make room, or raise --cache-limit-mb")
         }
         warn(reason)
         return part

@@ -1,7 +1,7 @@
 import Glibc
 
 /// A call of the operating system that failed: what, why (the C library's code), on what.
-public struct HostError: Error, Equatable, CustomStringConvertible {
+public struct HostError: Error, Equatable, CustomStringConvertible, CustomDebugStringConvertible {
     /// The function of the C library.
     public var operation: String
     /// What went wrong, for those who decide by it.
@@ -41,6 +41,9 @@ public struct HostError: Error, Equatable, CustomStringConvertible {
         let text =
             operation == "getaddrinfo"
             ? unsafe String(cString: gai_strerror(code)) : unsafe String(cString: strerror(code))
-        return "\(subject): \(text) (\(operation), code \(code))"
+        return "\(subject): \(text)"
     }
+
+    /// With what was called, for those who look into it.
+    public var debugDescription: String { "\(description) (\(operation), code \(code))" }
 }

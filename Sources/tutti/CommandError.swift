@@ -1,6 +1,7 @@
 import ArgumentParser
 import DeviceOutput
 import GroupControl
+import LinuxHost
 import Playout
 import Room
 
@@ -17,6 +18,7 @@ func detailed(_ error: any Error) -> String {
     case let error as RoomError: error.debugDescription
     case let error as MediaError: error.debugDescription
     case let error as OutputError: error.debugDescription
+    case let error as HostError: error.debugDescription
     default: sentence(for: error)
     }
 }

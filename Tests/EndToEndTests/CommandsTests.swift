@@ -46,7 +46,10 @@ import Timing
 
     private static let itemSeconds = 30
     private static let items = 3
-    private static let stepCount = 22
+    private static let stepCount = 26
+    /// The lead goes to the other of the two rooms that stay; back and forth, between commands
+    /// and edits.
+    private static let handovers = [3, 11, 16, 21]
 
     @Test(.enabled(if: EndToEndTests.canHouse, EndToEndTests.obstacle), arguments: [4 as UInt64])
     func `under commands of chance every room plays what was asked for`(seed: UInt64) async throws {
@@ -131,7 +134,9 @@ import Timing
     private static func perform(
         _ house: House, _ files: [String], _ seed: UInt64, _ session: inout Session
     ) throws {
-        let leader = "\(house.hosts[0].address):7430"
+        func address(_ host: Int) -> String { "\(house.hosts[host].address):7430" }
+        // Who begins to lead knows who leads later.
+        let leader = address(0)
         func follow(_ name: String, card: Int, on host: Int) throws -> Int {
             try house.start(
                 ["follow", "--leader", leader, "--name", name, "--output", "alsa:card\(card)"],
@@ -174,12 +179,15 @@ import Timing
                 rooms += 1
             }
             sent = HostClock.now()
-            (words, expected) = model.next(at: sent, &random)
-            // A file is named by whoever is on the leader's machine.
-            let host = words[0] == "add" ? 0 : 1
-            let result = try house.tutti(words + ["--leader", leader], on: host)
+            let asked = address(model.leads)
+            (words, expected) =
+                handovers.contains(number)
+                ? model.handOver(at: sent) : model.next(at: sent, &random)
+            // Always the same machine: it has the leader on itself, or sends it the file.
+            let result = try house.tutti(words + ["--leader", asked], on: 0)
             guard result.status == 0 else { throw CommandError("\(words): \(result.output)") }
-            try settle(house, leader, rooms: rooms, phase: model.phase, &session)
+            try settle(
+                house, address(model.leads), rooms: rooms, phase: model.phase, &session)
             if number == 8 {
                 let joined = HostClock.now() + .seconds(1)
                 session.stays.append(
@@ -193,6 +201,8 @@ import Timing
     private struct Model {
         let files: [String]
         var phase = "playing"
+        /// The host whose room leads.
+        var leads = 0
         /// Items in their order; each entry is told apart by its number.
         var queue: [(entry: Int, item: Int)]
         var current = 0
@@ -213,6 +223,22 @@ import Timing
             current = queue[place].entry
             begun = (0, now)
             return .begun(item: queue[place].item, seconds: 0)
+        }
+
+        /// The lead goes to the other room that is there all the time. A group that does not play is
+        /// made to.
+        mutating func handOver(at now: LocalInstant) -> ([String], Step.Expected) {
+            switch phase {
+            case "playing":
+                leads = 1 - leads
+                return (["handover", ["kitchen", "bedroom"][leads]], .goesOn)
+            case "paused":
+                phase = "playing"
+                return (["play"], .goesOn)
+            default:
+                phase = "playing"
+                return (["play"], begin(at: 0, now))
+            }
         }
 
         /// A command of chance, and what it does.

@@ -29,7 +29,7 @@ import Testing
             let held = HeldRanges(from: begin, holdsEach: holdsEach)
             let url = server.url(path)
             let file = try IncomingFile(url: url, print, server: held)
-            let cache = MediaCache(folder: folder, limit: limit)
+            let cache = MediaCache(folder: folder, limit: limit, memoryLimit: limit)
             (self.server, self.held, self.file) = (server, held, file)
             Thread.detachNewThread { [self] in
                 do throws(MediaError) {

@@ -215,10 +215,19 @@ import Testing
         _ = held
     }
 
-    @Test func `what exceeds the limit is refused before a byte is fetched`() throws {
+    @Test func `what exceeds the limit of the disk is held in memory`() throws {
         let body = bytes(50_000)
         let server = FileServer(body)
         let cache = MediaCache(folder: folder, limit: 49_999)
+        let file = try cache.fetch(url: server.url(), try fingerprint(body))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == body)
+        #expect(!file.path.hasPrefix(folder))
+    }
+
+    @Test func `what exceeds every limit is refused before a byte is fetched`() throws {
+        let body = bytes(50_000)
+        let server = FileServer(body)
+        let cache = MediaCache(folder: folder, limit: 49_999, memoryLimit: 49_999)
         let wanted = try fingerprint(body)
         #expect(code { try cache.fetch(url: server.url(), wanted) } == .tooLarge)
         #expect(server.requestCount == 0)
@@ -422,6 +431,6 @@ import Testing
         #expect(try names().count == 1)
         #expect(try Data(contentsOf: URL(fileURLWithPath: two.path)) == second)
         #expect(said.withLock { $0 }.count == 1)
-        #expect(said.withLock { $0[0] }.contains("500000"))
+        #expect(said.withLock { $0[0] }.contains("limit of 0.5 MB"))
     }
 }

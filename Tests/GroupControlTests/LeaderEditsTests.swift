@@ -89,6 +89,8 @@ import Timing
         #expect(stage.command(.queue(.remove(stage.ids))) == .accepted)
         #expect(stage.leader.session.phase == .stopped)
         #expect(stage.leader.session.queue.isEmpty && stage.leader.session.index == 0)
+        #expect(!stage.effects.contains(.ended), "who empties it is about to fill it")
+        #expect(stage.effects.contains { if case .removed = $0 { true } else { false } })
         #expect(stage.command(.play) != .accepted)
         stage.list(entries(7...8), at: .end)
         stage.read(7, as: asset(7))

@@ -1,3 +1,5 @@
+import FFmpegMedia
+import Foundation
 import GroupControl
 import Playout
 import Testing
@@ -25,6 +27,28 @@ import Testing
         #expect(list?.entries[0].title == "Artist - One, two")
         #expect(list?.entries[1].title == nil)
         #expect(list?.isStream == false)
+    }
+
+    @Test func `a file of another machine is not looked for on this one`() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.writeNoise(seconds: 0.1, seed: 1, as: "a.wav")
+        let list = try folder.write(Data("file://nas\(path)\n".utf8), as: "list.m3u")
+        for argument in ["file://nas\(path)", list] {
+            var items = AssetList([argument])
+            guard case .passedOver(let passed)? = items.next(MediaCancellation()) else {
+                Issue.record("\(argument) is played")
+                continue
+            }
+            #expect(passed.reason.contains("machine nas") && passed.isMissed)
+        }
+        for argument in ["file://\(path)", "file://localhost\(path)", "FILE://LOCALHOST\(path)"] {
+            var items = AssetList([argument])
+            guard case .item(let item)? = items.next(MediaCancellation()) else {
+                Issue.record("\(argument) is not played")
+                continue
+            }
+            #expect(item.location == path)
+        }
     }
 
     @Test func `a name that is no UTF-8 may be the file's, or Latin-1 for one in UTF-8`() throws {

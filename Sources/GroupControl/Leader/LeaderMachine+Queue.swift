@@ -155,7 +155,8 @@ extension LeaderMachine {
         update(
             index: session.index, change: session.change,
             phase: session.queue.isEmpty ? .stopped : .ended)
-        outbox.append(.ended)
+        // Who has emptied it by hand is about to put something else into it.
+        if queue.count > 0 || !hasPlayed { outbox.append(.ended) }
     }
 
     // MARK: Other bytes

@@ -89,8 +89,8 @@ extension Member {
             }
             logger.log(
                 level: complaintLevel, "cannot fetch",
-                metadata: ["title": "\(asset.title)", "error": "\(error)"])
-            receiveInput(.fetched(asset.hash, .failed(reason: "\(error)")))
+                metadata: ["reason": "\(asset.words(for: error))"])
+            receiveInput(.fetched(asset.hash, .failed(reason: asset.words(for: error))))
         }
     }
 
@@ -137,9 +137,11 @@ extension Member {
                                 reason: "\(error)"))
                     throw error
                 }
-                logger.warning(
+                // Of a leader that has left nobody expects it.
+                logger.log(
+                    level: welcome == nil ? .info : .warning,
                     "the rest of an item does not come; trying again",
-                    metadata: ["title": "\(asset.title)", "reason": "\(error)"])
+                    metadata: ["reason": "\(asset.words(for: error))"])
                 await LoopExecutor.shared.sleep(for: Self.transferPause)
             }
         }

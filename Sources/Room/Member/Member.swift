@@ -411,8 +411,11 @@ actor Member {
                     stage.withdraw(preparation.id)
                 case .failedToPlayToEnd(let error):
                     logger.log(
-                        level: complaintLevel, "playing failed", metadata: ["error": "\(error)"])
-                    receiveInput(.itemFailed(preparation.id, reason: "\(error)"))
+                        level: complaintLevel, "playing failed",
+                        metadata: ["reason": "\(preparation.asset.words(for: error))"])
+                    receiveInput(
+                        .itemFailed(
+                            preparation.id, reason: preparation.asset.words(for: error)))
                 case .playbackStalled: logger.warning("the decoder does not keep up")
                 case .itemStatusDidChange, .rateDidChange, .timeJumped, .outputDidChange: break
                 }
@@ -421,9 +424,10 @@ actor Member {
             logger.debug("withdrawn", metadata: ["preparation": "\(preparation.id)"])
         } catch {
             logger.log(
-                level: complaintLevel, "cannot prepare", metadata: ["error": "\(error)"])
+                level: complaintLevel, "cannot prepare",
+                metadata: ["reason": "\(preparation.asset.words(for: error))"])
             guard !stage.isReplaced(ticket) else { return }
-            finish(preparation, .failed(reason: "\(error)"))
+            finish(preparation, .failed(reason: preparation.asset.words(for: error)))
         }
     }
 

@@ -106,6 +106,11 @@ struct AssetList {
     }
 
     private mutating func expand(_ place: Place, _ cancellation: MediaCancellation) {
+        if let host = place.locations.first.flatMap(PlaylistPlace.otherHost) {
+            return passOver(
+                place.locations[0],
+                "is a file of the machine \(host): mount its folder, or give an http address of it")
+        }
         let locations = place.locations.map { location in
             location.prefix(5).lowercased() == "file:"
                 ? PlaylistPlace.path(ofFileAddress: Array(location.fileNameBytes)[...]) : location

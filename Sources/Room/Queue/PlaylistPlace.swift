@@ -8,7 +8,9 @@ struct PlaylistPlace {
     func places(of word: ArraySlice<UInt8>, isAddress: Bool = false) -> [String] {
         let text = String(unlabelled: word)
         let start = text.prefix(8).lowercased()
-        if start.hasPrefix("file:") { return [Self.path(ofFileAddress: word)] }
+        if start.hasPrefix("file:") {
+            return [Self.otherHost(of: text) == nil ? Self.path(ofFileAddress: word) : text]
+        }
         if start.hasPrefix("http:") || start.hasPrefix("https:") { return [text] }
         if let scheme = text.firstRange(of: "://"), Self.isScheme(text[..<scheme.lowerBound]) {
             return [text]
@@ -57,6 +59,13 @@ struct PlaylistPlace {
 
     private static func isScheme(_ text: Substring) -> Bool {
         text.count > 1 && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+    }
+
+    /// The machine that `file://nas/a` is on; `nil` where it is this one.
+    static func otherHost(of text: String) -> String? {
+        guard text.prefix(7).lowercased() == "file://" else { return nil }
+        let host = String(text.dropFirst(7).prefix { $0 != "/" })
+        return host.isEmpty || host.lowercased() == "localhost" ? nil : host
     }
 
     /// The path of `file:///a%20b`, `file://localhost/a` or `file:a`.

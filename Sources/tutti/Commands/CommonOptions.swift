@@ -121,13 +121,15 @@ struct RoomOptions: ParsableArguments {
         parsing: .unconditional,
         help: ArgumentHelp(
             "Frames per second that the card is asked for; auto: as the item (default: auto).",
-            valueName: "hz|auto"))
+            valueName: "hz|auto"),
+        completion: .list(["auto", "44100", "48000", "96000", "192000"]))
     var sampleRate: String?
 
     @Option(
         help: ArgumentHelp(
             "Whether other programs may have the card while nothing plays (default: keep).",
-            valueName: "keep|release"))
+            valueName: "keep|release"),
+        completion: .list(["keep", "release"]))
     var outputIdle: String?
 
     @Option(

@@ -25,11 +25,13 @@ struct LeaderSearch {
             throw ValidationError("Without Avahi the leader must be given: --leader HOST:PORT")
         }
         var memory = LeaderMemory.read(in: settings.stateFolder)
+        var seen: Set<String> = []
         for duration in Self.patience {
             let expected = memory
             let announced = try await Discovery.leaders(for: duration) {
                 expected?.confirms($0) ?? false
             }
+            seen.formUnion(announced.map { "\($0.name)" })
             if memory.take()?.confirms(announced) ?? false,
                 Self.meant(announced, group: settings.group).count == 1
             {
@@ -44,6 +46,7 @@ struct LeaderSearch {
             .noLeader,
             settings.group.map {
                 "no leader named \"\($0)\" answers on this network: see tutti rooms, or give --leader HOST:PORT"
+                    + Suggestion.question(for: "\($0)", among: seen.sorted())
             }
                 ?? "no leader answers on this network: start one with tutti lead FILE, or give --leader HOST:PORT"
         )

@@ -244,6 +244,7 @@ struct QueueRepeat: AsyncParsableCommand {
         discussion: "Examples:\n  tutti queue repeat all\n  tutti queue repeat off")
     @Argument(
         help: "off, one or all.",
+        completion: .list(RepeatMode.allCases.map(\.rawValue)),
         transform: {
             guard let mode = RepeatMode(rawValue: $0.lowercased()) else {
                 throw ValidationError("\"\($0)\" is no way to repeat: off, one or all")
