@@ -95,12 +95,13 @@ final class ServedStream {
 
     /// The next bytes, fewer than `count` at the end; blocks until they are here.
     ///
-    /// - Throws: as ``ByteServer/answer(_:of:_:)``; `.network` when nothing came for some attempts.
+    /// - Throws: as ``ByteServer/answer(_:of:_:)``; `.network` when some attempts brought hardly
+    ///   anything.
     func take(_ count: Int) throws(MediaError) -> [UInt8] {
         while untaken.count < count, next < end {
             do throws(MediaError) {
                 let bytes = try receive()
-                persistence.succeeded()
+                persistence.succeeded(with: bytes.count)
                 next += Int64(bytes.count)
                 untaken += bytes
             } catch {
@@ -130,14 +131,22 @@ final class ServedStream {
 
 /// How often something is tried that a network breaks off.
 struct Persistence {
-    /// In a row, without a byte between them.
+    /// In a row, with hardly a byte between them.
     private static let attemptLimit = 3
+    /// So many bytes make good for what failed before. One would do for who says a byte now and then:
+    /// that would be tried for ever.
+    private static let enough = 16_384
     /// Between two attempts: a node that restarts its media service needs some tenths of a second.
     private static let pause = Duration.milliseconds(200)
 
     private var failures = 0
+    /// Bytes since the last failure.
+    private var brought = 0
 
-    mutating func succeeded() { failures = 0 }
+    mutating func succeeded(with count: Int) {
+        brought += count
+        if brought >= Self.enough { failures = 0 }
+    }
 
     /// Blocks until the next attempt.
     ///
@@ -146,6 +155,7 @@ struct Persistence {
         after error: MediaError, _ cancellation: MediaCancellation
     ) throws(MediaError) {
         failures += 1
+        brought = 0
         guard error.code == .network, failures < Self.attemptLimit, !cancellation.isCancelled else {
             throw error
         }

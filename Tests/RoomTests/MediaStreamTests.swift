@@ -15,7 +15,7 @@ extension IntegrationTests {
         private static let size = contents.count
         /// Who says nothing for so long does not answer; the tests below are silent on purpose.
         private static let patience = MediaClient.Patience(
-            answer: .milliseconds(500), keptAnswer: .milliseconds(500))
+            answer: .milliseconds(500), least: 4, keptAnswer: .milliseconds(500))
 
         private func stream(
             _ url: String, _ size: Int = size, _ client: MediaClient = MediaClient(patience),
@@ -93,20 +93,37 @@ extension IntegrationTests {
             try await node.close()
         }
 
-        @Test func `a leader that is slow is waited for as long as it says something`() async throws
-        {
-            let part = Array(Self.contents.prefix(12))
-            let node = try await ScriptedNode.open { _, begin, channel in
+        /// One that says a byte each 60 ms.
+        private func slowNode(_ part: [UInt8]) async throws -> ScriptedNode {
+            try await ScriptedNode.open { _, begin, channel in
                 channel.say(ScriptedNode.head(from: begin, of: part.count))
-                // Longer in all than it may be silent.
-                for (number, byte) in part.enumerated() {
+                for (number, byte) in part[begin...].enumerated() {
                     channel.eventLoop.scheduleTask(in: .milliseconds(60 * Int64(number + 1))) {
                         channel.say("", [byte])
                     }
                 }
             }
+        }
+
+        @Test func `a leader that is slow is waited for as long as enough comes`() async throws {
+            // Longer in all than it may be silent.
+            let part = Array(Self.contents.prefix(12))
+            let node = try await slowNode(part)
             #expect(try await take(node.url, part.count) == part)
             #expect(node.begins == [0])
+            try await node.close()
+        }
+
+        @Test func `who says a byte now and then does not keep a reader`() async throws {
+            let part = Array(Self.contents.prefix(100))
+            let node = try await slowNode(part)
+            let client = MediaClient(
+                MediaClient.Patience(answer: .milliseconds(500), least: 65_536))
+            let error = await #expect(throws: MediaError.self) {
+                try await take(node.url, part.count, client)
+            }
+            #expect(error?.code == .network)
+            #expect(node.begins.count == 3, "it was asked again for the rest")
             try await node.close()
         }
 

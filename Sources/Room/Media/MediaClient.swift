@@ -16,8 +16,11 @@ import Synchronization
 final class MediaClient: ByteServer {
     /// How long somebody else may take.
     struct Patience: Sendable {
-        /// For a connection, for an answer, and from some bytes of it to the next.
+        /// For a connection, for an answer, and for ``least`` of it.
         var answer = TimeAmount.seconds(10)
+        /// So many bytes have to come while ``answer`` is waited: a fraction of what any sound needs.
+        /// Who sends a byte now and then does not keep a reader for ever.
+        var least = 65_536
         /// For an answer on a connection that was kept: it may be to nobody, which a new one would
         /// find out.
         var keptAnswer = TimeAmount.seconds(3)
@@ -48,9 +51,9 @@ final class MediaClient: ByteServer {
         while true {
             switch try ask(question, cancellation) {
             case .bytes(let connection):
-                return MediaAnswer(
-                    to: question, on: connection, patience.answer, cancellation
-                ) { [self] in keep($0) }
+                return MediaAnswer(to: question, on: connection, patience, cancellation) {
+                    [self] in keep($0)
+                }
             case .later(let pause):
                 // That others are served first is no failure, of the node or of the asset: it lasts
                 // until one of them has what it wants, or nobody wants this any more.
@@ -132,17 +135,20 @@ final class MediaClient: ByteServer {
 /// One thread at a time. The connection ends with it, unless all was taken.
 private final class MediaAnswer: ByteAnswer {
     private let question: MediaQuestion
-    private let patience: TimeAmount
+    private let patience: MediaClient.Patience
     private let cancellation: MediaCancellation
     private let whenTaken: (MediaConnection) -> Void
     /// `nil` when all of it was taken.
     private var connection: MediaConnection?
     private var missing: Int
+    /// How long was waited for the latest bytes, which are fewer than ``MediaClient/Patience/least``.
+    private var latest = (waited: TimeAmount.zero, count: 0)
 
     /// - Parameter whenTaken: gets the connection, which is free for another question.
     init(
-        to question: MediaQuestion, on connection: MediaConnection, _ patience: TimeAmount,
-        _ cancellation: MediaCancellation, whenTaken: @escaping (MediaConnection) -> Void
+        to question: MediaQuestion, on connection: MediaConnection,
+        _ patience: MediaClient.Patience, _ cancellation: MediaCancellation,
+        whenTaken: @escaping (MediaConnection) -> Void
     ) {
         self.question = question
         self.connection = connection
@@ -157,6 +163,8 @@ private final class MediaAnswer: ByteAnswer {
         switch try part(connection) {
         case .body(let bytes) where bytes.readableBytes <= missing:
             missing -= bytes.readableBytes
+            latest.count += bytes.readableBytes
+            if latest.count >= patience.least { latest = (.zero, 0) }
             if missing == 0 {
                 // Its length was announced: the end comes with the last byte.
                 guard case .end = try part(connection) else { throw question.misunderstood }
@@ -168,7 +176,11 @@ private final class MediaAnswer: ByteAnswer {
         }
     }
 
+    /// What its reader does in between does not count.
     private func part(_ connection: MediaConnection) throws(MediaError) -> HTTPClientResponsePart {
-        try connection.part(of: question, within: patience, cancellation)
+        let begin = NIODeadline.now()
+        let left = max(.zero, patience.answer - latest.waited)
+        defer { latest.waited = latest.waited + (NIODeadline.now() - begin) }
+        return try connection.part(of: question, within: left, cancellation)
     }
 }
