@@ -4,7 +4,7 @@ public import Playout
 
 /// A file of the cache whose bytes are not all here yet: it can be played meanwhile.
 ///
-/// ``MediaCache/fetch(_:url:_:fileExtension:progress:)`` loads from the first byte to the last, and
+/// ``MediaCache/fetch(_:fileExtension:cancellation:progress:)`` loads from the first byte to the last, and
 /// tells how far it is. Who reads where the bytes are takes them from the disk; just ahead of them it
 /// waits; further ahead it gets them from the server (``ByteServer``), and this file's fetch makes way,
 /// so that a room joins in the middle of an item as soon as some of that is decoded. What was read

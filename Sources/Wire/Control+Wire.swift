@@ -16,6 +16,10 @@ extension PBControlRequest {
             part.count = Int32(clamping: count)
             queue = part
         case .add(let addition): add = PBQueueAddition(addition)
+        case .wanted(let ahead, let most):
+            wanted.ahead = Int32(clamping: ahead)
+            wanted.most = Int32(clamping: most)
+        case .read(let items): read.items = items.map(PBReadItems.Item.init)
         case .watch: watch = PBNothing()
         }
     }
@@ -30,6 +34,11 @@ extension PBControlRequest {
                 first: try Wire.index(part.first, "queue.first"),
                 count: try Wire.index(part.count, "queue.count"))
         case .add(let addition): .add(try addition.checked())
+        case .wanted(let wanted):
+            .wanted(
+                ahead: try Wire.index(wanted.ahead, "wanted.ahead"),
+                most: try Wire.index(wanted.most, "wanted.most"))
+        case .read(let read): .read(try read.checked())
         case .watch: .watch
         case nil: throw WireError(.missing, "request", "the message is empty")
         }
@@ -128,6 +137,7 @@ extension PBControlReply {
         case .refused(let reason): refused.reason = reason
         case .status(let status): self.status = PBGroupStatus(status)
         case .queue(let listing): queue = PBQueueListing(listing)
+        case .wanted(let ids): wanted.ids = ids
         case .event(let event):
             var raw = PBEvent()
             raw.sequence = event.sequence
@@ -143,9 +153,44 @@ extension PBControlReply {
             .refused(reason: try text(refused.reason, "refused.reason", limit: longestReason))
         case .status(let status): .status(try status.checked())
         case .queue(let listing): .queue(try listing.checked())
+        case .wanted(let wanted):
+            .wanted(Array(wanted.ids.prefix(SessionState.longestQueue)))
         case .event(let event):
             .event(GroupEvent(sequence: event.sequence, status: try event.status.checked()))
         case nil: throw WireError(.missing, "reply", "the message is empty")
+        }
+    }
+}
+
+extension PBReadItems {
+    func checked() throws(WireError) -> [ReadItem] {
+        guard items.count <= ReadItem.mostTogether else {
+            throw WireError(.tooLong, "read.items", "\(items.count) items")
+        }
+        var read: [ReadItem] = []
+        for (place, item) in items.enumerated() {
+            let subject = "read.items[\(place)]"
+            let outcome: ReadItem.Outcome
+            switch item.outcome {
+            case .known(let asset): outcome = .known(try asset.checked(subject))
+            case .unplayable(let reason):
+                outcome = .unplayable(
+                    reason: try text(reason, "\(subject).reason", limit: longestReason))
+            case nil: throw WireError(.missing, subject, "what became of it is not said")
+            }
+            read.append(ReadItem(id: item.id, outcome: outcome))
+        }
+        return read
+    }
+}
+
+extension PBReadItems.Item {
+    init(_ item: ReadItem) {
+        self.init()
+        id = item.id
+        switch item.outcome {
+        case .known(let asset): known = PBAsset(asset)
+        case .unplayable(let reason): unplayable = reason
         }
     }
 }

@@ -24,6 +24,7 @@ extension PBHandover {
         commonSettings = PBRoomSettings(handover.commonSettings)
         repeats = PBRepeatMode(handover.repeats)
         rooms = Int32(clamping: handover.rooms)
+        items = handover.items.map(PBQueueItem.init)
     }
 
     func checked() throws(WireError) -> Handover {
@@ -37,10 +38,17 @@ extension PBHandover {
             }
             known[room] = try named.settings.checked("lead.settings")
         }
+        guard items.count <= SessionState.longestQueue else {
+            throw WireError(.tooLong, "lead.items", "\(items.count) items")
+        }
+        var checkedItems: [QueueListing.Item] = []
+        for (place, item) in items.enumerated() {
+            checkedItems.append(try item.checked("lead.items[\(place)]"))
+        }
         return Handover(
             settings: known, commonSettings: try commonSettings.checked("lead.common settings"),
             repeats: try repeats.checked("lead.repeats"),
-            rooms: min(max(0, Int(rooms)), LeaderMachine.mostMembers))
+            rooms: min(max(0, Int(rooms)), LeaderMachine.mostMembers), items: checkedItems)
     }
 }
 

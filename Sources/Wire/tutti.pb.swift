@@ -1536,6 +1536,9 @@ nonisolated struct PBHandover: Sendable {
   /// with an output
   var rooms: Int32 = 0
 
+  /// the whole queue; its known items are those of the session
+  var items: [PBQueueItem] = []
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated struct Named: Sendable {
@@ -2091,6 +2094,22 @@ nonisolated struct PBControlRequest: Sendable {
     set {content = .watch(newValue)}
   }
 
+  var wanted: PBWanted {
+    get {
+      if case .wanted(let v)? = content {return v}
+      return PBWanted()
+    }
+    set {content = .wanted(newValue)}
+  }
+
+  var read: PBReadItems {
+    get {
+      if case .read(let v)? = content {return v}
+      return PBReadItems()
+    }
+    set {content = .read(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -2101,8 +2120,88 @@ nonisolated struct PBControlRequest: Sendable {
     case add(PBQueueAddition)
     /// replies follow until the connection ends: one for each change
     case watch(PBNothing)
+    case wanted(PBWanted)
+    case read(PBReadItems)
 
   }
+
+  init() {}
+}
+
+/// Items of the queue that are to be read next, asked by a leader before, which has their files.
+nonisolated struct PBWanted: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// known items behind the playing one that are enough
+  var ahead: Int32 = 0
+
+  var most: Int32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+nonisolated struct PBReadItems: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var items: [PBReadItems.Item] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated struct Item: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var id: UInt64 = 0
+
+    var outcome: PBReadItems.Item.OneOf_Outcome? = nil
+
+    var known: PBAsset {
+      get {
+        if case .known(let v)? = outcome {return v}
+        return PBAsset()
+      }
+      set {outcome = .known(newValue)}
+    }
+
+    /// why
+    var unplayable: String {
+      get {
+        if case .unplayable(let v)? = outcome {return v}
+        return String()
+      }
+      set {outcome = .unplayable(newValue)}
+    }
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    nonisolated enum OneOf_Outcome: Equatable, Sendable {
+      case known(PBAsset)
+      /// why
+      case unplayable(String)
+
+    }
+
+    init() {}
+  }
+
+  init() {}
+}
+
+nonisolated struct PBItemIDs: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var ids: [UInt64] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -2557,6 +2656,14 @@ nonisolated struct PBControlReply: Sendable {
     set {content = .queue(newValue)}
   }
 
+  var wanted: PBItemIDs {
+    get {
+      if case .wanted(let v)? = content {return v}
+      return PBItemIDs()
+    }
+    set {content = .wanted(newValue)}
+  }
+
   var event: PBEvent {
     get {
       if case .event(let v)? = content {return v}
@@ -2572,6 +2679,7 @@ nonisolated struct PBControlReply: Sendable {
     case refused(PBRefused)
     case status(PBGroupStatus)
     case queue(PBQueueListing)
+    case wanted(PBItemIDs)
     case event(PBEvent)
 
   }
@@ -4607,7 +4715,7 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Handover"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}settings\0\u{3}common_settings\0\u{1}repeats\0\u{1}rooms\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}settings\0\u{3}common_settings\0\u{1}repeats\0\u{1}rooms\0\u{1}items\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4619,6 +4727,7 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       case 2: try { try decoder.decodeSingularMessageField(value: &self._commonSettings) }()
       case 3: try { try decoder.decodeSingularEnumField(value: &self.repeats) }()
       case 4: try { try decoder.decodeSingularInt32Field(value: &self.rooms) }()
+      case 5: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
       default: break
       }
     }
@@ -4641,6 +4750,9 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if self.rooms != 0 {
       try visitor.visitSingularInt32Field(value: self.rooms, fieldNumber: 4)
     }
+    if !self.items.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4649,6 +4761,7 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if lhs._commonSettings != rhs._commonSettings {return false}
     if lhs.repeats != rhs.repeats {return false}
     if lhs.rooms != rhs.rooms {return false}
+    if lhs.items != rhs.items {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5557,7 +5670,7 @@ nonisolated extension PBQueueItem: SwiftProtobuf.Message, SwiftProtobuf._Message
 
 nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}command\0\u{1}status\0\u{3}sync_status\0\u{2}\u{b}queue\0\u{1}add\0\u{1}watch\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}command\0\u{1}status\0\u{3}sync_status\0\u{2}\u{b}queue\0\u{1}add\0\u{1}watch\0\u{1}wanted\0\u{1}read\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5643,6 +5756,32 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.content = .watch(v)
         }
       }()
+      case 17: try {
+        var v: PBWanted?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .wanted(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .wanted(v)
+        }
+      }()
+      case 18: try {
+        var v: PBReadItems?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .read(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .read(v)
+        }
+      }()
       default: break
       }
     }
@@ -5678,6 +5817,14 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
       guard case .watch(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
     }()
+    case .wanted?: try {
+      guard case .wanted(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+    }()
+    case .read?: try {
+      guard case .read(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -5685,6 +5832,168 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
 
   static func ==(lhs: PBControlRequest, rhs: PBControlRequest) -> Bool {
     if lhs.content != rhs.content {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBWanted: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Wanted"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}ahead\0\u{1}most\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt32Field(value: &self.ahead) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.most) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.ahead != 0 {
+      try visitor.visitSingularInt32Field(value: self.ahead, fieldNumber: 1)
+    }
+    if self.most != 0 {
+      try visitor.visitSingularInt32Field(value: self.most, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBWanted, rhs: PBWanted) -> Bool {
+    if lhs.ahead != rhs.ahead {return false}
+    if lhs.most != rhs.most {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBReadItems: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ReadItems"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}items\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.items.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBReadItems, rhs: PBReadItems) -> Bool {
+    if lhs.items != rhs.items {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBReadItems.Item: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = PBReadItems.protoMessageName + ".Item"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}known\0\u{1}unplayable\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.id) }()
+      case 2: try {
+        var v: PBAsset?
+        var hadOneofValue = false
+        if let current = self.outcome {
+          hadOneofValue = true
+          if case .known(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.outcome = .known(v)
+        }
+      }()
+      case 3: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.outcome != nil {try decoder.handleConflictingOneOf()}
+          self.outcome = .unplayable(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.id != 0 {
+      try visitor.visitSingularUInt64Field(value: self.id, fieldNumber: 1)
+    }
+    switch self.outcome {
+    case .known?: try {
+      guard case .known(let v)? = self.outcome else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case .unplayable?: try {
+      guard case .unplayable(let v)? = self.outcome else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 3)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBReadItems.Item, rhs: PBReadItems.Item) -> Bool {
+    if lhs.id != rhs.id {return false}
+    if lhs.outcome != rhs.outcome {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBItemIDs: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ItemIDs"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}ids\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedUInt64Field(value: &self.ids) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.ids.isEmpty {
+      try visitor.visitPackedUInt64Field(value: self.ids, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBItemIDs, rhs: PBItemIDs) -> Bool {
+    if lhs.ids != rhs.ids {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6308,7 +6617,7 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}done\0\u{1}refused\0\u{1}status\0\u{2}\u{b}queue\0\u{2}\u{2}event\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}done\0\u{1}refused\0\u{1}status\0\u{2}\u{b}queue\0\u{2}\u{2}event\0\u{1}wanted\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6381,6 +6690,19 @@ nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._Mess
           self.content = .event(v)
         }
       }()
+      case 17: try {
+        var v: PBItemIDs?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .wanted(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .wanted(v)
+        }
+      }()
       default: break
       }
     }
@@ -6411,6 +6733,10 @@ nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._Mess
     case .event?: try {
       guard case .event(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+    }()
+    case .wanted?: try {
+      guard case .wanted(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
     }()
     case nil: break
     }

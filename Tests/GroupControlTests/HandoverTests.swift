@@ -35,6 +35,53 @@ import Timing
         return next
     }
 
+    // MARK: The queue
+
+    @Test func `the whole queue goes over, with what nobody has read and what cannot be played`()
+        throws
+    {
+        let stage = handing { stage in
+            stage.list((7...9).map { QueueEntry(id: $0, name: "file \($0)") }, at: .end)
+            stage.read(8, as: asset(8))
+            stage.unplayable(9, "is no audio")
+        }
+        let before = stage.leader.entries.map(QueueListing.Item.init)
+        var next = try resumed(stage)
+        #expect(next.leader.entries.map(QueueListing.Item.init) == before)
+        #expect(next.leader.wanted(ahead: 24, most: 8) == [7])
+        // The leader before reads on.
+        next.read(7, as: asset(7))
+        #expect(
+            next.leader.session.queue.map(\.title) == ["item 1", "item 2", "item 7", "item 8"])
+    }
+
+    @Test func `a queue that does not fit the session is the session's`() throws {
+        let stage = handing()
+        var handover = try #require(asked(stage))
+        let known = handover.items
+        #expect(known.count == 2)
+        for wrong in [[], Array(known.prefix(1)), known + known.prefix(1)] {
+            handover.items = wrong
+            let next = LeaderMachine(
+                configuration(queue: [], term: 8), resuming: stage.leader.session, handover,
+                at: stage.now)
+            #expect(next.entries.map(\.asset) == items)
+        }
+    }
+
+    @Test func `while folders are looked through, or an item is waited for, nobody takes over`() {
+        for coming in [0, 1] {
+            var stage = Stage.playing(configuration(queue: items, rooms: 2), links: [1, 2])
+            stage.advance(by: .seconds(2), heard: [1, 2])
+            stage.take(.listed([QueueEntry(id: 7, name: "x")], at: .end, coming: coming))
+            if coming == 0 { #expect(stage.command(.queue(.play(7))) == .accepted) }
+            guard case .refused = stage.command(.handOver(to: room("room 2"))) else {
+                Issue.record("handed over")
+                continue
+            }
+        }
+    }
+
     // MARK: The leader before
 
     @Test func `every room is told where the next leader is, and its link ends then`() throws {

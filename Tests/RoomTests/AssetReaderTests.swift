@@ -38,20 +38,24 @@ import Timing
     @Test func `items that were removed make room for others`() async throws {
         let folder = try TemporaryFolder()
         let most = SessionState.longestQueue
-        // Addresses are listed as they are, and nobody wants them read.
         let names = (0..<most).map { "http://127.0.0.1:1/\($0).flac" }
         let list = try folder.write(Data(names.joined(separator: "\n").utf8), as: "all.m3u")
         let reader = Self.reader([], in: folder)
-        reader.follow { _, _ in [] }
+        let (told, tell) = AsyncStream.makeStream(of: [LeaderInput].self)
+        // Nobody wants any of them read.
+        reader.follow { _, _ in
+            []
+        } tell: {
+            tell.yield($0)
+        }
         let running = Task { await reader.run() }
-        var changes = reader.changes.makeAsyncIterator()
+        var inputs = told.makeAsyncIterator()
         var listed: Set<QueueEntry.ID> = []
         for round in 1...3 {
-            reader.add([list], at: .end)
+            reader.add([.location(list)], at: .end)
             var fresh: [QueueEntry.ID] = []
             while fresh.count < most {
-                _ = await changes.next()
-                for case .listed(let entries, _, _) in reader.take() {
+                for case .listed(let entries, _, _) in await inputs.next() ?? [] {
                     fresh += entries.map(\.id)
                 }
             }

@@ -32,7 +32,7 @@ import Testing
 
     @Test func `each track ends where the next begins, its pause included`() throws {
         let entries = try #require(sheet(Self.album)?.entries)
-        #expect(entries.map(\.title) == ["One - Prélude", "Fugue", nil])
+        #expect(entries.map(\.title) == ["One - Prélude", "Fugue", "Track 03"])
         #expect(
             entries.map(\.span) == [
                 CueSpan(first: 0, end: 18_074), CueSpan(first: 18_074, end: 45_000),
@@ -59,6 +59,29 @@ import Testing
         #expect(entries[0].span == nil)
         #expect(entries[1].span == CueSpan(first: 0, end: 75))
         #expect(entries[2].span == CueSpan(first: 75, end: nil))
+    }
+
+    /// As Exact Audio Copy writes it: the pause before a track is at the end of the file before.
+    @Test func `a track may begin in the file behind its pause`() throws {
+        let entries = try #require(
+            sheet(
+                """
+                FILE "1.wav" WAVE
+                TRACK 01 AUDIO
+                INDEX 01 00:00:00
+                TRACK 02 AUDIO
+                TITLE "Two"
+                INDEX 00 03:00:00
+                FILE "2.wav" WAVE
+                INDEX 01 00:00:00
+                TRACK 03 AUDIO
+                INDEX 00 04:00:00
+                FILE "3.wav" WAVE
+                INDEX 01 00:00:00
+                """)?.entries)
+        #expect(entries.map { $0.places[0] } == ["/m/1.wav", "/m/2.wav", "/m/3.wav"])
+        #expect(entries.map(\.span) == [nil, nil, nil])
+        #expect(entries.map(\.title) == [nil, "Two", nil])
     }
 
     @Test(arguments: [

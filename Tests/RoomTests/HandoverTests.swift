@@ -1,8 +1,10 @@
 import DeviceOutput
 import GroupControl
-import Room
+import Logging
 import Testing
 import Timing
+
+@testable import Room
 
 extension IntegrationTests {
     /// The lead goes from one node to another while the rooms play.
@@ -94,6 +96,60 @@ extension IntegrationTests {
                     #expect(
                         sounding > (4 * 3 - 1) * TemporaryFolder.sampleRate, "\(name): \(sounding)")
                 }
+            }
+        }
+
+        /// Items that the leader before had not read when it handed over: it goes on reading them, in
+        /// the order that the next leader wants.
+        @Test(.timeLimit(.minutes(2)))
+        func `what nobody has read yet is read and played under the next leader`() async throws {
+            try await withGroup { group in
+                let service = MediaService(logger: Logger(label: "media"))
+                let hashes = try (0..<6).map { number in
+                    let hash = String(repeating: "\(number)", count: 64)
+                    service.share(
+                        hash: hash,
+                        path: try group.folder.writeNoise(
+                            seconds: 30, seed: 900 + UInt64(number), as: "\(number).wav"))
+                    return hash
+                }
+                let (port, server) = try await service.open()
+                try await group.lead(hashes.map { "http://127.0.0.1:\(port)/asset/\($0)" })
+                group.follow("attic")
+                group.follow("bath")
+                try await group.untilPlaying(["attic", "bath", "leader"])
+                let before = try await group.client().queue()
+                #expect(before.items.last?.state == .unread)
+                try await until("the lead is handed over") {
+                    (try? await group.perform(.handOver(to: RoomID("attic")))) != nil
+                }
+                try await group.goOver(to: "attic")
+                try await group.untilPlaying(["attic", "bath", "leader"])
+                let client = try await group.client()
+                let after = try await client.queue()
+                #expect(after.items.map(\.id) == before.items.map(\.id))
+                // In its turn …
+                try await client.perform(.next)
+                try await until("what comes next is read") {
+                    try await client.queue().items.count { $0.state == .known } > 3
+                }
+                // … and out of it; then back at the node that reads.
+                let last = try #require(after.items.last)
+                try await client.perform(.queue(.play(last.id)))
+                try await group.untilStatus("the last one plays in all rooms") {
+                    $0.index == 5 && $0.phase == .playing
+                        && $0.rooms.allSatisfy { $0.state == .playing }
+                }
+                try await group.perform(.handOver(to: RoomID("leader")))
+                try await group.goOver(to: "leader")
+                let own = try await group.client()
+                let fifth = try #require(after.items.dropLast().last)
+                try await own.perform(.queue(.play(fifth.id)))
+                try await group.untilStatus("the one before it plays in all rooms") {
+                    $0.index == 4 && $0.phase == .playing
+                        && $0.rooms.allSatisfy { $0.state == .playing }
+                }
+                _ = await server.stop()
             }
         }
 

@@ -155,13 +155,45 @@ import Timing
         #expect(access(path, F_OK) != 0)
     }
 
-    @Test func `a folder that was cleared away is made again`() throws {
+    @Test func `what was cleared away is sent again, into a folder that is made again`() throws {
         let uploads = uploads()
-        try send(noise(10, 12), to: uploads)
+        let first = try send(noise(10, 12), to: uploads)
         try FileManager.default.removeItem(atPath: folder.path("cache"))
-        let id = try send(noise(10, 13), to: uploads)
-        #expect(access(try #require(uploads.path(of: id)), F_OK) == 0)
+        #expect(!uploads.contains(first))
+        for bytes in [noise(10, 12), noise(10, 13)] {
+            let id = try send(bytes, to: uploads)
+            #expect(access(try #require(uploads.path(of: id)), F_OK) == 0)
+        }
     }
+
+    @Test func `a file that is here is not written over by whoever sends it too`() throws {
+        let uploads = uploads()
+        let bytes = noise(5_000, 14)
+        let path = try #require(uploads.path(of: try send(bytes, to: uploads)))
+        let refusal = #expect(throws: Uploads.Refusal.self) { try send(bytes, to: uploads) }
+        #expect(refusal?.status == 409)
+        #expect(try Data(contentsOf: URL(filePath: path)) == Data(bytes))
+    }
+
+    @Test(arguments: [
+        UploadReference(id: "ab"), UploadReference(id: "ab", title: "A & B = 100 % ü?#"),
+        UploadReference(id: "ab", title: "", span: CueSpan(first: 0, end: 75)),
+        UploadReference(id: "ab", span: CueSpan(first: 18_074, end: nil)),
+    ])
+    func `what names a file that was sent is read as it was written`(reference: UploadReference) {
+        var expected = reference
+        // Nothing is no title.
+        if expected.title?.isEmpty == true { expected.title = nil }
+        var read = UploadReference(reference.text)
+        if read?.title?.isEmpty == true { read?.title = nil }
+        #expect(read == expected)
+    }
+
+    @Test(arguments: [
+        "http://x", "/etc/passwd", "upload:ab?first=-1", "upload:ab?first=5&end=5", "upload:ab?x=1",
+        "upload:ab?first=99999999999999999&end=3", "upload:ab?first", "upload:ab?first=450000001",
+    ])
+    func `what is no such name is none`(text: String) { #expect(UploadReference(text) == nil) }
 }
 
 extension IntegrationTests {
@@ -174,9 +206,10 @@ extension IntegrationTests {
                 try await group.lead([])
                 let uploader = Uploader(address: group.address, timeout: .seconds(10))
                 let last = Mutex((sent: Int64(0), whole: Int64(0)))
-                let location = try await uploader.send(asset) { sent, whole in
+                let id = try await uploader.send(asset) { sent, whole in
                     last.withLock { $0 = (sent, whole) }
                 }
+                let location = UploadReference(id: id).text
                 let size = try FileManager.default.attributesOfItem(atPath: asset)[.size] as? Int64
                 #expect(last.withLock { $0.sent } == size)
                 // It is there, and is not sent once more.
@@ -184,7 +217,7 @@ extension IntegrationTests {
                 #expect(
                     try await uploader.send(asset) { sent, whole in
                         last.withLock { $0 = (sent, whole) }
-                    } == location)
+                    } == id)
                 #expect(last.withLock { $0.sent } == 0)
                 try FileManager.default.removeItem(atPath: asset)
                 let client = GroupClient(address: group.address)
@@ -203,6 +236,56 @@ extension IntegrationTests {
                     try await client.add(QueueAddition(locations: [location], place: .end))
                 }
                 #expect(error?.description.contains("send it again") == true)
+            }
+        }
+
+        /// The tracks of a sheet stay parts of one file, and what a playlist says of names arrives.
+        @Test(.timeLimit(.minutes(1)))
+        func `a cue sheet and a playlist are sent as what they name`() async throws {
+            try await withGroup { group in
+                let folder = group.folder
+                _ = try folder.writeNoise(seconds: 30, seed: 83, as: "album.wav")
+                let cue = """
+                    FILE "album.wav" WAVE
+                    TRACK 01 AUDIO
+                    TITLE "One & only"
+                    INDEX 01 00:00:00
+                    TRACK 02 AUDIO
+                    INDEX 01 00:20:00
+                    """
+                let sheet = try folder.write(Data(cue.utf8), as: "album.cue")
+                _ = try folder.writeNoise(seconds: 5, seed: 84, as: "song.wav")
+                let list = try folder.write(
+                    Data("#EXTM3U\n#EXTINF:5,Me – Süß\nsong.wav\n".utf8), as: "list.m3u")
+                try await group.lead([])
+                let client = GroupClient(address: group.address)
+                try await client.addSending([sheet, list], at: .end) { _ in }
+                try await until("all is read") {
+                    try await client.queue().items.count { $0.state == .known } == 3
+                }
+                let items = try await client.queue().items
+                #expect(items.map(\.title) == ["One & only", "Track 02", "Me – Süß"])
+                #expect(items.map(\.durationSeconds) == [20, 10, 5])
+                try await group.untilPlaying(["leader"])
+            }
+        }
+
+        /// What others send may name files of the leader's machine; nobody hears them.
+        @Test(.timeLimit(.minutes(1)), arguments: ["x.m3u", "x.cue", "x.xspf", "x.flac"])
+        func `what was sent is no playlist of the leader's files`(name: String) async throws {
+            try await withGroup { group in
+                let own = try group.folder.writeNoise(seconds: 5, seed: 85, as: "own.wav")
+                let text = "#EXTM3U\n\(own)\n"
+                let sent = try group.folder.write(Data(text.utf8), as: name)
+                try await group.lead([])
+                let id = try await Uploader(address: group.address, timeout: .seconds(10))
+                    .send(sent) { _, _ in }
+                let client = GroupClient(address: group.address)
+                try await client.add(
+                    QueueAddition(locations: [UploadReference(id: id).text], place: .end))
+                try await until("it is left out") {
+                    try await client.queue().items.map(\.state) == [.unplayable]
+                }
             }
         }
 

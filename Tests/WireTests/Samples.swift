@@ -195,7 +195,7 @@ extension SplitMix64 {
                 Handover(
                     settings: [room(): settings()],
                     commonSettings: settings(), repeats: Bool.random(using: &self) ? .all : .one,
-                    rooms: Int.random(in: 0...9, using: &self)))
+                    rooms: Int.random(in: 0...9, using: &self), items: listing().items))
         case 13:
             .follow(
                 NextLeader(
@@ -284,7 +284,13 @@ extension SplitMix64 {
     }
 
     mutating func request() -> ControlRequest {
-        switch Int.random(in: 0..<6, using: &self) {
+        switch Int.random(in: 0..<8, using: &self) {
+        case 5: .wanted(ahead: Int.random(in: 0...24, using: &self), most: 24)
+        case 6:
+            .read([
+                ReadItem(id: next(), outcome: .known(asset())),
+                ReadItem(id: next(), outcome: .unplayable(reason: text())),
+            ])
         case 0: .status
         case 1: .syncStatus
         case 2: .queue(first: Int.random(in: 0...9_999, using: &self), count: 500)
@@ -299,8 +305,9 @@ extension SplitMix64 {
     }
 
     mutating func reply() -> ControlReply {
-        switch Int.random(in: 0..<5, using: &self) {
+        switch Int.random(in: 0..<6, using: &self) {
         case 3: .queue(listing())
+        case 5: .wanted([next(), next()])
         case 4:
             .event(
                 GroupEvent(

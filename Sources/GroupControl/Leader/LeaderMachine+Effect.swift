@@ -12,6 +12,7 @@ extension LeaderMachine {
     package func effect(of command: GroupCommand, at now: GroupInstant) -> CommandEffect {
         var effect = present
         effect.rooms = loudness(after: command)
+        if command.isForTheLine, !isSettled { effect.title = comingTitle ?? effect.title }
         guard command.isForTheLine, isSettled, !isIdle, let change = session.change,
             let asset = session.current
         else { return effect }
@@ -33,6 +34,15 @@ extension LeaderMachine {
         case .playing: awaited == nil && pending?.starts != true
         case .paused, .stopped, .ended: true
         }
+    }
+
+    /// Of the item that is prepared, or waited for.
+    private var comingTitle: String? {
+        if let id = awaitedID, let position = queue.position(of: id) {
+            return queue.entries[position].name
+        }
+        guard let pending, session.queue.indices.contains(pending.index) else { return nil }
+        return session.queue[pending.index].title
     }
 
     private func loudness(after command: GroupCommand) -> [CommandEffect.Loudness] {

@@ -31,7 +31,7 @@ extension LeaderMachine {
         configuration.queue = []
         configuration.coming = 0
         self.init(configuration)
-        queue = PlayQueue(session.queue, coming: 0, repeats: handover.repeats)
+        queue = PlayQueue(handover.items, knowing: session.queue, repeats: handover.repeats)
         self.session = session
         self.session.term = configuration.term
         self.session.sequence = 1
@@ -81,14 +81,12 @@ extension LeaderMachine {
         guard !member.isLost else {
             return .refused(reason: "\"\(room)\" is not heard just now")
         }
-        let unread = coming + queue.unreadCount
-        guard unread == 0 else {
+        guard coming == 0 else {
             return .refused(
-                reason:
-                    "\(unread) items of the queue are still being read, and only this leader can "
-                    + "read them; try again when they are known")
+                reason: "folders or playlists are still being looked through; try again in a moment"
+            )
         }
-        guard pending?.starts != true else {
+        guard pending?.starts != true, awaited == nil else {
             return .refused(reason: "a start is being prepared; try again in a moment")
         }
         send(.lead(handover), to: member.link)
@@ -101,7 +99,8 @@ extension LeaderMachine {
         return Handover(
             settings: settings.filter { present.contains($0.key) },
             commonSettings: commonSettings, repeats: queue.repeats,
-            rooms: members.count { $0.takesPart })
+            rooms: members.count { $0.takesPart },
+            items: queue.entries.map(QueueListing.Item.init))
     }
 
     /// Why a command is refused while another leads, or is about to.

@@ -8,6 +8,9 @@ extension LeaderMachine {
     /// Items that are still being looked for; 0 once the whole queue is listed.
     package var coming: Int { queue.coming }
 
+    /// The whole queue, in order.
+    package var entries: [QueueEntry] { queue.entries }
+
     /// Takes in items that are known already, at the end.
     mutating func append(_ items: [AssetDescriptor], coming: Int, at now: GroupInstant) {
         var entries = queue.entries

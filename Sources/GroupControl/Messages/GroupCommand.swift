@@ -42,8 +42,32 @@ public enum ControlRequest: Equatable, Sendable {
     case queue(first: Int, count: Int)
     /// To put something into the queue.
     case add(QueueAddition)
+    /// From a leader before, which goes on reading what it has put into the queue: the identities of
+    /// the items that are to be read next; see `LeaderMachine.wanted(ahead:most:)`.
+    case wanted(ahead: Int, most: Int)
+    /// From a leader before: what it has read.
+    case read([ReadItem])
     /// To be told of every change from now on, until the connection ends.
     case watch
+}
+
+/// What became of an item that was still to be read.
+public struct ReadItem: Equatable, Sendable {
+    public enum Outcome: Equatable, Sendable {
+        case known(AssetDescriptor)
+        case unplayable(reason: String)
+    }
+
+    /// Of one request; they fit a message to a leader.
+    public static let mostTogether = 16
+
+    public var id: QueueEntry.ID
+    public var outcome: Outcome
+
+    public init(id: QueueEntry.ID, outcome: Outcome) {
+        self.id = id
+        self.outcome = outcome
+    }
 }
 
 /// What a leader answers; one reply for each request, in order. For a client that watches there is
@@ -55,6 +79,7 @@ public enum ControlReply: Equatable, Sendable {
     case refused(reason: String)
     case status(GroupStatus)
     case queue(QueueListing)
+    case wanted([QueueEntry.ID])
     case event(GroupEvent)
 }
 

@@ -10,15 +10,19 @@ public struct Handover: Equatable, Sendable {
     public var repeats: RepeatMode
     /// Rooms with an output that will come: a start waits for so many.
     public var rooms: Int
+    /// The whole queue in order: the known items, which the session has too, and those that the
+    /// leader before goes on reading.
+    public var items: [QueueListing.Item]
 
     public init(
         settings: [RoomID: RoomSettings] = [:], commonSettings: RoomSettings = .standard,
-        repeats: RepeatMode = .off, rooms: Int = 1
+        repeats: RepeatMode = .off, rooms: Int = 1, items: [QueueListing.Item] = []
     ) {
         self.settings = settings
         self.commonSettings = commonSettings
         self.repeats = repeats
         self.rooms = rooms
+        self.items = items
     }
 }
 

@@ -12,12 +12,39 @@ struct PlayQueue: Equatable, Sendable {
     /// Counts changes.
     private(set) var revision: UInt64 = 0
     /// Of items that the machine is given without an identity.
-    private var nextID: QueueEntry.ID = 1 << 62
+    private var nextID = QueueEntry.firstOwnID
 
     init(_ assets: [AssetDescriptor], coming: Int, repeats: RepeatMode) {
         self.coming = coming
         self.repeats = repeats
         let entries = assets.prefix(SessionState.longestQueue).map { newEntry($0) }
+        set(entries)
+    }
+
+    /// Of the leader before, with its identities.
+    ///
+    /// - Parameters:
+    ///   - items: the whole queue; where they do not fit the assets, those alone count.
+    ///   - assets: the known items, in order.
+    init(_ items: [QueueListing.Item], knowing assets: [AssetDescriptor], repeats: RepeatMode) {
+        guard items.count(where: { $0.state == .known }) == assets.count,
+            Set(items.map(\.id)).count == items.count
+        else {
+            self.init(assets, coming: 0, repeats: repeats)
+            return
+        }
+        self.init([], coming: 0, repeats: repeats)
+        var known = assets.makeIterator()
+        let entries = items.prefix(SessionState.longestQueue).map { item in
+            var entry = QueueEntry(id: item.id, name: item.title)
+            switch item.state {
+            case .known: if let asset = known.next() { entry.state = .known(asset) }
+            case .unread: break
+            case .unplayable: entry.state = .unplayable(reason: item.reason ?? "")
+            }
+            return entry
+        }
+        nextID = max(nextID, (items.map(\.id).max() ?? 0) &+ 1)
         set(entries)
     }
 

@@ -3,6 +3,9 @@ public struct QueueEntry: Equatable, Sendable, Identifiable {
     /// Names an item for as long as the session lasts, wherever it is moved.
     public typealias ID = UInt64
 
+    /// Identities from here on are given by the leader's machine, those below by who lists items.
+    package static let firstOwnID: ID = 1 << 62
+
     public enum State: Equatable, Sendable {
         /// Nobody has looked at its bytes yet.
         case unread

@@ -19,7 +19,12 @@ struct LeaderControl: GroupControlling {
     }
 
     func perform(_ command: GroupCommand) async throws -> CommandEffect {
-        try await core.effect(of: command)
+        if case .handOver = command, reader.isListing {
+            throw RoomError(
+                .refused,
+                "folders or playlists are still being looked through; try again in a moment")
+        }
+        return try await core.effect(of: command)
     }
 
     func queue(first: Int, count: Int) async throws -> QueueListing {
@@ -34,8 +39,9 @@ struct LeaderControl: GroupControlling {
                     continuation.yield(await core.event())
                     try? await Task.sleep(for: Self.eventInterval)
                 }
-                continuation.finish(
-                    throwing: RoomError(.unreachable, "the leader has ended, or another leads"))
+                var reason = "the leader has ended"
+                if case .refused(let elsewhere)? = await core.refusal { reason = elsewhere }
+                continuation.finish(throwing: RoomError(.unreachable, reason))
             }
             continuation.onTermination = { _ in task.cancel() }
         }
@@ -46,12 +52,13 @@ struct LeaderControl: GroupControlling {
         guard !addition.locations.isEmpty else {
             throw RoomError(.refused, "nothing was named to be added")
         }
-        var locations: [String] = []
+        var arguments: [AssetList.Argument] = []
         for location in addition.locations {
-            if location.hasPrefix(Uploads.scheme) {
-                locations.append(try sent(location))
+            if let reference = UploadReference(location) {
+                // What is in a file of others is not looked for on this machine.
+                arguments.append(.item(try sent(reference)))
             } else if PlaylistPlace.isRemote(location) || isFromHere {
-                locations.append(location)
+                arguments.append(.location(location))
             } else {
                 let name = location.readableFileName
                 throw RoomError(
@@ -60,21 +67,23 @@ struct LeaderControl: GroupControlling {
                 )
             }
         }
-        let paths = locations.filter { !PlaylistPlace.isRemote($0) }
+        let paths = arguments.compactMap {
+            if case .location(let path) = $0, !PlaylistPlace.isRemote(path) { path } else { nil }
+        }
         // A disk may hang.
         let missing = try? await blocking { _ throws(MediaError) in Self.obstacle(among: paths) }
         if let reason = missing ?? nil { throw RoomError(.refused, reason) }
-        reader.add(locations, at: addition.place)
+        reader.add(arguments, at: addition.place)
     }
 
-    /// Where a file is that another machine has sent.
-    private func sent(_ location: String) throws -> String {
-        let id = String(location.dropFirst(Uploads.scheme.count))
-        guard let path = reader.uploads?.path(of: id) else {
+    /// A file that another machine has sent.
+    private func sent(_ reference: UploadReference) throws -> AssetList.Item {
+        guard let path = reader.uploads?.path(of: reference.id) else {
             throw RoomError(
                 .refused, "a file that was to be added is not here any more; send it again")
         }
-        return path
+        return AssetList.Item(
+            location: path, title: reference.title, span: reference.span, isMissed: true)
     }
 
     /// Why the first of these paths that leads nowhere does not; blocks.

@@ -129,12 +129,27 @@ actor LeaderCore {
         machine.wanted(ahead: ahead, most: most)
     }
 
+    /// What became of the items that are not unread any more.
+    var readItems: [ReadItem] {
+        machine.entries.compactMap { entry in
+            switch entry.state {
+            case .unread: nil
+            case .known(let asset): ReadItem(id: entry.id, outcome: .known(asset))
+            case .unplayable(let reason):
+                ReadItem(id: entry.id, outcome: .unplayable(reason: reason))
+            }
+        }
+    }
+
     func listing(from first: Int, count: Int) -> QueueListing {
         machine.listing(from: first, count: count)
     }
 
     /// One element at once, and one whenever the group may be seen to have changed.
     nonisolated func watch() -> AsyncStream<Void> { watchers.add() }
+
+    /// Nobody is told of anything any more.
+    nonisolated func endWatching() { watchers.finish() }
 
     /// The present state, numbered.
     func event() -> GroupEvent {
@@ -193,7 +208,7 @@ actor LeaderCore {
         }
         let deadline = ContinuousClock.now + .nanoseconds(CommandEffect.longestWait.count)
         let timer = Task { [watchers] in
-            try? await Task.sleep(until: deadline)
+            guard (try? await Task.sleep(until: deadline)) != nil else { return }
             watchers.tell()
         }
         defer { timer.cancel() }
@@ -223,6 +238,7 @@ actor LeaderCore {
                 // Its node knows before its room does.
                 handedOver(next)
                 step { machine, _ in machine.handedOver(to: next) }
+                watchers.finish()
             case .ended: ended()
             case .removed(let items): removed(items)
             case .skipped(let asset, let reason):

@@ -184,10 +184,14 @@ final class Leading: Sendable {
         }
     }
 
-    /// The reader reads in the order of the queue from now on.
+    /// The reader reads in the order of the queue from now on, and what it finds joins the queue.
     func begin() async {
         await core.take(reader.take())
-        reader.follow { [core] in await core.wanted(ahead: $0, most: $1) }
+        reader.follow { [core] in
+            await core.wanted(ahead: $0, most: $1)
+        } tell: { [core] in
+            await core.take($0)
+        }
     }
 
     /// Another leads: it is not announced any more. Time and files are still there for whoever asks.
@@ -201,6 +205,7 @@ final class Leading: Sendable {
     /// Ends ``run()``.
     func close() {
         ending.end()
+        core.endWatching()
         services.close()
     }
 
@@ -227,7 +232,6 @@ final class Leading: Sendable {
                 // Not a task of the group: the first of those to end ends the leader.
                 async let _ = self.warnOfSilence()
                 async let _ = self.lookForNamesakes()
-                async let _ = self.passOn()
                 async let _ = self.lookAfterFiles()
                 await self.core.run()
             }
@@ -240,10 +244,6 @@ final class Leading: Sendable {
     }
 
     // MARK: The queue
-
-    private func passOn() async {
-        for await _ in reader.changes { await core.take(reader.take()) }
-    }
 
     /// Files are looked at so often: what is written anew is noticed before what was decoded ahead
     /// of it has been played.

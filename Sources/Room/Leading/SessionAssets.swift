@@ -112,6 +112,7 @@ final class SessionAssets: Sendable {
     ) throws(MediaError) -> Asset {
         let isRemote = PlaylistPlace.isRemote(item.location)
         var file = Member.AssetFile(path: item.location)
+        if isRemote, let known = loaded(item) { return try known.part(item) }
         if isRemote {
             var progress = DownloadProgress(item.location.readableFileName, at: HostClock.now())
             let held = try cache.download(url: item.location, cancellation: cancellation) {
@@ -177,6 +178,14 @@ final class SessionAssets: Sendable {
             }
         }
         throw failure(.notReadable, "is being written to; play it when it is complete")
+    }
+
+    /// Where another part of the same address has been loaded.
+    private func loaded(_ item: AssetList.Item) -> Asset? {
+        guard item.span != nil else { return nil }
+        return assets.withLock { assets in
+            assets.values.first { $0.item.location == item.location && $0.file.hold != nil }
+        }
     }
 
     /// Where another part of the same file has been read, that tells all of this one.

@@ -17,6 +17,9 @@ final class ControlConnection: Sendable {
         var answer: Answer?
     }
 
+    /// Questions at once: more than any program has.
+    private static let mostQuestions = 256
+
     fileprivate enum Phase {
         case connecting
         case open
@@ -30,6 +33,8 @@ final class ControlConnection: Sendable {
         /// Questions that were given up before they were put.
         var withdrawn: Set<Int> = []
         var latest: GroupEvent?
+        /// When an answer came last.
+        var answered = ContinuousClock.now
         var isWatching = false
         var hasAnswered = false
         var isToThisMachine = false
@@ -71,16 +76,28 @@ final class ControlConnection: Sendable {
 
     /// - Returns: `nil` when the connection was closed before the question was put.
     /// - Throws: `RoomError` when it is closed afterwards, or the answer takes too long.
+    ///
+    /// The time of a question begins with the answer before its own: a leader answers in order, and
+    /// holds back the answer to a command until it is known what comes of it.
     func ask(_ request: ControlRequest, within timeout: Duration) async throws -> ControlReply? {
         let shared = shared
         let id = shared.newID()
+        let asked = ContinuousClock.now
         let timer = Task {
-            try await Task.sleep(for: timeout)
-            shared.expire()
+            while true {
+                let deadline = max(asked, shared.answered) + timeout
+                guard ContinuousClock.now < deadline else { return shared.expire() }
+                try await Task.sleep(until: deadline)
+            }
         }
-        defer { timer.cancel() }
+        defer {
+            timer.cancel()
+            shared.forget(id)
+        }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { shared.put(request, id, $0) }
+            try await withCheckedThrowingContinuation {
+                shared.put(request, id, $0, most: Self.mostQuestions)
+            }
         } onCancel: {
             shared.withdraw(id)
         }
@@ -90,9 +107,11 @@ final class ControlConnection: Sendable {
     func events() -> Events {
         let shared = shared
         return Events(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            shared.listen(continuation)
+            let id = shared.listen(continuation)
             // The connection is kept as long as somebody listens.
-            continuation.onTermination = { [self] _ in withExtendedLifetime(self) {} }
+            continuation.onTermination = { [self] _ in
+                withExtendedLifetime(self) { shared.leave(id) }
+            }
         }
     }
 }
@@ -105,12 +124,18 @@ extension ControlConnection.Shared {
         }
     }
 
-    func put(_ request: ControlRequest, _ id: Int, _ answer: ControlConnection.Answer) {
+    func put(
+        _ request: ControlRequest, _ id: Int, _ answer: ControlConnection.Answer, most: Int
+    ) {
         let problem: Result<ControlReply?, any Error>? = state.withLock { state in
             if state.withdrawn.remove(id) != nil { return .failure(CancellationError()) }
             // One that never was a leader's is no better at the next try.
             if case .closed(let error) = state.phase {
                 return state.hasAnswered ? .success(nil) : .failure(error)
+            }
+            guard state.asked.count < most else {
+                return .failure(
+                    RoomError(.refused, "\(most) questions wait for their answers already"))
             }
             state.asked.append(ControlConnection.Asked(id: id, answer: answer))
             // In the order of the list, which is that of the answers.
@@ -132,17 +157,35 @@ extension ControlConnection.Shared {
         answer?.resume(throwing: CancellationError())
     }
 
-    func listen(_ continuation: ControlConnection.Events.Continuation) {
+    /// Nobody waits for this question any more.
+    func forget(_ id: Int) { state.withLock { _ = $0.withdrawn.remove(id) } }
+
+    var answered: ContinuousClock.Instant { state.withLock { $0.answered } }
+
+    /// - Returns: what ``leave(_:)`` knows it by.
+    func listen(_ continuation: ControlConnection.Events.Continuation) -> Int {
         let id = newID()
-        let (latest, error) = state.withLock { state -> (GroupEvent?, (any Error)?) in
-            if case .closed(let error) = state.phase { return (nil, error) }
+        let error = state.withLock { state -> (any Error)? in
+            if case .closed(let error) = state.phase { return error }
             state.listeners[id] = continuation
+            // Under the lock: what comes later must not be overtaken by it.
+            if let latest = state.latest { continuation.yield(latest) }
             if !state.isWatching { request.yield(.watch) }
             state.isWatching = true
-            return (state.latest, nil)
+            return nil
         }
-        if let latest { continuation.yield(latest) }
         if let error { continuation.finish(throwing: error) }
+        return id
+    }
+
+    /// Whoever listened does not any more. A connection on which nobody waits for anything is closed:
+    /// its leader would tell of every change for ever.
+    func leave(_ id: Int) {
+        let isIdle = state.withLock { state in
+            guard state.listeners.removeValue(forKey: id) != nil else { return false }
+            return state.listeners.isEmpty && state.asked.isEmpty
+        }
+        if isIdle { close(RoomError(.unreachable, "nobody listens any more")) }
     }
 
     /// An answer took too long; those behind it would too.
@@ -224,15 +267,15 @@ extension ControlConnection.Shared {
 
     private func take(_ reply: ControlReply) {
         if case .event(let event) = reply {
-            let listeners = state.withLock { state in
+            state.withLock { state in
                 state.latest = event
-                return Array(state.listeners.values)
+                for listener in state.listeners.values { listener.yield(event) }
             }
-            for listener in listeners { listener.yield(event) }
             return
         }
         let asked = state.withLock { state in
             state.hasAnswered = true
+            state.answered = .now
             return state.asked.isEmpty ? nil : state.asked.removeFirst()
         }
         asked?.answer?.resume(returning: reply)

@@ -38,6 +38,11 @@ final class ControlLink: Sendable {
             case .command(let command): return .done(try await control.perform(command))
             case .queue(let first, let count):
                 return .queue(try await control.queue(first: first, count: count))
+            case .wanted(let ahead, let most):
+                return .wanted(try await control.wanted(ahead: ahead, most: most))
+            case .read(let items):
+                try await control.tell(items)
+                return .done(await control.core.present)
             case .add(let addition):
                 try await control.add(addition)
                 return .done(await control.core.present)

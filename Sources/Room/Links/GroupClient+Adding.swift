@@ -27,7 +27,21 @@ extension GroupClient {
             }
             return
         }
-        let list = Mutex(AssetList(arguments))
+        try await addSending(arguments, at: place, news: news)
+    }
+
+    /// To a leader that is elsewhere.
+    func addSending(
+        _ arguments: [String], at place: QueuePlace,
+        news: @escaping @Sendable (AdditionNews) -> Void
+    ) async throws {
+        // Playlists at an address are the leader's to read.
+        let list = Mutex(
+            AssetList(
+                arguments.map {
+                    PlaylistPlace.isRemote($0)
+                        ? .item(AssetList.Item(location: $0, isMissed: true)) : .location($0)
+                }))
         let uploader = Uploader(address: address, timeout: timeout)
         var locations: [String] = []
         var isAnyFound = false
@@ -61,12 +75,21 @@ extension GroupClient {
         of item: AssetList.Item, _ uploader: Uploader,
         _ news: @escaping @Sendable (AdditionNews) -> Void
     ) async throws -> String {
-        if PlaylistPlace.isRemote(item.location) { return item.location }
         let name = AssetName.shown(item.location)
+        if PlaylistPlace.isRemote(item.location) {
+            guard item.span == nil else {
+                throw RoomError(
+                    .refused,
+                    "\(name) is at an address, and the cue sheet is here: put the sheet there too, and add its address"
+                )
+            }
+            return item.location
+        }
         do {
-            return try await uploader.send(item.location) {
+            let id = try await uploader.send(item.location) {
                 news(.sending(name: name, sent: $0, whole: $1))
             }
+            return UploadReference(id: id, title: item.title, span: item.span).text
         } catch let error as MediaError where error.code != .cancelled {
             throw RoomError(.badAsset, "\(error.subject): \(error.reason)")
         }

@@ -114,7 +114,7 @@ public final class GroupClient: GroupControlling {
         return connection().isToThisMachine
     }
 
-    private func ask(
+    func ask(
         _ request: ControlRequest, within patience: Duration? = nil
     ) async throws -> ControlReply {
         while true {
@@ -143,7 +143,7 @@ public final class GroupClient: GroupControlling {
             + "since its address is given: leave --leader out to look for \"\(name)\", or --group"
     }
 
-    private func unexpected() -> RoomError {
+    func unexpected() -> RoomError {
         RoomError(
             .protocolViolation,
             "\(address) answered something else than was asked: is it a leader of this version?")
@@ -154,7 +154,8 @@ extension ControlRequest {
     /// Asked twice it does nothing twice.
     fileprivate var isQuestion: Bool {
         switch self {
-        case .status, .syncStatus, .queue, .watch: true
+        // What was read is as it was read.
+        case .status, .syncStatus, .queue, .wanted, .read, .watch: true
         case .command, .add: false
         }
     }

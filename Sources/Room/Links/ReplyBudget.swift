@@ -29,6 +29,7 @@ extension ControlReply {
     var roughSize: Int {
         switch self {
         case .done(let effect): 1_024 + effect.rooms.count * 80
+        case .wanted(let ids): 64 + ids.count * 10
         case .refused: 1_024
         case .status(let status): status.roughSize
         case .event(let event): event.status.roughSize

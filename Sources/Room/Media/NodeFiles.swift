@@ -82,7 +82,9 @@ final class NodeFiles: AssetSource {
         let url = try Self.address(of: asset, welcome, at: source())
         let incoming = try IncomingFile(
             url: url, print,
-            pace: FetchPace(byteCount: asset.byteCount, seconds: asset.durationSeconds),
+            pace: FetchPace(
+                byteCount: asset.byteCount,
+                seconds: Double(asset.fileFrameCount) / Double(asset.sampleRate)),
             server: client, mayAskFirst: true)
         return Member.AssetFile(path: url, incoming: incoming)
     }

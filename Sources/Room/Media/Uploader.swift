@@ -16,7 +16,7 @@ struct Uploader: Sendable {
     private static let longestAnswer = 8_192
     private static let chunkBytes = 131_072
     /// Where the same file is being sent by somebody else, it is waited for.
-    private static let retries = 60
+    private static let retries = 3_600
     private static let retryPause = Duration.seconds(1)
 
     let address: HostPort
@@ -25,7 +25,7 @@ struct Uploader: Sendable {
     /// Sends a file that the leader does not have.
     ///
     /// - Parameter progress: called with the bytes sent so far and those of the whole.
-    /// - Returns: what the leader calls it in an addition to the queue.
+    /// - Returns: what ``UploadReference`` calls its identity.
     /// - Throws: `RoomError` about the file.
     func send(
         _ path: String, progress: @Sendable (_ sent: Int64, _ whole: Int64) -> Void
@@ -36,7 +36,7 @@ struct Uploader: Sendable {
         let name = AssetName.shown(path)
         for _ in 0..<Self.retries {
             if try await send(path, print, name, progress: progress) {
-                return Uploads.scheme + print.text
+                return print.text
             }
             try await Task.sleep(for: Self.retryPause)
         }
@@ -65,14 +65,19 @@ struct Uploader: Sendable {
                 }
                 head = request(.PUT, path, print)
                 head.headers.add(name: "Content-Length", value: "\(print.byteCount)")
-                try await outbound.write(.head(head))
-                try await write(path, print, to: outbound, name, progress: progress)
-                try await outbound.write(.end(nil))
-                let answer = try await answers.next()
-                guard answer?.head.status == .created || answer?.head.status == .ok else {
-                    throw refusal(answer, name)
+                do {
+                    try await outbound.write(.head(head))
+                    try await write(path, print, to: outbound, name, progress: progress)
+                    try await outbound.write(.end(nil))
+                } catch is ChannelError, is IOError {
+                    // It may have said why before it closed.
                 }
-                return true
+                let answer = try await answers.next()
+                switch answer?.head.status {
+                case .created?, .ok?: return true
+                case .conflict?, .serviceUnavailable?: return false
+                default: throw refusal(answer, name)
+                }
             }
         } catch let error as RoomError {
             throw error
@@ -122,21 +127,10 @@ struct Uploader: Sendable {
         _ method: HTTPMethod, _ path: String, _ print: MediaFingerprint
     ) -> HTTPRequestHead {
         let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
-        let uri = MediaService.uploadPath + print.text + "?" + Self.escaped(name)
+        let uri = MediaService.uploadPath + print.text + "?" + AssetName.escaped(name)
         var head = HTTPRequestHead(version: .http1_1, method: method, uri: uri)
         head.headers.add(name: "Host", value: "\(address)")
         return head
-    }
-
-    /// Of RFC 3986 only what needs no escape anywhere stays.
-    private static func escaped(_ name: String) -> String {
-        name.fileNameBytes.map { byte in
-            let scalar = Unicode.Scalar(byte)
-            let isPlain =
-                scalar.isASCII && (Character(scalar).isLetter || Character(scalar).isNumber)
-            if isPlain || "-._~".utf8.contains(byte) { return String(Character(scalar)) }
-            return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-        }.joined()
     }
 
     private func connect() async throws -> Connection {

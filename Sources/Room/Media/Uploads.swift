@@ -31,6 +31,7 @@ final class Uploads: Sendable {
         let path: String
         let size: Int64
         fileprivate let descriptor: Int32
+        fileprivate var hasher = ByteHasher()
         fileprivate(set) var count: Int64 = 0
     }
 
@@ -68,16 +69,21 @@ final class Uploads: Sendable {
 
     deinit { removeAll() }
 
-    /// What a control client calls one: `upload:` and its identity.
-    static let scheme = "upload:"
+    var hasAny: Bool { state.withLock { !$0.kept.isEmpty } }
 
     /// Whether all of it is here already.
     func contains(_ id: String) -> Bool { path(of: id) != nil }
 
-    /// Where the file is; `nil` when it was not sent.
+    /// Where the file is; `nil` when it was not sent, or somebody has removed it.
     func path(of id: String) -> String? {
-        state.withLock { state in
-            state.kept[id]?.until = now() + Self.patience
+        guard let path = state.withLock({ $0.kept[id]?.path }) else { return nil }
+        let isThere = access(path.cFileName, R_OK) == 0
+        return state.withLock { state in
+            if isThere {
+                state.kept[id]?.until = now() + Self.patience
+            } else {
+                state.kept[id] = nil
+            }
             return state.kept[id]?.path
         }
     }
@@ -97,7 +103,7 @@ final class Uploads: Sendable {
         guard size > 0 else {
             return Refusal(status: 411, reason: "an upload says how long it is, and is not empty")
         }
-        guard state.arriving[id] == nil else {
+        guard state.arriving[id] == nil, state.kept[id] == nil else {
             return Refusal(status: 409, reason: "it is being sent already")
         }
         guard state.arriving.count < Self.mostAtOnce else {
@@ -149,6 +155,7 @@ final class Uploads: Sendable {
             throw Refusal(status: 400, reason: "it is longer than was said")
         }
         let written = bytes.withUnsafeReadableBytes { bytes in
+            arrival.hasher.update(bytes)
             var rest = bytes[...]
             while !rest.isEmpty {
                 let count = write(
@@ -168,9 +175,7 @@ final class Uploads: Sendable {
 
     /// All has come.
     func finish(_ arrival: Arrival) throws(Refusal) {
-        // What is on the disk counts.
-        let print = try? MediaFingerprint.measure(arrival.path).0
-        guard arrival.count == arrival.size, print?.text == arrival.id else {
+        guard arrival.count == arrival.size, arrival.hasher.text() == arrival.id else {
             abandon(arrival)
             throw Refusal(
                 status: 422, reason: "other bytes came than were announced; send it again")

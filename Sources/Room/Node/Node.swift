@@ -248,7 +248,9 @@ final class Node: Sendable {
             .continuing(known, at: HostClock.now(), skew: skew, epoch: .random(in: 1 ... .max)),
             in: cell)
         let label = now.options?.identity?.name ?? name
-        let reader = AssetReader([], library, media, logger: logger)
+        // What was listed before keeps its identity.
+        let last = handover.items.map(\.id).filter { $0 < QueueEntry.firstOwnID }.max() ?? 0
+        let reader = AssetReader([], library, media, logger: logger, firstID: last + 1)
         let leading = Leading(
             services, clock, reader, name: label, session: self.session, configuration,
             LeaderConfiguration(
@@ -294,6 +296,7 @@ final class Node: Sendable {
     private func handedOver(_ next: NextLeader) {
         guard case .leading(let leading)? = state.withLock({ $0.role }) else { return }
         leading.retire()
+        begin { await self.readOn(leading) }
         logger.notice("handed over", metadata: ["to": "\(next.name)"])
     }
 

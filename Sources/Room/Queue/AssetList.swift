@@ -53,6 +53,8 @@ struct AssetList {
         var isArgument = false
         /// A folder found in a folder.
         var isFound = false
+        /// Named by a playlist of another machine, which must not lead to files of this one.
+        var isForeign = false
         var depth = 0
         /// The playlists that led here.
         var playlists: [FileIdentity.File] = []
@@ -71,8 +73,23 @@ struct AssetList {
     /// Those on disk that were opened.
     private(set) var playlists: [String] = []
 
-    init(_ arguments: [String]) {
-        stack = arguments.reversed().map { .place(Place(locations: [$0], isArgument: true)) }
+    /// What a leader is given.
+    enum Argument: Equatable, Sendable {
+        /// A path or an address, which may be a folder or a playlist.
+        case location(String)
+        /// Played as it is: nothing is looked for in it.
+        case item(Item)
+    }
+
+    init(_ arguments: [String]) { self.init(arguments.map(Argument.location)) }
+
+    init(_ arguments: [Argument]) {
+        stack = arguments.reversed().map {
+            switch $0 {
+            case .location(let location): .place(Place(locations: [location], isArgument: true))
+            case .item(let item): .step(.item(item))
+            }
+        }
     }
 
     /// At least so many items are still to come.
@@ -106,6 +123,11 @@ struct AssetList {
     }
 
     private mutating func expand(_ place: Place, _ cancellation: MediaCancellation) {
+        if place.isForeign, let path = place.locations.first(where: { !PlaylistPlace.isRemote($0) })
+        {
+            return passOver(
+                path, "is a path in a playlist of another machine, which has no say here")
+        }
         if let host = place.locations.first.flatMap(PlaylistPlace.otherHost) {
             return passOver(
                 place.locations[0],
@@ -256,8 +278,8 @@ struct AssetList {
         stack += list.entries.prefix(SessionState.longestQueue).reversed().map {
             .place(
                 Place(
-                    locations: $0.places, title: $0.title, span: $0.span, depth: place.depth,
-                    playlists: chain))
+                    locations: $0.places, title: $0.title, span: $0.span, isForeign: isRemote,
+                    depth: place.depth, playlists: chain))
         }
     }
 }

@@ -66,4 +66,15 @@ enum AssetName {
             && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
         return isPlain ? text.lowercased() : ""
     }
+
+    /// With escapes of RFC 3986 for all that needs one somewhere.
+    static func escaped(_ name: String) -> String {
+        name.fileNameBytes.map { byte in
+            let scalar = Unicode.Scalar(byte)
+            let isPlain =
+                scalar.isASCII && (Character(scalar).isLetter || Character(scalar).isNumber)
+            if isPlain || "-._~".utf8.contains(byte) { return String(Character(scalar)) }
+            return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+        }.joined()
+    }
 }

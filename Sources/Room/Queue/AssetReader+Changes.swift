@@ -33,9 +33,12 @@ extension AssetReader {
             return .none
         }
         await settle(asset)
+        // Of a cue sheet's track, where it is in the new file nobody knows.
+        var item = asset.item
+        item.span = nil
         do {
-            let anew = try await blocking { cancellation throws(MediaError) in
-                try self.library.describe(asset.item, cancellation)
+            let anew = try await blocking { [item] cancellation throws(MediaError) in
+                try self.library.describe(item, cancellation)
             }
             keep(anew)
             guard anew.descriptor.hash != hash else { return .none }

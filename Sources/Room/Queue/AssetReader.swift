@@ -31,9 +31,12 @@ final class AssetReader: Sendable {
     typealias Wanted =
         @Sendable (_ ahead: Int, _ most: Int) async -> [QueueEntry.ID]
 
+    /// Takes what has become known; returns when it has it.
+    typealias Tell = @Sendable (_ inputs: [LeaderInput]) async -> Void
+
     /// Something that was given, to be looked into.
     fileprivate struct Job {
-        var arguments: [String]
+        var arguments: [AssetList.Argument]
         var place: QueuePlace
     }
 
@@ -60,10 +63,11 @@ final class AssetReader: Sendable {
         var firstReason: String?
         var isGivenAny = false
         var wanted: Wanted?
+        var tell: Tell?
     }
 
-    /// One element when there is something to ``take()``.
-    let changes: AsyncStream<Void>
+    /// One element when there is something to ``take()``, or somebody who takes it.
+    private let changes: AsyncStream<Void>
     private let changed: AsyncStream<Void>.Continuation
     private let (jobSignals, jobSignal) = AsyncStream<Void>.makeStream(
         bufferingPolicy: .bufferingNewest(1))
@@ -79,20 +83,23 @@ final class AssetReader: Sendable {
     /// Files of other machines, which are kept as long as they are listed.
     var uploads: Uploads? { media.uploads }
 
+    /// - Parameter firstID: of the items that will be listed here; those before are others'.
     init(
-        _ arguments: [String], _ library: SessionAssets, _ media: MediaService, logger: Logger
+        _ arguments: [String], _ library: SessionAssets, _ media: MediaService, logger: Logger,
+        firstID: QueueEntry.ID = 1
     ) {
         (changes, changed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.library = library
         self.media = media
         self.logger = logger
-        if !arguments.isEmpty { add(arguments, at: .end) }
+        state.withLock { $0.nextID = firstID }
+        if !arguments.isEmpty { add(arguments.map(AssetList.Argument.location), at: .end) }
     }
 
     // MARK: For the leader
 
     /// Looks into what is given, and puts what it finds into the queue.
-    func add(_ arguments: [String], at place: QueuePlace) {
+    func add(_ arguments: [AssetList.Argument], at place: QueuePlace) {
         state.withLock {
             $0.jobs.append(Job(arguments: arguments, place: place))
             $0.coming += arguments.count
@@ -101,10 +108,14 @@ final class AssetReader: Sendable {
         jobSignal.yield()
     }
 
-    /// From now on items are read in the order that the leader wants.
-    func follow(_ wanted: @escaping Wanted) {
-        state.withLock { $0.wanted = wanted }
+    /// From now on items are read in the order that this leader wants, and it is told of them.
+    func follow(_ wanted: @escaping Wanted, tell: @escaping Tell) {
+        state.withLock {
+            $0.wanted = wanted
+            $0.tell = tell
+        }
         readSignal.yield()
+        changed.yield()
     }
 
     /// The session is elsewhere, or its queue another: these are near, and their files are kept.
@@ -117,6 +128,15 @@ final class AssetReader: Sendable {
         readSignal.yield()
     }
 
+    /// Whether something that was given has not been listed yet.
+    var isListing: Bool { state.withLock { $0.isListing || !$0.jobs.isEmpty } }
+
+    /// Whether items are listed that it has not read.
+    var hasUnread: Bool { state.withLock { !$0.unread.isEmpty } }
+
+    /// What is wanted may be something else by now.
+    func lookAgain() { readSignal.yield() }
+
     /// These items have left the queue: they are read no more, and there is room for others.
     func forget(_ removed: [QueueEntry.ID]) {
         let gone = state.withLock { state in
@@ -125,7 +145,13 @@ final class AssetReader: Sendable {
             return removed.compactMap { state.items.removeValue(forKey: $0) }
         }
         noteDone()
-        for item in gone { uploads?.release(item.location) }
+        guard let uploads, uploads.hasAny else { return }
+        // A disk takes its time to remove a large file.
+        Task {
+            try? await blocking { _ throws(MediaError) in
+                for item in gone { uploads.release(item.location) }
+            }
+        }
     }
 
     /// Returns once there is something to play, or after a head start when the first item is long.
@@ -174,6 +200,7 @@ final class AssetReader: Sendable {
     /// Lists and reads until the task is cancelled.
     func run() async {
         async let _ = readItems()
+        async let _ = passOn()
         var signals = jobSignals.makeAsyncIterator()
         while !Task.isCancelled {
             if let job = state.withLock({ $0.nextJob() }) {
@@ -183,6 +210,14 @@ final class AssetReader: Sendable {
             }
         }
         changed.finish()
+    }
+
+    private func passOn() async {
+        for await _ in changes {
+            guard let tell = state.withLock({ $0.tell }) else { continue }
+            let fresh = take()
+            if !fresh.isEmpty { await tell(fresh) }
+        }
     }
 
     private func list(_ job: Job) async {

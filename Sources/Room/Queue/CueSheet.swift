@@ -4,6 +4,8 @@ import Playout
 /// Where a track is in its file, in the 75 parts of a second that a compact disc has.
 struct CueSpan: Equatable, Sendable {
     static let unitsPerSecond = 75
+    /// What a place may be: no number of frames overflows.
+    static let units: ClosedRange<Int64> = 0...(100_000 * 60 * 75)
 
     var first: Int64
     /// Where the next track begins; `nil`: at the end of the file.
@@ -29,13 +31,14 @@ struct CueSpan: Equatable, Sendable {
 ///
 /// Format: CDRWIN's user guide, "Cue sheet commands".
 struct CueSheet: Equatable {
-    /// Longer than any disc; ten years of music are no number of frames that overflows.
+    /// Longer than any disc; so much music is no number of frames that overflows.
     private static let mostMinutes = 99_999
 
     private(set) var entries: [Playlist.Entry] = []
 
     /// Of the track that is being read.
     private struct Track {
+        var number = ""
         var title: String?
         var performer: String?
         var start: Int64?
@@ -51,7 +54,8 @@ struct CueSheet: Equatable {
             track = nil
         }
         func finishFile(_ entries: inout [Playlist.Entry]) {
-            finishTrack()
+            // A track that has not begun begins in the next file: its pause is at the end of this one.
+            if track?.start != nil { finishTrack() }
             entries += Self.entries(tracks, places)
             tracks = []
         }
@@ -68,7 +72,9 @@ struct CueSheet: Equatable {
                 finishTrack()
                 // A disc may begin with data.
                 let type = words.dropFirst(2).first.map { String(unlabelled: $0).uppercased() }
-                track = type == nil || type == "AUDIO" ? Track() : nil
+                track =
+                    type == nil || type == "AUDIO"
+                    ? Track(number: String(unlabelled: value)) : nil
             case "TITLE": track?.title = String(unlabelled: value)
             case "PERFORMER": track?.performer = String(unlabelled: value)
             case "INDEX":
@@ -90,10 +96,13 @@ struct CueSheet: Equatable {
             let next = number + 1 < tracks.count ? tracks[number + 1].start : nil
             // A sheet whose times go backwards is played as far as it makes sense.
             if let next, next <= first { return nil }
-            let title = [track.performer, track.title].compactMap(\.self).filter { !$0.isEmpty }
+            var title = [track.performer, track.title].compactMap(\.self).filter { !$0.isEmpty }
+            let isWhole = first == 0 && next == nil
+            // The tags of the file name all of it.
+            if title.isEmpty, !isWhole { title = ["Track \(track.number)"] }
             return Playlist.Entry(
                 places: places, title: title.isEmpty ? nil : title.joined(separator: " - "),
-                span: first == 0 && next == nil ? nil : CueSpan(first: first, end: next))
+                span: isWhole ? nil : CueSpan(first: first, end: next))
         }
     }
 

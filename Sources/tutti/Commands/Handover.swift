@@ -11,7 +11,8 @@ struct Handover: AsyncParsableCommand {
             must keep running. Nothing of it is heard. Later commands find the new leader by Avahi, \
             or by --leader.
 
-            Refused while items of the queue are still being read, or a start is being prepared.
+            What of the queue is still to be read the leader until now goes on reading. Refused while \
+            a start is being prepared.
 
             Example:
               tutti handover bedroom
