@@ -9,7 +9,7 @@ final class ControlLink {
     let leaderPlace: Int
     var isClosedByRoom = false
     var isClosedByLeader = false
-    /// What was sent before arrives before.
+    /// Latest arrival in each direction; nothing arrives earlier, so that the stream keeps order.
     var lastToLeader: TrueInstant
     var lastToRoom: TrueInstant
     var atLeader = FrameDecoder(limit: FrameDecoder.leaderLimit)

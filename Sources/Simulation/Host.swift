@@ -10,9 +10,9 @@ struct Host {
     var toLeader: NetworkPath
     var toRoom: NetworkPath
     var cached: [ContentHash] = []
-    /// When a thread that was to wake at an instant really does, and how long work takes.
+    /// Draws how late threads wake and how long work takes.
     var scheduling: SplitMix64
-    /// Of time stamps.
+    /// Draws how far time stamps are from the packets.
     var stamping: SplitMix64
 
     init(_ plan: RoomPlan, place: Int, seed: UInt64) {

@@ -5,7 +5,7 @@ import Timing
 struct MeterReading {
     var room: Int
     var key: LineKey
-    /// Of the item.
+    /// Nominal frames per second of the item.
     var sampleRate: Double
     /// Frame of the item that leaves the card.
     var position: Double
@@ -25,7 +25,8 @@ struct Meter {
         var name: String
         /// µs; positive: late against the line.
         var errors: [Double] = []
-        /// Of the estimate of the group clock while something sounds, µs; positive: it is ahead.
+        /// Errors of the estimate of the group clock while something sounds, µs; positive: it is
+        /// ahead.
         var clockErrors: [Double] = []
         var starvedFrames: Int64 = 0
         var restarts = 0
@@ -46,7 +47,7 @@ struct Meter {
         fileprivate var missing = 0
         fileprivate var isAlive = false
         fileprivate var clockError: Double?
-        /// Of the look before, and its group time.
+        /// Line and error (µs) at the previous look, and its group time.
         fileprivate var last: (key: LineKey, error: Double, at: GroupInstant)?
     }
 

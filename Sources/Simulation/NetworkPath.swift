@@ -10,7 +10,7 @@ struct NetworkProfile: Sendable {
     var name: String
     var toLeader: PathShape
     var toRoom: PathShape
-    /// What a file comes at.
+    /// Rate at which a room fetches a file from the leader.
     var bytesPerSecond = 50e6
 
     /// Between a leader and its own room: the scheduler.
@@ -53,7 +53,7 @@ struct NetworkProfile: Sendable {
 
 /// One living direction of a path.
 struct NetworkPath {
-    /// Mean time in one regime.
+    /// Mean time in one regime, seconds; see ``PathShape/regimes``.
     private static let regimeSeconds = 9.0
 
     private let shape: PathShape
@@ -88,7 +88,8 @@ struct NetworkPath {
     }
 
     /// When a segment of a stream gets through: a lost one is sent again, after 200 ms and then
-    /// twice as long each time, as TCP does on its own (newer kernels are asked for 50).
+    /// twice as long each time, as TCP does by default (kernels with TCP_RTO_MIN_US are asked for
+    /// 50 ms).
     mutating func streamArrival(of instant: TrueInstant) -> TrueInstant {
         var sent = instant
         var timeout = Nanoseconds.milliseconds(200)

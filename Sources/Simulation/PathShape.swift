@@ -2,10 +2,9 @@
 ///
 ///     delay = floor + regime + Γ(shape, scale) + contention + retries + queue + spike + …
 ///
-/// The figures are plausible, not recorded. What an estimator
-/// cannot know is the point of them: floors that change separately in both directions, and delays
-/// without any mass near the floor. Parts that a path does not have draw nothing, so that a new
-/// part changes no old trace.
+/// The figures are plausible, not recorded. What an estimator cannot know is the point of them:
+/// floors that change separately in both directions, and delays without any mass near the floor.
+/// Parts that a path does not have draw nothing, so that a new part changes no existing trace.
 struct PathShape: Sendable {
     /// µs; never less than this.
     var floor: Double
@@ -69,11 +68,11 @@ struct PathShape: Sendable {
         var least: Double
         /// A quarter normal and three quarters Pareto instead of normal.
         var hasTail = false
-        /// Of one packet's jitter with the one before.
+        /// Correlation of a packet's jitter with that of the one before, 0…1.
         var correlation = 0.0
         var overtaking = 0.0
         /// Scale of how late the emulating process wakes to send a packet on, µs. It may also be
-        /// ``earliest`` µs early: then it was awake already and does not go to sleep for so little.
+        /// ``earliest`` µs early: a process that is awake does not go to sleep for so little.
         var lateness = 0.0
         static let earliest = 5.0
     }
@@ -108,7 +107,7 @@ struct PathShape: Sendable {
 
     /// Gilbert and Elliott: a chain of two states, lossy in one of them.
     struct LossBursts: Sendable {
-        /// Probability a packet of going over to the bad state, and back.
+        /// Probability per packet of going over to the bad state, and of going back.
         var begin: Double
         var end: Double
         /// Loss in the bad state.

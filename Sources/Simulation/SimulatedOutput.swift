@@ -5,7 +5,8 @@ import Timing
 /// One output: the engine that runs on the output thread, and a card whose every frame's instant
 /// is known.
 @safe final class SimulatedOutput {
-    /// Four periods of 10 ms, as in a room.
+    /// Four periods of 10 ms; a real card holds 80 ms unless told otherwise, so this one runs dry
+    /// sooner.
     static let format = OutputFormat(
         sampleRate: 48_000, channelCount: 2, periodFrames: 480, bufferFrames: 1_920)
     /// From handing a frame over until it is heard.

@@ -16,7 +16,7 @@ final class SimulatedRoom {
     var cell: ClockCell
     /// `nil` in the leader's own room, whose clock is the group clock.
     var follower: ClockFollower?
-    /// Of the group clock that is followed.
+    /// Origin of the group clock that is followed.
     var followed: UInt64?
     /// Life of the leader that is asked for the time.
     var asked = 0
@@ -27,7 +27,7 @@ final class SimulatedRoom {
     var machineAlarm: LocalInstant?
     var clockAlarm: LocalInstant?
     var upkeeps = 0
-    /// Requests sent, to number clock followers of the same process apart.
+    /// Clock followers made so far; each draws from a stream of its own by this number.
     var clocksMade = 0
 
     init(life: World.RoomLife, machine: RoomMachine, output: SimulatedOutput) {

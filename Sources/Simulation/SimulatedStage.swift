@@ -9,9 +9,9 @@ import Timing
 /// it its line and, unless it follows, ends at the same instant whatever else sounds. Decoding is
 /// a copy of the frames of a synthetic item.
 final class SimulatedStage {
-    /// How far behind the wanted frame a ring begins: more than half of any filter's length.
+    /// Frames by which a ring begins before the wanted one: more than half of any filter's length.
     private static let leadIn: Int64 = 256
-    /// A room that joins a running line loads from where the line is; how much further back.
+    /// Frames before the place of a running line at which a room that joins it begins to load.
     private static let joinSlack: Int64 = 4_096
 
     private struct Part {

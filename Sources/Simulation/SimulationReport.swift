@@ -105,7 +105,7 @@ public struct SimulationReport: Equatable, Sendable {
     /// Commands that the leader refused, and why.
     public var refusals: [String]
     public var eventCount: Int
-    /// Of every event and every measured error: equal for equal runs.
+    /// Hash of every event and every measured error: equal for equal runs.
     public var traceHash: UInt64
 
     /// Frames that were silent because no decoded ones were there, in all rooms.

@@ -85,7 +85,7 @@ extension World {
         return retired.flatMap { $0.life == life ? $0 : nil }
     }
 
-    /// A room was asked to lead, and does: by the clock as it knows it.
+    /// Makes a room the leader, with the group clock as that room knows it.
     func takeOver(_ handover: Handover, _ session: SessionState, _ room: SimulatedRoom) {
         guard let before = leader else { return }
         let place = room.life.room

@@ -46,7 +46,7 @@ extension World {
         transmit(bytes, on: link, toLeader: isToLeader)
     }
 
-    /// How long after the first a notice is sent once more.
+    /// Time from a notice to its repetition.
     private static let noticeRepeat = Nanoseconds.milliseconds(15)
 
     /// A datagram and its repetition: each late, doubled or lost like any other.

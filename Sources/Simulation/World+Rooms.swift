@@ -10,7 +10,7 @@ import Wire
 extension World {
     /// Rings are topped up and voices looked after this often.
     private static let upkeepInterval = Nanoseconds.milliseconds(20)
-    /// Upkeeps between two reports: a quarter of a second.
+    /// Upkeeps between two reports: about a quarter of a second.
     private static let reportEvery = 12
     /// Upkeeps between two looks at what the output plays, as often as the machine asks for.
     private static let lookEvery = 15

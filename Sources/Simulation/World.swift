@@ -59,7 +59,7 @@ final class World {
     var rooms: [SimulatedRoom?]
     var lives: [Int]
     var leader: SimulatedLeader?
-    /// Who led before, and has handed over: it still says what the time is.
+    /// The leader that has handed over: it still answers time requests.
     var retired: SimulatedLeader?
     /// Host and room of whoever leads, or led last.
     var leaderPlace = World.firstLeaderPlace

@@ -12,7 +12,7 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// The same with what a library was asked and what it answered, which `--verbose` shows.
+/// ``sentence(for:)`` with what a library was asked and what it answered, for `--verbose`.
 func detailed(_ error: any Error) -> String {
     switch error {
     case let error as RoomError: error.debugDescription

@@ -199,6 +199,12 @@ import Timing
 extension IntegrationTests {
     /// Files that another machine adds. Here the other machine is this one, and asks as it would.
     @Suite struct Sending {
+        private static func folders(_ group: TestGroup) throws -> [String] {
+            try FileManager.default
+                .contentsOfDirectory(atPath: group.folder.path("cache-leader"))
+                .filter { $0.hasPrefix("uploads-") }
+        }
+
         @Test(.timeLimit(.minutes(1)))
         func `a file that was sent is played, and gone when it has left the queue`() async throws {
             try await withGroup { group in
@@ -236,6 +242,12 @@ extension IntegrationTests {
                     try await client.add(QueueAddition(locations: [location], place: .end))
                 }
                 #expect(error?.description.contains("send it again") == true)
+                _ = try await uploader.send(
+                    try group.folder.writeNoise(seconds: 1, seed: 86, as: "b.wav")
+                ) { _, _ in }
+                #expect(try Self.folders(group).count == 1)
+                await group.stopNodes()
+                #expect(try Self.folders(group).isEmpty, "a leader that ends leaves nothing")
             }
         }
 

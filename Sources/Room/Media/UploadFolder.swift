@@ -13,7 +13,7 @@ final class UploadFolder: Sendable {
     /// - Returns: `nil`, with `errno`, where it cannot be made.
     init?(in base: String) {
         mkdir(base.cFileName, 0o700)
-        Self.removeFoldersOfOthers(in: base)
+        Self.removeThoseOfOthers(in: base)
         var template = Array((base + "/" + Self.prefix + "XXXXXX").utf8CString)
         guard mkdtemp(&template) != nil else { return nil }
         let path = String(
@@ -41,7 +41,8 @@ final class UploadFolder: Sendable {
         return mkdir(place.cFileName, 0o700) == 0 || errno == EEXIST ? place : nil
     }
 
-    private static func removeFoldersOfOthers(in base: String) {
+    /// Removes those that nobody has locked: of leaders that ended without a word.
+    static func removeThoseOfOthers(in base: String) {
         for name in names(in: base) where name.hasPrefix(prefix) {
             let folder = base + "/" + name
             let lock = open(folder.cFileName, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)

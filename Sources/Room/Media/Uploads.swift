@@ -67,8 +67,6 @@ final class Uploads: Sendable {
         self.now = now
     }
 
-    deinit { removeAll() }
-
     var hasAny: Bool { state.withLock { !$0.kept.isEmpty } }
 
     /// Whether all of it is here already.
@@ -241,10 +239,17 @@ final class Uploads: Sendable {
         for path in gone { UploadFolder.removeFile(path) }
     }
 
-    private func removeAll() {
-        // The folder goes with it.
-        state.withLock { $0 = State() }
+    /// Removes all of them, with the folder.
+    func end() {
+        let before = state.withLock { state in
+            defer { state = State() }
+            return state.folder
+        }
+        withExtendedLifetime(before) {}
     }
+
+    /// Removes what leaders have left that are gone.
+    func removeLeftovers() { UploadFolder.removeThoseOfOthers(in: base) }
 }
 
 extension UInt8 {

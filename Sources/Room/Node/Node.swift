@@ -100,6 +100,10 @@ final class Node: Sendable {
         if endsWithQueue {
             begin { for await _ in self.endings { await self.endWithQueue() } }
         }
+        begin { [media] in
+            try await blocking { _ throws(MediaError) in media.uploads?.removeLeftovers() }
+        }
+        defer { media.uploads?.end() }
         try await withGracefulStop({ await self.leave() }) {
             await onConnectionThread {
                 await withDiscardingTaskGroup { group in

@@ -1,6 +1,7 @@
 /// A table of ``CardTrial``s: every kind of card, over some crystals.
 public struct CardComparison: Sendable {
-    /// One kind of card; each figure is the mean over the crystals, the last column the worst.
+    /// One kind of card. A figure is the mean over the crystals unless it says otherwise; errors at
+    /// the DAC are in µs.
     public struct Row: Sendable, Equatable {
         public var name: String
         /// What the engine took it for.
@@ -9,18 +10,19 @@ public struct CardComparison: Sendable {
         public var p99: Double
         public var mean: Double
         public var p99AboutMean: Double
-        /// ppm.
+        /// Scatter (RMS) of the resampling ratio about the one that the crystal asks for, ppm.
         public var ratioNoise: Double
+        /// Largest change of the ratio between two periods on any crystal, ppm.
         public var largestStep: Double
         /// Half width of what the engine promises of its own error, µs.
         public var bound: Double
         /// The smallest share of promises that held, 0...1.
         public var kept: Double
-        /// Of the output thread, a second.
+        /// How often the output thread wakes, a second.
         public var wakeUps: Double
-        /// The worst p99.
+        /// The largest p99 of any crystal, µs.
         public var worstP99: Double
-        /// The longest; `nil`: one never came there.
+        /// Longest time until the error stays below 20 µs, seconds; `nil`: on some crystal never.
         public var secondsToTwenty: Double?
     }
 
@@ -98,7 +100,7 @@ extension CardComparison: CustomStringConvertible {
             + cells.map { String(repeating: " ", count: max(1, 10 - $0.count)) + $0 }.joined()
     }
 
-    /// Two decimals.
+    /// The number with two decimals.
     private static func text(_ number: Double) -> String {
         let hundredths = Int64((number.magnitude * 100) + 0.5)
         let cents = String(hundredths % 100 + 100).dropFirst()

@@ -3,14 +3,14 @@ public struct CardModel: Sendable, Equatable {
     /// How the position that a driver reports moves. All of them are late, never early: the card
     /// has played at least what it says.
     public enum Pointer: Sendable, Equatable {
-        /// By whole frames.
+        /// It moves by whole frames.
         case fine
-        /// By bursts of so many frames, as DMA fetches them.
+        /// It moves by bursts of so many frames, as DMA fetches them.
         case bursts(frames: Int)
-        /// At the interrupt of each period, which comes late by `meanLateness` seconds on average
-        /// (exponential).
+        /// It moves at the interrupt of each period, which comes late by `meanLateness` seconds on
+        /// average (exponential).
         case batch(meanLateness: Double)
-        /// By the frames of a millisecond, as a USB host counts.
+        /// It moves by the frames of a millisecond, as a USB host counts.
         case milliseconds
     }
 

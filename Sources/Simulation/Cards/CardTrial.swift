@@ -11,14 +11,14 @@ import Timing
 public struct CardTrial {
     /// Everything at the card in microseconds; positive: late.
     public struct Result: Sendable, Equatable {
-        /// Of the absolute error, from ``CardTrial/settling`` on.
+        /// Median, 99 hundredths and largest of the absolute error, from ``CardTrial/settling`` on.
         public var median = 0.0
         public var p99 = 0.0
         public var worst = 0.0
-        /// Of the signed error: what distinguishes this card from another, for good.
+        /// Mean of the signed error: the lasting difference between this card and another.
         public var mean = 0.0
         public var p99AboutMean = 0.0
-        /// Of the resampling ratio about the one that the crystal asks for, ppm.
+        /// Scatter (RMS) of the resampling ratio about the one that the crystal asks for, ppm.
         public var ratioNoise = 0.0
         /// Largest change of the ratio from one period to the next, ppm.
         public var largestStep = 0.0
@@ -31,8 +31,8 @@ public struct CardTrial {
         /// Half width of what the engine promised of its own error, where half of the promises are
         /// narrower …
         public var bound = 0.0
-        /// … and the share of them that held, of those since the voice sounds and the card is known;
-        /// not in µs.
+        /// … and the share of them that held, 0…1, of those since the voice sounds and the card is
+        /// known.
         public var kept = 0.0
         /// Errors of each period since the voice sounds.
         public var errors: [Double] = []
@@ -40,7 +40,7 @@ public struct CardTrial {
 
     /// Errors count from here on, seconds after the card was opened.
     public static let settling = 10.0
-    /// 80 ms.
+    /// Frames the card holds: 80 ms at 48 kHz.
     private static let bufferFrames = 3_840
     private var bufferPeriods: Int { Self.bufferFrames / card.model.periodFrames }
     /// From the look before a period is rendered to the one after it is written, seconds.

@@ -7,7 +7,7 @@ struct SimulatedCard {
     private var interrupts: SplitMix64
     private var wakes: SplitMix64
     private var stamps: SplitMix64
-    /// Lateness of the interrupts of periods `firstInterrupt ...`, drawn once each.
+    /// Lateness of the interrupt of each period from the first on, seconds; drawn once each.
     private var lateness: [Double] = []
     /// Tick at which frame 0 left.
     private(set) var startTick = 0.0
@@ -66,7 +66,7 @@ struct SimulatedCard {
     private mutating func interrupt(ofPeriod period: Int) -> Double {
         guard case .batch(let mean) = model.pointer else { return 0 }
         while lateness.count <= period {
-            // An interrupt that is later than a period would be two in one.
+            // At most 1 ms, far below a period: a later interrupt would be two in one.
             lateness.append(min(1e-3, interrupts.exponential(mean: mean)))
         }
         return seconds(ofFrame: Double(period * model.periodFrames)) + lateness[period]

@@ -21,7 +21,7 @@ public struct ClockComparison: Sendable {
     public static let laterThanEvent = 160.0..<200.0
     /// Added to the number of a seed that no constant was chosen on.
     public static let heldOutSeeds: UInt64 = 1_000_000
-    /// Where two filters are close, 24 seeds may still say either.
+    /// Half as many seeds do not yet decide between two filters that are close.
     public static let usualSeeds = 48
     /// Seeds of joins and events, at most; each has ten joins, which are short.
     public static let eventSeeds = 6
@@ -38,7 +38,7 @@ public struct ClockComparison: Sendable {
     public static let ours = ClockFilters.ours
     public static let oursAlone = "tutti, own schedule"
     public static let oursStored = "tutti, stored skew"
-    /// By now every line may be played by.
+    /// Seconds to wait for a lock; a join that takes longer has none.
     static let lockLimit = 15.0
     /// What a late room has to find the clock in.
     static let hurry = Nanoseconds.milliseconds(500)
@@ -154,7 +154,7 @@ extension ClockComparison.Job {
             ClockComparison.joinTimes.map { errors.magnitude(at: $0) }
         }
         var figures = measured(parts, seconds: seconds, read)
-        // Yesterday's skew is right within 2 ppm.
+        // A stored skew is right within 2 ppm.
         var random = SplitMix64(seed: seed, "yesterday")
         let skew = -(parts.crystal.constant + random.uniform(-2, 2)) * 1e-6
         let trace = ExchangeTrace(parts, seconds: seconds)

@@ -14,7 +14,7 @@ protocol ClockFilter: Sendable {
 enum ClockFilters {
     static let ours = "tutti"
 
-    /// - Parameter crystal: the true constant, for the filter that remembers it.
+    /// A fresh filter of this name, which has seen no exchange; `nil` for an unknown name.
     static func make(_ name: String) -> (any ClockFilter)? {
         switch name {
         case ours: EstimatorFilter()

@@ -7,7 +7,7 @@ struct ClockParts: Sendable {
     var stamps: StampShape
     /// The room's clock; the leader's is true but for its jumps. Only their difference is seen.
     var crystal: OscillatorShape
-    /// Seconds, both.
+    /// When the leader's clock jumps, and by how much; seconds.
     var leaderJumps: [(at: Double, by: Double)] = []
     let seed: UInt64
 

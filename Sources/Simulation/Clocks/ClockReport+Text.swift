@@ -124,7 +124,7 @@ extension ClockReport: CustomStringConvertible {
 
     private static func count(_ value: Double?) -> String { value.map { "\(Int($0))" } ?? "–" }
 
-    /// Two decimals.
+    /// The value with two decimals; "never" for `nil`.
     static func precise(_ value: Double?) -> String {
         guard let value else { return "never" }
         let hundredths = Int(value * 100 + 0.5)

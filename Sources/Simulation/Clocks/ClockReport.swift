@@ -9,7 +9,7 @@ public struct ClockReport: Encodable, Equatable, Sendable {
     }
 
     public enum Verdict: String, Encodable, Sendable {
-        /// Better than every other at p99.
+        /// No other is better at p99.
         case wins
         /// Within ``ClockReport/tieShare`` or ``ClockReport/tieMicroseconds`` of the best.
         case ties
@@ -20,7 +20,7 @@ public struct ClockReport: Encodable, Equatable, Sendable {
         public var path: String
         /// Ours, ours on its own schedule, then the others.
         public var figures: [Figure]
-        /// Of the others, at p99.
+        /// The best of the others at p99.
         public var best: String
         public var verdict: Verdict
     }
@@ -40,10 +40,10 @@ public struct ClockReport: Encodable, Equatable, Sendable {
         /// Half and 95 hundredths of the seconds from the first packet on.
         public var secondsP50: Double?
         public var secondsP95: Double?
-        /// Of the error at that moment, µs.
+        /// Half and 95 hundredths of the error at that moment, µs.
         public var errorP50: Double?
         public var errorP95: Double?
-        /// Of the largest in the two seconds after it, µs.
+        /// Half and 95 hundredths of the largest error in the two seconds after it, µs.
         public var laterP50: Double?
         public var laterP95: Double?
         /// Packets of the first half second that nothing held up, in the direction that has fewer:
@@ -70,7 +70,7 @@ public struct ClockReport: Encodable, Equatable, Sendable {
     public static let tieShare = 0.1
     public static let tieMicroseconds = 0.5
 
-    /// Of the steady columns.
+    /// How many seeds the steady columns are the median of.
     public var seeds: Int
     public var isHeldOut: Bool
     public var columns: [Column]

@@ -72,21 +72,21 @@ struct GoldenTrace: Equatable, Sendable {
 /// What an estimator makes of a ``GoldenTrace``.
 struct GoldenOutcome: Equatable, Sendable {
     static let header = "trace,p50,p99,locked,restarts,skew,boundP50,boundMisses"
-    /// Errors count from here on, and not before the clock was locked; seconds.
+    /// Errors count from here on, and not before the clock is locked; seconds.
     static let settling = 10.0
 
     var trace: String
-    /// Of the magnitudes of the errors when a sample was taken; µs.
+    /// Half and 99 hundredths of the magnitudes of the errors at each sample; µs.
     var p50: Double
     var p99: Double
-    /// When the clock was locked first; seconds.
+    /// When the clock first locks; seconds, infinite for never.
     var locked: Double
     var restarts: Int
-    /// At the end; ppm.
+    /// Estimated skew at the end of the trace; ppm.
     var skew: Double
     /// Half of the bounds are smaller; µs.
     var boundP50: Double
-    /// Samples at which the bound did not contain the truth, from the first on.
+    /// Samples at which the bound does not contain the truth, from the first on.
     var boundMisses: Int
 
     /// Replays a trace.
@@ -106,7 +106,7 @@ struct GoldenOutcome: Equatable, Sendable {
             errors.append(error.magnitude * 1e6)
             bounds.append(clock.uncertainty.microseconds)
         }
-        // A clock that was never locked has no error that counts.
+        // A clock that never locks has no error that counts.
         func quantile(_ values: [Double], _ share: Int) -> Double {
             values.isEmpty ? .infinity : values.sorted()[values.count * share / 100]
         }
@@ -144,7 +144,7 @@ struct GoldenOutcome: Equatable, Sendable {
     }
 }
 
-/// The traces that the tests keep, and how they were made.
+/// The traces that the tests keep, and how they are made.
 public enum GoldenTraces {
     /// What the outcomes' file is called.
     public static let expectations = "expected.csv"

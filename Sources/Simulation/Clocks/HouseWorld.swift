@@ -4,8 +4,8 @@ import Timing
 /// Several rooms of one leader, each with its own clock, network and follower, and the beacons
 /// that they all hear; in virtual time.
 ///
-/// The rooms run side by side in short turns. What the leader's judge knows at the beginning of a
-/// turn is what the rooms are told in it.
+/// The rooms run side by side in turns of 10 ms. What the leader's judge knows when a room has had
+/// its turn is what the room is told in the next.
 struct HouseWorld {
     private static let turn = 0.01
 

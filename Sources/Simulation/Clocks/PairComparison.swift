@@ -33,7 +33,7 @@ public struct PairComparison: Sendable {
         Kind(name: "two-aps", path: "wifi", multicast: .twoAccessPoints, isUseful: false),
     ]
 
-    /// Names, and what is special about them.
+    /// Names of the houses.
     public static var names: [String] { kinds.map(\.name) }
 
     /// Something to be computed; independent of all the others.
@@ -42,13 +42,13 @@ public struct PairComparison: Sendable {
         var seed: UInt64
     }
 
-    /// Of one job; µs.
+    /// What came of a job, for ``report(of:)``; µs.
     public struct Outcome: Sendable {
         var kind: String
         var seed: UInt64
         var without: Figures
         var with: Figures
-        /// Of all looks at all rooms, those in which the broadcasts were in use.
+        /// Share of all looks at all rooms in which the broadcasts are in use, 0…1.
         var shareInUse = 0.0
 
         struct Figures: Sendable {
@@ -56,7 +56,7 @@ public struct PairComparison: Sendable {
             var p99 = Double.infinity
             /// Against the leader's clock.
             var leaderP99 = Double.infinity
-            /// Looks at a room whose bound did not contain the truth.
+            /// Looks at a room whose bound does not contain the truth.
             var misses = 0
         }
     }

@@ -11,9 +11,9 @@ public struct PairReport: Encodable, Equatable, Sendable {
         /// Between a room and the leader.
         public var leaderP99Without: Double
         public var leaderP99With: Double
-        /// Of the time, in which the broadcasts were in use.
+        /// Share of all looks at all rooms in which the broadcasts are in use, 0…1.
         public var shareInUse: Double
-        /// Looks at a room whose bound did not contain the truth, with broadcasts.
+        /// Looks at a room whose bound does not contain the truth, with broadcasts.
         public var boundMisses: Int
         public var boundMissesWithout: Int
         /// Broadcasts tell something here; elsewhere they must not do harm.

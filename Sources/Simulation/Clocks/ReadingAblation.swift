@@ -3,9 +3,9 @@ public import ClockSync
 /// What each reading of the clock earns: the same rooms on the same paths, once with all readings
 /// and once without each of some.
 ///
-/// A room runs on its own schedule (``ClockWorld``), since that depends on how good its clock is. All
-/// runs of a seed have the same crystals and draw the same delays, packet for packet, until their
-/// schedules part.
+/// A room runs on its own schedule (``ClockWorld``), since that depends on how good its clock is.
+/// All runs of a seed have the same crystals and draw the same delays, packet for packet, until
+/// their schedules part.
 public struct ReadingAblation: Sendable {
     /// Seconds of a steady run, and from when on it counts.
     public static let seconds = ClockComparison.seconds
@@ -93,8 +93,7 @@ public struct AblationReport: Codable, Equatable, Sendable, CustomStringConverti
         /// What is read: `steady`, or `joining, 0.5 s`.
         public var figure: String
         /// Error with all readings, µs: the median over seeds of 99 of a hundred; of joins 90 of a
-        /// hundred rooms.
-        /// `nil`: there was no clock.
+        /// hundred rooms. `nil`: there is no clock.
         public var all: Double?
         /// The same without each reading, as a ratio to `all`, in the order of
         /// ``AblationReport/readings``.

@@ -3,8 +3,8 @@ import Chance
 /// How far a time stamp is from the moment of the packet at the wire.
 ///
 /// A stamp of what arrives is late, one of what leaves is early; both only lengthen the measured
-/// delay. The kernel's are those that were measured on loopback and veth, with the coalesced
-/// interrupts of a real adapter; the program's add what the scheduler does.
+/// delay. The kernel's are as measured on loopback and veth, plus the coalesced interrupts of a
+/// real adapter; the program's add what the scheduler does.
 enum StampShape: String, Sendable, CaseIterable {
     /// Interrupts of a network adapter and the kernel behind it.
     case kernel

@@ -20,13 +20,14 @@ struct Reference: Sendable {
 }
 
 extension Lockstep {
-    /// Runs of exact zeros from here on are holes: programme material practically never has them.
+    /// Runs of exact zeros this long are holes, seconds: programme material practically never has
+    /// them.
     static let gapMin = 0.001
-    /// A jump of the content from here on was an inserted or dropped piece, in samples.
+    /// A jump of the content this large, in samples, counts as an inserted or dropped piece.
     static let stepMin = 0.5
-    /// Windows in which jumps are looked for.
+    /// Length of the windows in which jumps are looked for, seconds.
     private static let stepWindow = 0.1
-    /// Holes closer than this are one.
+    /// Holes closer than this are one, seconds.
     private static let mergeWithin = 0.020
 
     static func dropouts(

@@ -38,8 +38,8 @@ struct Lockstep: Sendable {
 
     var maximum: Double { percentile(1) }
 
-    /// Rooms are in lockstep up to a quarter of a sample at 48 kHz, µs. In the demo, on one machine
-    /// with two busy loops for each of its processors, they were within a twentieth of that.
+    /// Rooms are in lockstep up to a quarter of a sample at 48 kHz, µs. The demo stays within a
+    /// twentieth of that even on a machine under full load: more is a fault, not noise.
     static let skewLimit = 1e6 / 48_000 / 4
 
     /// Why the rooms were not in lockstep, as a sentence; `nil` when they were.
@@ -69,7 +69,7 @@ struct Dropout: Equatable, Sendable {
     enum Kind: String, Sendable { case gap, underrun, step }
     var room: Int
     var kind: Kind
-    /// Since the programme began.
+    /// Seconds from the beginning of the programme.
     var seconds: Double
     /// How long the hole is, or how far the content jumped.
     var milliseconds: Double

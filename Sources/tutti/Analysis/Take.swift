@@ -1,7 +1,7 @@
 /// What left one virtual card, on the axis of true time.
 ///
 /// A card that ran dry starts again, so a take is a list of unbroken segments. Between the anchors
-/// of a segment time is linear in frames, exactly: the recorder writes one wherever it bends.
+/// of a segment time counts as linear in frames; they lie so close that this is right to 0.1 ns.
 struct Take: Sendable {
     var name: String
     /// Nominal frames per second.

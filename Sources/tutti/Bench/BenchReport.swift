@@ -11,7 +11,7 @@ struct BenchReport: Encodable {
     var processor = Processor.name
     var secondsEach: Double
     var reference = ReferenceLoop.description
-    /// Of one step of the reference loop, the best of all runs.
+    /// Processor time of one step of the reference loop in the best of all runs.
     var referenceNanoseconds: Double
     var benchmarks: [Measurement]
 

@@ -4,8 +4,8 @@ import Timing
 extension Benchmark {
     static var clockBenchmarks: [Benchmark] { steadyClockBenchmarks + joiningClockBenchmarks }
 
-    /// The exchanges of half a second received, and solved once, with five minutes of history behind
-    /// them: what a room does twice a second.
+    /// The exchanges of half a second received, and solved once, with five minutes of history
+    /// behind them: what a room does twice a second.
     private static var steadyClockBenchmarks: [Benchmark] {
         [("wired", 40.0, 4.0), ("wifi", 900, 600)].map { name, delay, jitter in
             Benchmark(
@@ -48,14 +48,14 @@ private final class ExchangeStage {
     private var word: UInt64 = 0x9E37_79B9_7F4A_7C15
     private let delay: Double
     private let jitter: Double
-    /// Of so many packets one meets nobody.
+    /// One of so many packets meets nobody on its way.
     private let unhindered: UInt64
 
-    /// From solve to solve, at the 25 a second of a room that has played for half a minute.
+    /// Exchanges from one solve to the next, at the 25 a second of a room that has settled.
     static let exchanges = 13
-    /// A little more than what lies between two solves then (`ClockEstimator.calmInterval`).
+    /// A little more than `ClockEstimator.calmInterval`, so that each operation solves once.
     private static let interval = Nanoseconds.milliseconds(520)
-    /// Of the first two seconds on air, 2.3 ms apart.
+    /// Exchanges of the first two seconds on air, 2.3 ms apart.
     static let joiningExchanges = 870
 
     /// - Parameters:

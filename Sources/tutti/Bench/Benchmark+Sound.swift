@@ -4,7 +4,7 @@ import Timing
 
 import func Glibc.sin
 
-/// A tone, two channels, as a period of memory that can be read again and again.
+/// A tone of 997 Hz, one channel; a second of it is whole cycles and can be read again and again.
 private func tone(frames: Int, sampleRate: Double) -> [Float] {
     (0..<frames).map { Float(0.891 * sin(2 * .pi * 997 * Double($0) / sampleRate)) }
 }

@@ -8,7 +8,7 @@ struct Benchmark {
     var name: String
     /// What one operation is.
     var operation: String
-    /// Of how much of the result's unit an operation is made: 480 frames of a period for instance.
+    /// How many of `unit` are in one operation: 480 frames in a period, for instance.
     var unitsPerOperation = 1.0
     /// The unit in which the figure is stated: "ns per `unit`".
     var unit: String

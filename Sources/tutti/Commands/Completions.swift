@@ -6,15 +6,15 @@ import Synchronization
 
 /// What the shell offers after Tab: values that are known, and names that the network tells.
 ///
-/// Whoever presses Tab waits: nothing is said when the network does not answer soon, and errors
-/// are none of the shell's.
+/// Whoever presses Tab waits: when the network does not answer soon, or fails, nothing is offered
+/// and no error is printed into the prompt.
 enum Completions {
     /// As long as a person waits after Tab without pressing it again.
     private static let patience = Duration.milliseconds(400)
 
     static let logLevels = Logger.Level.allCases.map(\.rawValue)
 
-    /// The rooms of the group that the settings mean, and, without a leader, those that Avahi finds.
+    /// The rooms of the group that the settings mean; without a leader, those that Avahi finds.
     static func rooms() -> [String] {
         waiting {
             if let settings = try? await Settings.load(flags: [:], file: nil),

@@ -16,7 +16,7 @@ struct ControlOptions: ParsableArguments {
 
     /// Sends one command and waits for the leader's answer.
     ///
-    /// - Parameter isSaid: whether what it did is a line for whoever gave it.
+    /// - Parameter isSaid: whether to print what the command has done.
     func perform(_ command: GroupCommand, isSaid: Bool = true) async throws {
         try await untilInterrupted {
             let effect = try await connect().perform(command)
@@ -35,7 +35,7 @@ func roomArgument(_ text: String) throws(ValidationError) -> RoomID {
     }
 }
 
-/// Where negative numbers are taken as words, so are options that there are not.
+/// Refuses unknown options, which a command that takes negative numbers would take as words.
 func refuseOptions(in words: [String]) throws(ValidationError) {
     if let option = words.first(where: { $0.hasPrefix("--") && $0.count > 2 }) {
         throw ValidationError("there is no option \"\(option)\" here")

@@ -11,7 +11,7 @@ struct LeaderSearch {
     static let patience: [Duration] = [.milliseconds(400), .milliseconds(1_600)]
     /// A leader that is there answers within this, also over a busy wifi.
     static let answerLimit = Duration.seconds(1)
-    /// One that was there a moment ago; else the LAN is looked at.
+    /// A remembered leader answers within this; else the LAN is looked at.
     static let knownAnswerLimit = Duration.milliseconds(300)
 
     let settings: Settings
@@ -36,7 +36,7 @@ struct LeaderSearch {
                 Self.meant(announced, group: settings.group).count == 1
             {
                 if let known = await known(announced) { return GroupClient(address: known.address) }
-                // Another look, and a whole one.
+                // The remembered leader is silent: the next look takes its whole time.
                 continue
             }
             guard let choice = try await choice(of: announced) else { continue }

@@ -4,10 +4,10 @@ enum PositionArgument: Equatable {
     case time(Double)
     /// Seconds from where it is; negative: back.
     case by(Double)
-    /// Of the whole, 0…1.
+    /// A share of the whole, 0…1.
     case share(Double)
 
-    /// No asset is longer than this; beyond, the text is a mistake.
+    /// Seconds. No asset is longer than this; beyond, the text is a mistake.
     static let longest = 1_000.0 * 3_600
 
     init?(argument: String) {

@@ -103,7 +103,7 @@ struct QueueAdd: AsyncParsableCommand {
         }
     }
 
-    /// The leader stands in another folder.
+    /// A location with its whole path: the leader runs in another folder.
     static func whole(_ location: String) -> String {
         if location.contains("://") || location.hasPrefix("/") || location.hasPrefix("file:") {
             return location
@@ -133,7 +133,7 @@ private final class SendingLine: Sendable {
     }
 }
 
-/// Positions as people write them.
+/// The position that a word means, from 0; people count from 1.
 private func position(_ word: String) throws -> Int {
     guard let position = Int(word), position >= 1 else {
         throw ValidationError(
@@ -180,7 +180,7 @@ struct QueueRemove: AsyncParsableCommand {
     func run() async throws {
         try await untilInterrupted {
             let client = try await options.connect()
-            // All but what plays at once, however long the queue is.
+            // One command takes out all but what plays, however long the queue is.
             if positions == ["all"] { try await client.perform(.queue(.clear)) }
             let listing = try await client.wholeQueue()
             let items =

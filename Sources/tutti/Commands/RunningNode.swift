@@ -9,12 +9,12 @@ import Room
 func runningNode(_ body: () async throws -> Void) async throws {
     ResidentMemory.mapLargeBlocks()
     Connections.useOneThread()
-    // Where there can be no thread for it, memory is what suffers.
+    // A node that gets no thread for it plays all the same, and only holds more memory.
     let keeper = try? ResidentMemory.Keeper()
     defer { keeper?.stop() }
     try await body()
 }
 
-/// A node that is told to end has ended by then, under two seconds: what it says at last, and closes,
-/// takes a tenth of that.
+/// Time after which a node that is told to end has ended, under two seconds: what it still has to
+/// say and to close takes a tenth of it.
 let millisecondsToEndNode = 1_700

@@ -151,7 +151,7 @@ struct SimulateClocks: AsyncParsableCommand {
                 }
                 if let job = waiting.popFirst() { group.addTask { perform(job) } }
             }
-            // The line is cleared.
+            // The report begins where the count of runs stands.
             if Terminal.error.isInteractive { Terminal.error.write("\r\u{1B}[K") }
             return outcomes
         }

@@ -13,7 +13,7 @@ struct StatusWatch: Sendable {
     let connect: @Sendable () async throws -> GroupClient
     let hasPoints: Bool
     let isJSON: Bool
-    /// Writes JSON. Each of these says whether anybody reads.
+    /// Writes JSON; false when nobody reads any more.
     let print: @Sendable (GroupStatus, _ sequence: UInt64) -> Bool
     let lines: @Sendable (GroupStatus, _ width: Int, _ showsColour: Bool) -> [String]
     let line: @Sendable (GroupStatus) -> String
@@ -27,7 +27,7 @@ struct StatusWatch: Sendable {
                 let keys = TerminalMode.shared.keys()
                 group.addTask {
                     for await key in keys where Self.ends(key) { return }
-                    // Nobody can type: until Ctrl-C.
+                    // Where nobody can type, only Ctrl-C ends the watch.
                     try await Task.sleep(for: .seconds(Int64(Int32.max)))
                 }
             }
@@ -70,7 +70,7 @@ struct StatusWatch: Sendable {
                 last = (event, now)
                 reason = nil
                 said = ""
-                // Lines of text are for people.
+                // Lines of text are for people: one a second is enough.
                 if !isDrawn, !isJSON, let spoken, now - spoken < Self.pause { continue }
                 spoken = now
             case .lost(let why): reason = why
@@ -102,7 +102,7 @@ struct StatusWatch: Sendable {
                 }
             } catch {
                 guard !Task.isCancelled else { return }
-                // It may come back somewhere else.
+                // The leader may come back at another address, so it is looked for again.
                 say(.lost(sentence(for: error)))
                 try? await Task.sleep(for: Self.pause)
             }

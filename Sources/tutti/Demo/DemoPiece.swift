@@ -13,7 +13,7 @@ struct DemoPiece {
         (45, [0, 3, 7, 12, 15]), (41, [0, 4, 7, 11, 16]), (48, [0, 4, 7, 12, 14]),
         (43, [0, 4, 7, 9, 14]),
     ]
-    /// 132 quavers a minute.
+    /// Quavers at 132 crotchets a minute.
     private static let secondsPerNote = 60.0 / 264
 
     private var random: UInt64

@@ -146,7 +146,7 @@ struct DemoReport: Encodable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Of the dearest room, so that nobody is left out.
+    /// The cost of the dearest room, so that no room costs more than is said.
     private var costText: String {
         let costs = rooms.compactMap(\.cost)
         guard let processor = costs.map(\.processorPercent).max(),

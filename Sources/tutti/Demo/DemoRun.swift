@@ -11,7 +11,7 @@ struct DemoResult: Sendable {
     var discovery: DiscoveryMode
     var title: String
     var folder: String?
-    /// One for each room; `nil` where it did not play for long enough.
+    /// One for each room; `nil` where the room plays too short a time to measure.
     var costs: [RoomCost?] = []
 }
 
@@ -19,7 +19,7 @@ struct DemoResult: Sendable {
 struct DemoRun {
     /// Rooms that are not ready by then never will be.
     private static let startLimit = Duration.seconds(25)
-    /// Silence for this long after the item's end, and it is over, whatever the leader says.
+    /// Seconds beyond the wanted length after which the demo ends, whatever the leader says.
     private static let overtime = 3.0
     private static let endLimit = Duration.seconds(4)
 

@@ -20,7 +20,7 @@ struct CostMeter {
     /// One look at a process.
     struct Reading: Equatable {
         var at: ContinuousClock.Instant
-        /// Of all threads, since the process began.
+        /// Processor time of all threads since the process began.
         var processorSeconds: Double
         var residentBytes: Int
     }
@@ -41,7 +41,7 @@ struct CostMeter {
         spans[room] = span
     }
 
-    /// `nil` for a room that was not watched for long enough.
+    /// The cost of a room; `nil` while it is watched for less than ``shortest``.
     func cost(ofRoom room: Int) -> RoomCost? {
         guard let span = spans[room] else { return nil }
         let time = span.first.at.duration(to: span.last.at)

@@ -2,7 +2,7 @@ import DeviceOutput
 import GroupControl
 import LinuxHost
 
-/// One thing that was tested: how it stands, what was found, and what to do about it.
+/// The result of one test: how it stands, what was found, and what to do about it.
 struct Finding: Encodable, Equatable {
     enum Level: String, Encodable, CaseIterable, Comparable {
         /// As it should be.
@@ -56,7 +56,7 @@ struct Finding: Encodable, Equatable {
 
 /// Everything that the probes found out, or why not.
 ///
-/// A probe that did not come back in time leaves `.unanswered`; judgement says so instead of
+/// A probe that does not come back in time leaves `.unanswered`; judgement says so instead of
 /// guessing.
 struct DoctorFacts: Sendable {
     enum Answer<Value: Sendable>: Sendable {

@@ -35,7 +35,7 @@ extension FolderFacts {
         return path.hasPrefix("/") ? "/" + parent : parent.isEmpty ? "." : parent
     }
 
-    /// Really writes: permissions, read-only mounts and quotas have one thing in common.
+    /// Writes a file and removes it: only that finds permissions, read-only mounts and quotas.
     private static func takesFile(_ folder: String) -> Bool {
         var template = "\(folder)/.tutti-doctor-XXXXXX".cFileName
         let descriptor = mkstemp(&template)

@@ -15,7 +15,7 @@ extension Judgement {
                         + "can be reached", advice: "ip link and ip address show what there is")
             ]
         }
-        // Also what was looked for and is not there is said.
+        // That no interface is wireless is a finding too: silence could mean that nobody looked.
         return outward.flatMap(interface)
             + (outward.contains { $0.powerSave != nil }
                 ? [] : [.ok("wifi", "no interface is wireless, so none saves power")])
@@ -83,7 +83,7 @@ extension Judgement {
 
     /// On a path inside one kernel the stamps of most exchanges agree this well.
     static let loopbackJitterMax = Nanoseconds.microseconds(50)
-    /// A LAN by cable is far below, one by radio above.
+    /// Jitter of a cable is far below this; a radio that is busy or asleep is above.
     static let lanJitterMax = Nanoseconds.milliseconds(5)
 
     static func loopback(_ facts: ExchangeFacts) -> [Finding] {

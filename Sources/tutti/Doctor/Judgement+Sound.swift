@@ -4,7 +4,7 @@ import Playout
 import Timing
 
 extension Judgement {
-    /// Later than this and the wake-up shows in nothing yet, but something is wrong.
+    /// A wake-up later than this is not heard yet, but something is wrong with the machine.
     static let lateMax = Nanoseconds.milliseconds(2)
 
     // MARK: - Threads
@@ -91,7 +91,7 @@ extension Judgement {
         )
     }
 
-    /// Faster than an NTP daemon may slew by its usual rules.
+    /// ppm; an NTP daemon slews no faster by its usual rules.
     static let slewMax = 500.0
 
     private static func conversion(_ facts: WakeUpFacts) -> Finding {
@@ -121,7 +121,7 @@ extension Judgement {
     /// when they are such a share of a period.
     static let fineFrames = 16.0
     static let periodShare = 0.75
-    /// No crystal for audio is off by this much; something else paces the PCM.
+    /// ppm. No crystal for audio is off by this much; something else paces the PCM.
     static let crystalMax = 1_000.0
 
     static func output(_ facts: OutputFacts, _ wishes: DoctorWishes) -> [Finding] {

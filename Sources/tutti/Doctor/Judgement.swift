@@ -67,9 +67,9 @@ enum Judgement {
 
     /// Fewer than this and a leader of a large group runs out: each room takes a few.
     static let openFilesMin = 256
-    /// Waking from a deeper sleep than this shows in the stamps of packets.
+    /// µs. A sleep that takes longer than this to leave shows in the stamps of packets.
     static let idleExitMax = 200
-    /// A clock that takes a system call or a slow register to read.
+    /// Clock sources that take a system call or a slow register to read.
     static let slowClocks = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "xen"]
 
     static func machine(_ facts: MachineFacts) -> [Finding] {

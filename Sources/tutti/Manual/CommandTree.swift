@@ -3,8 +3,8 @@ import Foundation
 
 /// The command line as its declarations say it: what ArgumentParser makes its help of.
 ///
-/// Only what a manual shows; the parser's own description of itself (`--experimental-dump-help`) has
-/// more.
+/// Only what a manual shows; the parser's own description of itself
+/// (`--experimental-dump-help`) has more.
 struct CommandTree: Decodable {
     struct Command: Decodable {
         var commandName: String

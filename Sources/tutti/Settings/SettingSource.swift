@@ -65,11 +65,11 @@ struct SettingSource: Sendable {
     }
 
     /// What Docker and Kubernetes tell of a container or service whose name begins with "tutti":
-    /// where it listens, in variables whose names look like our settings. None of it is meant as one.
+    /// where it listens, in variables whose names look like our settings. None is meant as one.
     static func isContainerLink(_ name: String, _ value: String) -> Bool {
         guard name.hasPrefix("TUTTI_") else { return false }
         var parts = name.dropFirst("TUTTI_".count).split(separator: "_")[...]
-        // Of a service "tutti-leader" it is TUTTI_LEADER_PORT.
+        // For a service "tutti-leader" the variable is TUTTI_LEADER_PORT.
         while !parts.isEmpty {
             if isLink(parts, value) { return true }
             parts = parts.dropFirst()

@@ -92,7 +92,7 @@ struct Settings: Equatable, Sendable {
         OutputManner(followsItems: sampleRate == nil, releasesWhenIdle: releasesOutput)
     }
 
-    /// Of a card before there is an item, and for items whose rate it does not have.
+    /// Frames per second of a card while there is no item, and for items whose rate it cannot take.
     static let usualSampleRate = 48_000
 
     static func truth(_ text: String) -> Bool? {

@@ -65,7 +65,7 @@ func untilInterrupted<Value: Sendable>(
 /// own patience.
 private func endAfter(milliseconds: Int) {
     guard milliseconds > 0 else { return }
-    // Such an end is how the command was meant to end.
+    // Status 0: a command that is told to end is meant to end so.
     signal(SIGALRM) { _ in _exit(0) }
     var timer = itimerval()
     timer.it_value = timeval(

@@ -1,13 +1,13 @@
 /// Lines that are drawn again in place, as on a departure board.
 ///
 /// On a terminal the cursor is hidden, moved back over the lines of the last frame, and shown
-/// again by ``close()`` and whenever this process stops or ends (``TerminalMode``). Elsewhere nothing moves: ``draw(_:)`` does nothing and ``note(_:)``
-/// prints plain lines.
+/// again by ``close()`` and whenever this process stops or ends (``TerminalMode``). Elsewhere
+/// nothing moves: ``draw(_:)`` does nothing and ``note(_:)`` prints plain lines.
 struct LiveScreen {
     private let terminal: Terminal
     private var linesDrawn = 0
     private var isOpen = false
-    /// What the terminal was interrupted by when the last frame was drawn.
+    /// ``TerminalMode/interruptions`` when the last frame was drawn.
     private var interruptions = 0
 
     init(_ terminal: Terminal) { self.terminal = terminal }
@@ -25,7 +25,7 @@ struct LiveScreen {
         let mode = TerminalMode.shared
         if isOpen { mode.refresh() } else { mode.open(terminal) }
         isOpen = true
-        // Others have written below the last frame since.
+        // After an interruption the cursor may no longer stand below the last frame.
         if interruptions != mode.interruptions { linesDrawn = 0 }
         interruptions = mode.interruptions
         var text = ""

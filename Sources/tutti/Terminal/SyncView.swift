@@ -10,7 +10,7 @@ struct SyncView {
     private static let sparkWidth = 30
     /// Where the text of a line begins, and goes on when it is too long for one.
     private static let indent = 12
-    /// Of an error; below, a bar says nothing.
+    /// Least value that fills a bar, µs: on a finer scale noise looks like a landscape.
     private static let leastTop: Float = 1
 
     var lines: [String] {
@@ -58,7 +58,7 @@ struct SyncView {
     private func title(_ room: RoomStatus, _ sync: SyncStatus) -> String {
         let target = "target \(sync.targetMicroseconds.text(0)) µs"
         let verdict = StatusView.alarm(of: room) ?? target
-        // What was said some seconds ago may not be so any more.
+        // A stale report shows its age, since what it says may no longer hold.
         let isOld = sync.isStale && room.state != .lost
         let age = isOld ? "\(Int(sync.reportAgeSeconds)) s ago: " : ""
         return "\(room.name.printable) · \(age)\(room.state.rawValue) · clock "

@@ -16,7 +16,7 @@ struct Terminal: Sendable {
         isatty(descriptor) == 1 && getenv("TERM").map { strcmp($0, "dumb") != 0 } ?? false
     }
 
-    /// Colours are for people who did not ask for none (no-color.org).
+    /// Colours are for people, unless NO_COLOR asks for none (no-color.org).
     var showsColour: Bool {
         isInteractive && (getenv("NO_COLOR").map { $0.pointee == 0 } ?? true)
     }
@@ -35,8 +35,8 @@ struct Terminal: Sendable {
         return Int(size.ws_row)
     }
 
-    /// Writes a sentence on a line of its own, whoever wrote parts of it: reasons and names of other
-    /// nodes are in many.
+    /// Writes a sentence on a line of its own, whoever wrote parts of it: many hold reasons and
+    /// names of other nodes.
     @discardableResult
     func say(_ sentence: String) -> Bool {
         write(sentence.shown(limit: Self.longestSentence) + "\n")
@@ -62,12 +62,13 @@ struct Terminal: Sendable {
         return true
     }
 
-    /// Writes, unless that would have to wait: a terminal that was stopped (Ctrl-S), or a pager that
-    /// is not scrolled, must not stop what reports to it.
+    /// Writes, unless that would have to wait: a terminal that is stopped (Ctrl-S), or a pager
+    /// that is not scrolled, must not stop what reports to it.
     ///
     /// Text longer than PIPE_BUF bytes may still wait for the rest of it.
     ///
-    /// - Returns: false when it would have to wait. What cannot be written at all counts as written.
+    /// - Returns: false when it would have to wait. What cannot be written at all counts as
+    ///   written.
     func writeIfRead(_ text: String) -> Bool {
         var descriptor = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         // A pipe that can be written to has room for PIPE_BUF bytes: a line.

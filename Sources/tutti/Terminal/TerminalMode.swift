@@ -2,8 +2,8 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The terminal as a live screen needs it, and as it was before: whatever ends or stops this process,
-/// the next one finds a cursor and a line that echoes.
+/// The terminal as a live screen needs it, and then as it was found: whatever ends or stops this
+/// process, the next one finds a cursor and a line that echoes.
 ///
 /// Entered while a screen is drawn, and only in the foreground: a process in the background that
 /// changes the terminal is stopped by the kernel.
@@ -14,19 +14,19 @@ final class TerminalMode: Sendable {
         /// Where the cursor is to be hidden; `nil`: no screen is drawn.
         var screen: Terminal?
         var isEntered = false
-        /// Of standard input, as we found it; `nil`: not changed.
+        /// The mode of standard input as we found it; `nil`: not changed.
         var before: termios?
         /// Counts the times when others may have written on the terminal.
         var interruptions = 0
     }
     private let state = Mutex(State())
 
-    /// A frame that was drawn before this number changed is not ours to draw over.
+    /// When this number changes, the last frame is no longer ours to draw over.
     var interruptions: Int { state.withLock { $0.interruptions } }
 
     /// A screen is about to be drawn here.
     func open(_ screen: Terminal) {
-        // From the first screen on, to the end of the process.
+        // Installs the handlers, which stay to the end of the process.
         _ = Self.signals
         state.withLock { $0.screen = $0.screen ?? screen }
         refresh()
@@ -89,11 +89,11 @@ final class TerminalMode: Sendable {
 
     private func stop() {
         restore()
-        // As Ctrl-Z would have: the signal itself is ours to handle.
+        // Stops as Ctrl-Z does: SIGTSTP itself is handled here and no longer stops anything.
         kill(getpid(), SIGSTOP)
     }
 
-    /// We run again, and do not know for how long we did not.
+    /// Takes the terminal again after a stop, in which others may have written on it.
     private func goOn() {
         state.withLock { state in
             state.interruptions += 1
@@ -136,14 +136,15 @@ private final class SignalSources: @unchecked Sendable {
 
 /// Reads standard input a byte at a time, on a thread that may wait.
 private final class KeyReader: Sendable {
-    /// How soon it notices that nobody listens any more.
+    /// Milliseconds until it notices that nobody listens any more.
     private static let look: CInt = 200
 
     private let isWanted = Mutex(true)
 
     func end() { isWanted.withLock { $0 = false } }
 
-    /// - Parameter isOurs: what is typed into another process is not read: the kernel would stop us.
+    /// - Parameter isOurs: whether the terminal is ours; the kernel stops a process in the
+    ///   background that reads.
     func run(while isOurs: () -> Bool, key: (UInt8) -> Void) {
         while isWanted.withLock({ $0 }) {
             guard isOurs() else {

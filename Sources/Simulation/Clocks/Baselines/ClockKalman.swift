@@ -1,6 +1,6 @@
 /// Two states, offset and rate, and a scalar measurement of the offset.
 struct ClockKalman: Sendable {
-    /// Seconds, and seconds a second.
+    /// Offset in seconds, rate in seconds a second.
     private(set) var offset: Double
     private(set) var rate = 0.0
     private(set) var time: Double

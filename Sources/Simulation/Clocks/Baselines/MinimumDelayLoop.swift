@@ -10,7 +10,7 @@ struct MinimumDelayLoop: ClockFilter {
     static let gate = 3.0
     static let step = 0.128
     static let training = 2.0
-    /// Seconds.
+    /// Seconds; larger is smoother, and slower to follow a crystal.
     static let timeConstant = 8.0
 
     private var stages: [Exchange] = []
@@ -55,7 +55,7 @@ struct MinimumDelayLoop: ClockFilter {
         let age = best.time - first.time
         if age < Self.training || residual.magnitude > Self.step {
             offset = best.offset
-            // The crystals stay the same ones when a clock was set.
+            // Only in training: setting a clock does not change its crystal, so the rate stays.
             if age > 0.5, age < Self.training { rate = (best.offset - first.offset) / age }
         } else {
             let share = min(interval / Self.timeConstant, 0.5)

@@ -30,7 +30,7 @@ struct WeightedRegressionFilter: ClockFilter {
     mutating func receive(_ exchange: Exchange) {
         if let fit, samples.count >= 8, let least = samples.map(\.delay).min() {
             let isWild = exchange.delay - least > Self.deviationRatio * fit.deviation
-            // What is refused for ever would leave a filter with an old path's delays.
+            // For 4 s at most: a filter that refuses for ever keeps an old path's delays.
             if isWild, exchange.time - samples[samples.count - 1].time < 4 { return }
         }
         samples.append(exchange)
