@@ -54,7 +54,9 @@ import Timing
     @Test(.enabled(if: EndToEndTests.canHouse, EndToEndTests.obstacle), arguments: [4 as UInt64])
     func `under commands of chance every room plays what was asked for`(seed: UInt64) async throws {
         let noise = PlaceNoise(count: Self.items, seconds: Self.itemSeconds, seed: seed)
-        let session = try await onOwnThread { try Self.perform(noise, seed: seed) }
+        let session = try await onOwnThread {
+            try undisturbed { try Self.perform(noise, seed: seed) }
+        }
         let judge = try #require(Judge(session, noise), "no card recorded anything")
         var seen: [String] = []
         var before: Judge.Place?

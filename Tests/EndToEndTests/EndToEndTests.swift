@@ -506,6 +506,7 @@ import Timing
             let recordings = try Self.record(NoiseAsset(seconds: 60), hosts: 2, path: path) {
                 let leader = try Self.begin($0, asset: $1)
                 let house = $0
+                promises = []
                 try until("sixteen promises", seconds: 60) {
                     usleep(500_000)
                     if let promise = try Self.promise(house, leader) { promises.append(promise) }
@@ -674,18 +675,20 @@ import Timing
         isIPv6: Bool = false,
         _ perform: (House, String) throws -> Void
     ) throws -> [CardRecording] {
-        let house = try House(
-            hosts: hosts, path: path, multicast: multicast, isIPv6: isIPv6,
-            cards: cards([80, -120, 20], heldBack: heldBack))
-        let file = "\(house.folder.path)/noise.wav"
-        try asset.write(to: file)
-        do {
-            try perform(house, file)
-        } catch {
-            throw CommandError("\(error)\n\(house.logs)")
-        }
-        return try ((rooms ?? 0...hosts - 1).map { "card\($0)" } + further).map {
-            try CardRecording.load(path: "\(house.folder.path)/\($0)")
+        try undisturbed {
+            let house = try House(
+                hosts: hosts, path: path, multicast: multicast, isIPv6: isIPv6,
+                cards: cards([80, -120, 20], heldBack: heldBack))
+            let file = "\(house.folder.path)/noise.wav"
+            try asset.write(to: file)
+            do {
+                try perform(house, file)
+            } catch {
+                throw CommandError("\(error)\n\(house.logs)")
+            }
+            return try ((rooms ?? 0...hosts - 1).map { "card\($0)" } + further).map {
+                try CardRecording.load(path: "\(house.folder.path)/\($0)")
+            }
         }
     }
 

@@ -1,4 +1,5 @@
-/// Ethernet adapters whose wire is a descriptor, so that a test can carry the frames itself.
+/// Ethernet adapters whose wire is a descriptor, so that a test can carry the frames itself; and what
+/// else Swift does not see of Linux.
 #pragma once
 
 /// Makes a tap device (Linux, Documentation/networking/tuntap.rst) in the network namespace of a
@@ -7,3 +8,8 @@
 /// Returns its descriptor; −1 with errno when there can be none. The calling thread is back in its
 /// own namespace then.
 int openTap(int process, const char *name);
+
+/// Keeps the calling thread on a processor, from 0 (sched_setaffinity(2), which Swift does not see).
+///
+/// Returns 0; −1 with errno when that may not be.
+int stayOnProcessor(int processor);
