@@ -56,6 +56,8 @@ extension MediaService {
         }
     }
 
+    // The optimiser of Swift 6.3 ends with a signal where it splits this function.
+    @_optimize(none)
     nonisolated(nonsending) private func receive(
         _ begun: Uploads.Arrival, _ parts: inout Parts, _ uploads: Uploads, progress: () -> Void
     ) async throws {
