@@ -56,22 +56,20 @@ extension MediaService {
         }
     }
 
-    // The optimiser of Swift 6.3 ends with a signal where it splits this function.
-    @_optimize(none)
     nonisolated(nonsending) private func receive(
         _ begun: Uploads.Arrival, _ parts: inout Parts, _ uploads: Uploads, progress: () -> Void
     ) async throws {
         var arrival = begun
+        var isWhole = false
         do {
-            body: while true {
-                switch try await parts.next(isolation: #isolation) {
-                case .body(let bytes)?:
+            while !isWhole, let part = try await parts.next(isolation: #isolation) {
+                if case .body(let bytes) = part {
                     try uploads.take(bytes, of: &arrival)
                     progress()
-                case .end?: break body
-                case .head?, nil: throw ChannelError.inputClosed
                 }
+                if case .end = part { isWhole = true }
             }
+            if !isWhole { throw ChannelError.inputClosed }
         } catch {
             uploads.abandon(arrival)
             throw error

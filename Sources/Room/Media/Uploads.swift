@@ -26,13 +26,18 @@ final class Uploads: Sendable {
     }
 
     /// One that is arriving.
-    struct Arrival {
+    final class Arrival {
         let id: String
         let path: String
         let size: Int64
         fileprivate let descriptor: Int32
         fileprivate var hasher = ByteHasher()
         fileprivate(set) var count: Int64 = 0
+
+        fileprivate init(id: String, path: String, size: Int64, descriptor: Int32) {
+            (self.id, self.path, self.size) = (id, path, size)
+            self.descriptor = descriptor
+        }
     }
 
     private struct Kept {
