@@ -10,8 +10,6 @@ package struct ByteHasher {
         unsafe hasher.update(bufferPointer: bytes)
     }
 
-    /// 64 lower-case hexadecimal digits.
-    package func text() -> String {
-        hasher.finalize().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
+    /// 32 bytes, of what came so far.
+    package func hash() -> [UInt8] { Array(hasher.finalize()) }
 }

@@ -42,7 +42,7 @@ extension MediaCache {
         if let size = stream.byteCount, size > limit {
             throw MediaError(
                 .tooLarge, operation: "cache", subject: location.subject,
-                reason: "has \(megabytes(size)) MB, and the cache may hold \(megabytes(limit));"
+                reason: "has \(size.megabytes) MB, and the cache may hold \(limit.megabytes);"
                     + " raise --cache-limit-mb")
         }
         let number = Self.downloads.add(1, ordering: .relaxed).newValue
@@ -148,7 +148,7 @@ extension MediaCache {
                 throw MediaError(
                     .tooLarge, operation: "cache", subject: subject,
                     reason:
-                        "has no end, or more than the \(limit / 1_000_000) MB that the cache may "
+                        "has no end, or more than the \(limit.megabytes) MB that the cache may "
                         + "hold; raise the cache limit if it is a file")
             }
         }

@@ -32,20 +32,15 @@ extension MediaCache {
         let reason: String
         if !isWithin, !mayExceed {
             reason =
-                "the cache limit of \(megabytes(limit)) MB has no room for \(megabytes(size)) more"
+                "the cache limit of \(limit.megabytes) MB has no room for \(size.megabytes) more"
                 + (size > limit ? "" : " beside what is being played")
         } else if folder.freeBytes <= size - part.byteCount {
-            reason = "the disk of \(folder.path) has no room for \(megabytes(size)) MB"
+            reason = "the disk of \(folder.path) has no room for \(size.megabytes) MB"
         } else {
             return part
         }
         part.discard()
         return try memoryPart(size, subject, because: reason)
-    }
-
-    func megabytes(_ bytes: Int64) -> String {
-        let tenths = (bytes + 99_999) / 100_000
-        return "\(tenths / 10).\(tenths % 10)"
     }
 
     func memoryPart(
@@ -54,7 +49,7 @@ extension MediaCache {
         guard let grant = memory.grant(size), let part = PartFile(inMemory: grant) else {
             throw MediaError(
                 .tooLarge, operation: "cache", subject: subject,
-                reason: "has \(megabytes(size)) MB, more than memory has room for, and \(reason);"
+                reason: "has \(size.megabytes) MB, more than memory has room for, and \(reason);"
                     + " make room, or raise --cache-limit-mb")
         }
         warn(reason)

@@ -1,6 +1,5 @@
 import DeviceOutput
 import GroupControl
-import Logging
 import Testing
 import Timing
 
@@ -104,17 +103,9 @@ extension IntegrationTests {
         @Test(.timeLimit(.minutes(2)))
         func `what nobody has read yet is read and played under the next leader`() async throws {
             try await withGroup { group in
-                let service = MediaService(logger: Logger(label: "media"))
-                let hashes = try (0..<6).map { number in
-                    let hash = String(repeating: "\(number)", count: 64)
-                    service.share(
-                        hash: hash,
-                        path: try group.folder.writeNoise(
-                            seconds: 30, seed: 900 + UInt64(number), as: "\(number).wav"))
-                    return hash
-                }
-                let (port, server) = try await service.open()
-                try await group.lead(hashes.map { "http://127.0.0.1:\(port)/asset/\($0)" })
+                let (addresses, server) = try await group.serveNoise(
+                    6, seconds: 30, firstSeed: 900)
+                try await group.lead(addresses)
                 group.follow("attic")
                 group.follow("bath")
                 try await group.untilPlaying(["attic", "bath", "leader"])

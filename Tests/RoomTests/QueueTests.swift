@@ -1,11 +1,11 @@
 import DeviceOutput
 import Foundation
 import GroupControl
-import Logging
 import NIOCore
 import Playout
-@testable import Room
 import Testing
+
+@testable import Room
 
 extension IntegrationTests {
     /// A queue that is read while it is played.
@@ -59,27 +59,11 @@ extension IntegrationTests {
             }
         }
 
-        /// Addresses of this many files of noise, and who serves them.
-        private func addresses(
-            _ count: Int, _ group: TestGroup
-        ) async throws -> (addresses: [String], server: RunningNode) {
-            let service = MediaService(logger: Logger(label: "media"))
-            let hashes = try (0..<count).map { number in
-                let hash = String(repeating: "\(number)", count: 64)
-                service.share(
-                    hash: hash,
-                    path: try group.folder.writeNoise(
-                        seconds: 20, seed: 640 + UInt64(number), as: "\(number).wav"))
-                return hash
-            }
-            let (port, server) = try await service.open()
-            return (hashes.map { "http://127.0.0.1:\(port)/asset/\($0)" }, server)
-        }
-
         @Test(.timeLimit(.minutes(1)))
         func `an address plays at once, and nobody says that it was changed`() async throws {
             try await withGroup { group in
-                let (addresses, server) = try await addresses(1, group)
+                let (addresses, server) = try await group.serveNoise(
+                    1, seconds: 20, firstSeed: 640)
                 let book = LogBook()
                 try await group.lead(addresses) { $0.logger = book.logger }
                 try await group.untilPlaying(["leader"])
@@ -91,7 +75,8 @@ extension IntegrationTests {
         @Test(.timeLimit(.minutes(1)))
         func `an item that nobody has read is read when somebody goes to it`() async throws {
             try await withGroup { group in
-                let (addresses, server) = try await addresses(6, group)
+                let (addresses, server) = try await group.serveNoise(
+                    6, seconds: 20, firstSeed: 640)
                 try await group.lead(addresses)
                 try await group.untilPlaying(["leader"])
                 let client = try await group.client()

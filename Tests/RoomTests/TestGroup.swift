@@ -2,9 +2,11 @@ import DeviceOutput
 import Foundation
 import GroupControl
 import Logging
-import Room
+
 import Synchronization
 import Testing
+
+@testable import Room
 
 /// Rooms of one group in this process: real sockets on loopback, virtual cards, no Avahi.
 ///
@@ -82,6 +84,24 @@ final class TestGroup: Sendable {
             stateFolder: folder.path("state-\(name)"), usesAvahi: false, realTimePriority: 0,
             bufferMilliseconds: 200,
             sampleRate: TemporaryFolder.sampleRate, logger: logger)
+    }
+
+    /// Noise behind addresses, as a web server has it.
+    ///
+    /// - Parameter firstSeed: of the first file; the others follow.
+    func serveNoise(
+        _ count: Int, seconds: Double, firstSeed: UInt64
+    ) async throws -> (addresses: [String], server: RunningNode) {
+        let service = MediaService(logger: Logger(label: "media"))
+        let hashes = try (0..<count).map { number in
+            let hash = String(repeating: "\(number)", count: 64)
+            let path = try folder.writeNoise(
+                seconds: seconds, seed: firstSeed + UInt64(number), as: "\(number).wav")
+            service.share(hash: hash, path: path)
+            return hash
+        }
+        let (port, server) = try await service.open()
+        return (hashes.map { "http://127.0.0.1:\(port)/asset/\($0)" }, server)
     }
 
     // MARK: As a person sees it

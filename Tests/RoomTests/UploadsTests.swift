@@ -38,10 +38,10 @@ import Timing
         _ bytes: [UInt8], to uploads: Uploads, name: String = "song.flac", as id: String? = nil
     ) throws -> String {
         let id = try id ?? self.id(of: bytes)
-        var arrival = try uploads.begin(id, name: name, size: Int64(bytes.count))
+        let arrival = try uploads.begin(id, name: name, size: Int64(bytes.count))
         for start in stride(from: 0, to: bytes.count, by: 1_000) {
             let part = bytes[start..<min(bytes.count, start + 1_000)]
-            try uploads.take(ByteBuffer(bytes: part), of: &arrival)
+            try uploads.take(ByteBuffer(bytes: part), of: arrival)
         }
         try uploads.finish(arrival)
         return id
@@ -87,15 +87,15 @@ import Timing
             if wrong.count == 5_000 {
                 #expect(throws: Uploads.Refusal.self) { try send(wrong, to: uploads, as: id) }
             } else {
-                var arrival = try uploads.begin(id, name: "x", size: 5_000)
-                try uploads.take(ByteBuffer(bytes: wrong), of: &arrival)
+                let arrival = try uploads.begin(id, name: "x", size: 5_000)
+                try uploads.take(ByteBuffer(bytes: wrong), of: arrival)
                 #expect(throws: Uploads.Refusal.self) { try uploads.finish(arrival) }
             }
             #expect(!uploads.contains(id))
         }
-        var arrival = try uploads.begin(id, name: "x", size: 5_000)
+        let arrival = try uploads.begin(id, name: "x", size: 5_000)
         #expect(throws: Uploads.Refusal.self) {
-            try uploads.take(ByteBuffer(bytes: noise(5_001, 3)), of: &arrival)
+            try uploads.take(ByteBuffer(bytes: noise(5_001, 3)), of: arrival)
         }
         uploads.abandon(arrival)
         try send(noise(5_000, 3), to: uploads)

@@ -16,6 +16,10 @@ extension LeaderMachine {
     /// refused meanwhile.
     static let handoverLimit = Nanoseconds.seconds(5)
 
+    /// Why the lead stays while somebody looks for items: what is found would join the old queue.
+    package static let stillListing =
+        "folders or playlists are still being looked through; try again in a moment"
+
     /// Goes on with the session of the leader before.
     ///
     /// What sounds in the rooms goes on: who joins and plays the line in force is told that it does.
@@ -82,9 +86,7 @@ extension LeaderMachine {
             return .refused(reason: "\"\(room)\" is not heard just now")
         }
         guard coming == 0 else {
-            return .refused(
-                reason: "folders or playlists are still being looked through; try again in a moment"
-            )
+            return .refused(reason: Self.stillListing)
         }
         guard pending?.starts != true, awaited == nil else {
             return .refused(reason: "a start is being prepared; try again in a moment")

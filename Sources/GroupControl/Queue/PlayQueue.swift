@@ -69,8 +69,6 @@ struct PlayQueue: Equatable, Sendable {
 
     var count: Int { entries.count }
 
-    var unreadCount: Int { entries.count { if case .unread = $0.state { true } else { false } } }
-
     /// Of the known item with this index.
     func position(of index: Int) -> Int? {
         positions.indices.contains(index) ? positions[index] : nil

@@ -20,9 +20,7 @@ struct LeaderControl: GroupControlling {
 
     func perform(_ command: GroupCommand) async throws -> CommandEffect {
         if case .handOver = command, reader.isListing {
-            throw RoomError(
-                .refused,
-                "folders or playlists are still being looked through; try again in a moment")
+            throw RoomError(.refused, LeaderMachine.stillListing)
         }
         return try await core.effect(of: command)
     }

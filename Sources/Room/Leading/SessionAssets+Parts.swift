@@ -23,7 +23,8 @@ extension SessionAssets.Asset {
             part.descriptor = try AssetDescriptor(
                 hash: descriptor.hash, byteCount: descriptor.byteCount,
                 sampleRate: descriptor.sampleRate, frameCount: Int64(frames.count),
-                title: item.title ?? descriptor.title, fileExtension: descriptor.fileExtension,
+                title: item.title ?? AssetName.shown(item.location),
+                fileExtension: descriptor.fileExtension,
                 piecesRoot: descriptor.piecesRoot,
                 excerpt: AssetDescriptor.Excerpt(
                     firstFrame: frames.lowerBound, fileFrameCount: count))

@@ -112,7 +112,11 @@ final class SessionAssets: Sendable {
     ) throws(MediaError) -> Asset {
         let isRemote = PlaylistPlace.isRemote(item.location)
         var file = Member.AssetFile(path: item.location)
-        if isRemote, let known = loaded(item) { return try known.part(item) }
+        if isRemote, item.span != nil,
+            let known = known(where: { $0.item.location == item.location && $0.file.hold != nil })
+        {
+            return try known.part(item)
+        }
         if isRemote {
             var progress = DownloadProgress(item.location.readableFileName, at: HostClock.now())
             let held = try cache.download(url: item.location, cancellation: cancellation) {
@@ -142,7 +146,11 @@ final class SessionAssets: Sendable {
         }
         for _ in 0..<Self.looks {
             let before = FileIdentity(path: path)
-            if let known = part(of: item, path, before) { return try known.get() }
+            if item.span != nil, let before,
+                let known = known(where: { $0.file.path == path && $0.identity == before })
+            {
+                return try known.part(item)
+            }
             let info = try FFmpegSource(path, cancellation: cancellation).info
             guard let count = info.frameCount, count > 0 else {
                 throw failure(
@@ -180,25 +188,9 @@ final class SessionAssets: Sendable {
         throw failure(.notReadable, "is being written to; play it when it is complete")
     }
 
-    /// Where another part of the same address has been loaded.
-    private func loaded(_ item: AssetList.Item) -> Asset? {
-        guard item.span != nil else { return nil }
-        return assets.withLock { assets in
-            assets.values.first { $0.item.location == item.location && $0.file.hold != nil }
-        }
-    }
-
-    /// Where another part of the same file has been read, that tells all of this one.
-    private func part(
-        of item: AssetList.Item, _ path: String, _ identity: FileIdentity?
-    ) -> Result<Asset, MediaError>? {
-        guard item.span != nil, let identity else { return nil }
-        let known = assets.withLock { assets in
-            assets.values.first { $0.file.path == path && $0.identity == identity }
-        }
-        return known.map { known in
-            Result { () throws(MediaError) in try known.part(item) }
-        }
+    /// One that tells all of another part of the same file.
+    private func known(where isSameFile: (Asset) -> Bool) -> Asset? {
+        assets.withLock { $0.values.first(where: isSameFile) }
     }
 
     /// How often a file is read that is written to meanwhile.

@@ -57,14 +57,13 @@ extension MediaService {
     }
 
     nonisolated(nonsending) private func receive(
-        _ begun: Uploads.Arrival, _ parts: inout Parts, _ uploads: Uploads, progress: () -> Void
+        _ arrival: Uploads.Arrival, _ parts: inout Parts, _ uploads: Uploads, progress: () -> Void
     ) async throws {
-        var arrival = begun
         var isWhole = false
         do {
             while !isWhole, let part = try await parts.next(isolation: #isolation) {
                 if case .body(let bytes) = part {
-                    try uploads.take(bytes, of: &arrival)
+                    try uploads.take(bytes, of: arrival)
                     progress()
                 }
                 if case .end = part { isWhole = true }

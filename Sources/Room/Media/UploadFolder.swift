@@ -43,7 +43,7 @@ final class UploadFolder: Sendable {
 
     /// Removes those that nobody has locked: of leaders that ended without a word.
     static func removeThoseOfOthers(in base: String) {
-        for name in names(in: base) where name.hasPrefix(prefix) {
+        for name in FolderEntries.names(in: base) where name.hasPrefix(prefix) {
             let folder = base + "/" + name
             let lock = open(folder.cFileName, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
             guard lock >= 0 else { continue }
@@ -53,8 +53,8 @@ final class UploadFolder: Sendable {
     }
 
     private static func remove(_ folder: String) {
-        for name in names(in: folder) {
-            for file in names(in: folder + "/" + name) {
+        for name in FolderEntries.names(in: folder) {
+            for file in FolderEntries.names(in: folder + "/" + name) {
                 unlink((folder + "/" + name + "/" + file).cFileName)
             }
             rmdir((folder + "/" + name).cFileName)
@@ -66,21 +66,6 @@ final class UploadFolder: Sendable {
     static func removeFile(_ path: String) {
         unlink(path.cFileName)
         if let slash = path.lastIndex(of: "/") { rmdir(String(path[..<slash]).cFileName) }
-    }
-
-    private static func names(in folder: String) -> [String] {
-        guard let directory = opendir(folder.cFileName) else { return [] }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let item = readdir(directory) {
-            let bytes = withUnsafeBytes(of: &item.pointee.d_name) { name in
-                Array(name.prefix { $0 != 0 })
-            }
-            if bytes != [UInt8(ascii: ".")], bytes != Array("..".utf8) {
-                names.append(String(fileName: bytes))
-            }
-        }
-        return names
     }
 
     /// Longest name of a file, bytes (`NAME_MAX`).

@@ -1,5 +1,6 @@
 import FFmpegMedia
 import Glibc
+import GroupControl
 import NIOCore
 import Playout
 import Synchronization
@@ -26,6 +27,9 @@ final class Uploads: Sendable {
     }
 
     /// One that is arriving.
+    ///
+    /// An object: with the hasher in the frame of an async function the compiler of Swift 6.3 ends with a
+    /// signal when it optimises.
     final class Arrival {
         let id: String
         let path: String
@@ -38,6 +42,9 @@ final class Uploads: Sendable {
             (self.id, self.path, self.size) = (id, path, size)
             self.descriptor = descriptor
         }
+
+        /// Of the bytes so far.
+        fileprivate var hash: String? { try? ContentHash(bytes: hasher.hash()).hex }
     }
 
     private struct Kept {
@@ -100,7 +107,8 @@ final class Uploads: Sendable {
     }
 
     private func refusal(of id: String, _ size: Int64, _ state: State) -> Refusal? {
-        guard id.utf8.count == 64, id.utf8.allSatisfy(\.isHexadecimalDigit) else {
+        // As the leader writes it: one file has one name here.
+        guard (try? ContentHash(hex: id))?.hex == id else {
             return Refusal(status: 400, reason: "the address of an upload ends with its SHA-256")
         }
         guard size > 0 else {
@@ -113,11 +121,10 @@ final class Uploads: Sendable {
             return Refusal(status: 503, reason: "too many files are being sent at once; try again")
         }
         guard size <= limit - state.bytes else {
-            func megabytes(_ count: Int64) -> Int64 { (count + 999_999) / 1_000_000 }
             return Refusal(
                 status: 507,
                 reason:
-                    "the leader keeps at most \(megabytes(limit)) MB of files of other machines, has \(megabytes(state.bytes)), and this one is \(megabytes(size)): remove items from the queue, give the leader a larger --cache-uploads-mb, or name an address (http://...)"
+                    "the leader keeps at most \(limit.megabytes) MB of files of other machines, has \(state.bytes.megabytes), and this one is \(size.megabytes): remove items from the queue, give the leader a larger --cache-uploads-mb, or name an address (http://...)"
             )
         }
         return nil
@@ -152,7 +159,7 @@ final class Uploads: Sendable {
         return Arrival(id: id, path: path, size: size, descriptor: descriptor)
     }
 
-    func take(_ bytes: ByteBuffer, of arrival: inout Arrival) throws(Refusal) {
+    func take(_ bytes: ByteBuffer, of arrival: Arrival) throws(Refusal) {
         arrival.count += Int64(bytes.readableBytes)
         guard arrival.count <= arrival.size else {
             throw Refusal(status: 400, reason: "it is longer than was said")
@@ -178,7 +185,7 @@ final class Uploads: Sendable {
 
     /// All has come.
     func finish(_ arrival: Arrival) throws(Refusal) {
-        guard arrival.count == arrival.size, arrival.hasher.text() == arrival.id else {
+        guard arrival.count == arrival.size, arrival.hash == arrival.id else {
             abandon(arrival)
             throw Refusal(
                 status: 422, reason: "other bytes came than were announced; send it again")
@@ -255,11 +262,4 @@ final class Uploads: Sendable {
 
     /// Removes what leaders have left that are gone.
     func removeLeftovers() { UploadFolder.removeThoseOfOthers(in: base) }
-}
-
-extension UInt8 {
-    fileprivate var isHexadecimalDigit: Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
-            || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self)
-    }
 }

@@ -51,13 +51,9 @@ extension Member {
         guard let limit = options.cacheLimit, largest != checkedItems else { return }
         checkedItems = largest
         guard largest.reduce(0, +) > limit else { return }
-        func megabytes(_ bytes: Int64) -> String {
-            let tenths = (bytes + 99_999) / 100_000
-            return "\(tenths / 10).\(tenths % 10)"
-        }
-        let sizes = largest.map(megabytes).joined(separator: " and ")
+        let sizes = largest.map(\.megabytes).joined(separator: " and ")
         logger.warning(
-            "the cache is too small for this queue: its largest items have \(sizes) MB, the limit is \(megabytes(limit)) MB; raise --cache-limit-mb"
+            "the cache is too small for this queue: its largest items have \(sizes) MB, the limit is \(limit.megabytes) MB; raise --cache-limit-mb"
         )
     }
 

@@ -49,9 +49,6 @@ actor Member {
         var isLeaders: Bool
     }
 
-    /// After the instant of a stop: what the card holds, and the fade, with room to spare.
-    private static let silenceMargin = Nanoseconds.milliseconds(250)
-    private static let longestSilenceWait = Nanoseconds.seconds(60)
     /// Between two times of keeping what was learnt.
     private static let rememberingInterval = Nanoseconds.seconds(180)
 
@@ -384,72 +381,13 @@ actor Member {
 
     private func takeJobs() -> [Jobs.Work] { jobs.take() }
 
-    /// - Parameter ticket: of the stage; what is said once another holds the place is not heard.
-    private func prepare(
-        _ preparation: Preparation, _ ticket: RoomPlayers.Ticket?, _ file: AssetFile?
-    ) async {
-        guard let stage, let ticket else {
-            return finish(preparation, .failed(reason: "this room has no output"))
-        }
-        guard await isThere(file), let file else {
-            guard stage.isWanted(ticket) else { return }
-            return receiveInput(.missing(preparation.id))
-        }
-        do {
-            let notices = try await stage.prepare(
-                preparation, ticket, file, clock: clock.cell
-            ) {
-                if preparation.id == joining { progress?.reach(.item) }
-            }
-            guard stage.isWanted(ticket) else { return }
-            finish(preparation, .ready(latency: stage.latency))
-            for await notice in notices {
-                guard stage.isWanted(ticket) else { break }
-                switch notice {
-                case .didPlayToEnd:
-                    receiveInput(.itemEnded(preparation.id))
-                    stage.withdraw(preparation.id)
-                case .failedToPlayToEnd(let error):
-                    logger.log(
-                        level: complaintLevel, "playing failed",
-                        metadata: ["reason": "\(preparation.asset.words(for: error))"])
-                    receiveInput(
-                        .itemFailed(
-                            preparation.id, reason: preparation.asset.words(for: error)))
-                case .playbackStalled: logger.warning("the decoder does not keep up")
-                case .itemStatusDidChange, .rateDidChange, .timeJumped, .outputDidChange: break
-                }
-            }
-        } catch is CancellationError {
-            logger.debug("withdrawn", metadata: ["preparation": "\(preparation.id)"])
-        } catch {
-            logger.log(
-                level: complaintLevel, "cannot prepare",
-                metadata: ["reason": "\(preparation.asset.words(for: error))"])
-            guard !stage.isReplaced(ticket) else { return }
-            finish(preparation, .failed(reason: preparation.asset.words(for: error)))
-        }
+    /// Something of a preparation is decoded.
+    func didDecode(_ preparation: UInt64) {
+        if preparation == joining { progress?.reach(.item) }
     }
 
     /// Of what the leader is told too: of its own room it says the same in the same log.
     var complaintLevel: Logger.Level { isLeaders ? .debug : .error }
-
-    private func finish(_ preparation: Preparation, _ outcome: PrepareOutcome) {
-        // Whoever is told that this room is ready is told too whether it has a card.
-        if let output, case .lost = output.state { takeFigures() }
-        receiveInput(.prepared(preparation.id, outcome))
-    }
-
-    /// Gives a player back once it is silent, unless it is to sound again by then.
-    private func dropOnceSilent(_ ticket: RoomPlayers.Ticket) async {
-        while let instant = stage?.end(of: ticket), !Task.isCancelled {
-            let silent = clock.cell.load().map.inverted(instant) + Self.silenceMargin
-            let rest = silent - HostClock.now()
-            if rest <= .zero { return stage?.dropEnded(ticket, at: instant) ?? () }
-            // The clock may be another one by then.
-            await LoopExecutor.shared.sleep(for: min(rest, Self.longestSilenceWait))
-        }
-    }
 
     // MARK: Clock
 

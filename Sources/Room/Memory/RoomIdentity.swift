@@ -100,13 +100,8 @@ final class RoomIdentity: Sendable {
     /// The addresses of the network cards that are really there, in one text.
     private static func hardware() -> String {
         let cards = "/sys/class/net"
-        guard let folder = opendir(cards) else { return "" }
-        defer { closedir(folder) }
         var addresses: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
+        for name in FolderEntries.names(in: cards) {
             guard access("\(cards)/\(name)/device", F_OK) == 0,
                 let address = try? StateFolder(path: "\(cards)/\(name)").read("address")
             else { continue }

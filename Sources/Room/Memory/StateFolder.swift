@@ -83,12 +83,7 @@ struct StateFolder: Sendable {
     /// Removes what processes that were killed in the middle of ``write(_:_:)`` left of this file.
     /// The number in its name says whose it is: what one that lives is writing stays.
     func removeLeftovers(of name: String) {
-        guard let stream = opendir(path.cFileName) else { return }
-        defer { closedir(stream) }
-        while let entry = readdir(stream) {
-            let file = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
+        for file in FolderEntries.names(in: path) {
             guard file.hasPrefix("\(name)."), file.hasSuffix(Self.freshSuffix),
                 let writer = pid_t(
                     file.dropFirst(name.utf8.count + 1).dropLast(Self.freshSuffix.utf8.count)),

@@ -13,7 +13,12 @@ extension Node {
         guard reader.hasUnread else { return }
         reader.follow { ahead, most in
             (try? await queue.now?.wanted(ahead: ahead, most: most)) ?? []
-        } tell: { [weak self] inputs in
+        } tell: { [weak self, logger = configuration.logger] inputs in
+            for case .listed(let entries, _, _) in inputs where !entries.isEmpty {
+                logger.warning(
+                    "\(entries.count) items were added just when the lead went over; add them again"
+                )
+            }
             await self?.tell(inputs.compactMap(ReadItem.init), to: queue)
         }
         // What was read while the lead went over the next leader has not heard of.
@@ -29,11 +34,9 @@ extension Node {
         var rest = items[...]
         while !rest.isEmpty, !Task.isCancelled {
             let part = rest.prefix(ReadItem.mostTogether)
-            do {
-                guard let leader = queue.now else { throw RoomError(.noLeader, "nobody leads") }
-                try await leader.tell(Array(part))
+            if let leader = queue.now, (try? await leader.tell(Array(part))) != nil {
                 rest = rest.dropFirst(part.count)
-            } catch {
+            } else {
                 try? await Task.sleep(for: Self.readingPause)
             }
         }

@@ -301,20 +301,12 @@ private struct Folder {
     /// - Returns: `nil`, with `errno`, where it cannot be read.
     init?(_ path: String) {
         let base = path.hasSuffix("/") ? path : path + "/"
-        guard let directory = opendir(path.cFileName) else { return nil }
-        defer { closedir(directory) }
-        guard let identity = FileIdentity(of: dirfd(directory))?.file else { return nil }
-        var entries: [(name: String, kind: Kind)] = []
-        while let item = readdir(directory) {
-            let bytes = withUnsafeBytes(of: &item.pointee.d_name) { name in
-                Array(name.prefix { $0 != 0 })
-            }
-            guard bytes != [UInt8(ascii: ".")], bytes != Array("..".utf8) else { continue }
-            let name = String(fileName: bytes)
-            entries.append((name, Self.kind(of: base + name, item.pointee.d_type)))
+        guard let folder = FolderEntries(path) else { return nil }
+        let entries = folder.entries.map {
+            (name: $0.name, kind: Self.kind(of: base + $0.name, $0.type))
         }
         self.base = base
-        self.identity = identity
+        identity = folder.identity
         self.entries = entries.sorted { NaturalOrder.areInOrder($0.name, $1.name) }
     }
 
