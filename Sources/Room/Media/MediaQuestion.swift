@@ -49,7 +49,7 @@ struct MediaQuestion: Sendable {
         let place = answer.headers.first(name: "Content-Range") ?? "no range"
         let count = answer.headers.first(name: "Content-Length") ?? "no length"
         let wanted = "bytes \(range.lowerBound)-\(range.upperBound - 1)/"
-        if answer.status == .partialContent, place.hasPrefix(wanted), Int64(count) == range.length {
+        if answer.status == .partialContent, place.hasPrefix(wanted), Int(count) == byteCount {
             return
         }
         switch answer.status.code {
@@ -76,8 +76,4 @@ struct MediaQuestion: Sendable {
     func failure(_ code: MediaError.Code, _ reason: String) -> MediaError {
         MediaError(code, operation: "read", subject: url, reason: reason)
     }
-}
-
-extension Range<Int64> {
-    fileprivate var length: Int64 { upperBound - lowerBound }
 }

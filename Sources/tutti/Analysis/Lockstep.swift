@@ -38,8 +38,7 @@ struct Lockstep: Sendable {
 
     var maximum: Double { percentile(1) }
 
-    /// Rooms are in lockstep up to a quarter of a sample at 48 kHz, µs. The demo stays within a
-    /// twentieth of that even on a machine under full load: more is a fault, not noise.
+    /// Rooms are in lockstep up to a quarter of a sample at 48 kHz, µs.
     static let skewLimit = 1e6 / 48_000 / 4
 
     /// Why the rooms were not in lockstep, as a sentence; `nil` when they were.
