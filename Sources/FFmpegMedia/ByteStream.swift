@@ -58,6 +58,14 @@ final class ByteStream {
         self.cancellation = cancellation
         self.patience = patience
         unsafe block = .allocate(capacity: Self.blockSize)
+        // libavformat takes a redirection that leads nowhere for the body.
+        if location.isRemote, byteCount == 0 || exported("mime_type")?.hasPrefix("text/") == true,
+            let failure = WebDiagnosis(
+                location: location, trust: trust, cancellation: cancellation
+            ).error()
+        {
+            throw failure
+        }
     }
 
     deinit {

@@ -31,6 +31,9 @@ enum ContainerSignature {
         case ("fLaC", _, _): return "flac"  // RFC 9639
         case ("OggS", _, _): return "ogg"  // RFC 3533
         case ("RIFF", _, "WAVE"): return "wav"  // Multimedia Programming Interface 1.0
+        case ("RIFF", _, "AVI "): return "avi"  // Microsoft's AVI RIFF File Reference
+        case (".snd", _, _): return "au"  // Sun's audio(4)
+        case ("TTA1", _, _): return "tta"  // TTA1 Technical Information
         case ("FORM", _, "AIFF"), ("FORM", _, "AIFC"): return "aiff"  // Apple's AIFF-C, 1991
         case ("caff", _, _): return "caf"  // Apple Core Audio Format Specification
         case ("wvpk", _, _): return "wv"  // WavPack 4 & 5 Binary File Format

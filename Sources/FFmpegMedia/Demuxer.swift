@@ -234,12 +234,17 @@ extension Demuxer {
     }
 
     /// Leaves the packets where they are while `look` reads ``bytes(from:count:)``.
-    func looking<Result>(_ look: () -> Result) -> Result {
-        guard let io = unsafe context.pointee.pb else { return look() }
+    func looking<Result>(
+        _ look: () throws(MediaError) -> Result
+    ) throws(MediaError) -> Result {
+        guard let io = unsafe context.pointee.pb else { return try look() }
         let position = unsafe avio_seek(io, 0, SEEK_CUR)
         defer { unsafe avio_seek(io, position, SEEK_SET) }
-        return look()
+        return try look()
     }
+
+    /// Whether nothing but the name's ending speaks for the container: FFmpeg's lowest score.
+    var isNamedOnly: Bool { unsafe context.pointee.probe_score == 1 }
 
     /// Bytes of the file itself, fewer at its end or where it cannot be read.
     func bytes(from offset: Int64, count: Int) -> [UInt8] {
@@ -259,8 +264,11 @@ extension Demuxer {
 
     /// Containers whose headers say how long the sound is, not how long it may be.
     private static let promising: Set<String> = [
-        "flac", "aiff", "mov", "mp3", "wv", "tta", "ape", "tak", "dsf", "matroska",
+        "flac", "aiff", "mov", "mp3", "wv", "tta", "ape", "tak", "matroska", "flv", "rm",
     ]
+
+    /// Those that say it for all their streams together.
+    private static let promisingForAll: Set<String> = ["matroska", "flv", "rm"]
 
     /// Frames that the header says there are, delay and padding included; `nil` for containers whose
     /// headers do not, and where it is left open.
@@ -281,11 +289,10 @@ extension Demuxer {
         if duration != cff_no_timestamp, duration > 0 {
             return av_rescale_q(duration, base, AVRational(num: 1, den: Int32(sampleRate)))
         }
-        // Matroska says it for all its streams together.
         let whole = unsafe context.pointee.duration
-        guard containerName == "matroska", unsafe context.pointee.nb_streams == 1, whole > 0 else {
-            return nil
-        }
+        guard Self.promisingForAll.contains(containerName), whole > 0,
+            unsafe context.pointee.nb_streams == 1
+        else { return nil }
         return av_rescale(whole, Int64(sampleRate), Int64(AV_TIME_BASE))
     }
 

@@ -135,7 +135,9 @@ public final class FFmpegSource: MediaSource {
             decoder.assume(sampleRate: known.sampleRate, channelCount: known.channelCount)
             return (known.map, known.framesPerPacket)
         }
-        let recordings = demuxer.looking { Recordings.find(in: demuxer) }
+        let recordings = try demuxer.looking { () throws(MediaError) in
+            try Recordings.find(in: demuxer)
+        }
         let survey = PacketSurvey(demuxer: demuxer, decoder: decoder)
         let (map, framesPerPacket) = try survey.run(recordings: recordings)
         // The same file as before the look, and all of it was seen.

@@ -59,6 +59,12 @@ struct MediaLocation: Sendable, Equatable {
             // FFmpeg knows its protocols in lower case only (RFC 3986, 3.1: either is meant).
             let mark = text.firstIndex(of: ":") ?? text.endIndex
             address = text[..<mark].lowercased() + text[mark...]
+            guard WebAddress(address) != nil else {
+                throw MediaError(
+                    .unsupported, operation: "open", subject: subject,
+                    reason: "names no server; an address is http://HOST/PATH, or "
+                        + "http://HOST:PORT/PATH with a port from 1 to 65535")
+            }
             isAddress = true
             isRemote = true
             path = nil

@@ -5,15 +5,15 @@ import CFFmpeg
 /// Holds references to the packets' bytes, not copies.
 @safe
 final class PacketHistory {
-    /// As many as the preroll of the codecs that use it.
-    static let capacity = 8
-
+    private let capacity: Int
     private var packets: [UnsafeMutablePointer<AVPacket>]
     private var oldest = 0
     private(set) var count = 0
 
-    init() {
-        unsafe packets = (0..<Self.capacity).map { _ in
+    /// - Parameter capacity: unless told, as many as the preroll of the codecs that start afresh.
+    init(capacity: Int = 8) {
+        self.capacity = capacity
+        unsafe packets = (0..<capacity).map { _ in
             guard let packet = unsafe av_packet_alloc() else {
                 fatalError("no memory for a packet")
             }
@@ -22,7 +22,7 @@ final class PacketHistory {
     }
 
     deinit {
-        for index in 0..<Self.capacity {
+        for index in 0..<capacity {
             var packet: UnsafeMutablePointer<AVPacket>? = unsafe packets[index]
             unsafe av_packet_free(&packet)
         }
@@ -31,14 +31,14 @@ final class PacketHistory {
     /// The packet number `index` in order of age; the oldest is 0.
     func packet(_ index: Int) -> UnsafeMutablePointer<AVPacket> {
         precondition(index < count, "packet \(index) of \(count)")
-        return unsafe packets[(oldest + index) % Self.capacity]
+        return unsafe packets[(oldest + index) % capacity]
     }
 
     func append(_ packet: UnsafeMutablePointer<AVPacket>) {
-        let slot = unsafe packets[(oldest + count) % Self.capacity]
+        let slot = unsafe packets[(oldest + count) % capacity]
         unsafe av_packet_unref(slot)
         unsafe av_packet_ref(slot, packet)
-        if count < Self.capacity { count += 1 } else { oldest = (oldest + 1) % Self.capacity }
+        if count < capacity { count += 1 } else { oldest = (oldest + 1) % capacity }
     }
 
     func removeAll() {

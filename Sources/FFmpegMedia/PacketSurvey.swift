@@ -52,17 +52,17 @@ struct PacketSurvey {
             var changes: [Int64] = []
             (map.numbering, map.end, map.changes) = try walk(length, &changes)
             if !changes.isEmpty, demuxer.location.part == nil {
-                map.recordings = demuxer.looking { Recordings.split(at: changes, in: demuxer) }
+                map.recordings = try demuxer.looking { Recordings.split(at: changes, in: demuxer) }
                 return (map, probe.framesPerPacket)
             }
         }
-        let promised = demuxer.looking {
+        let promised = try demuxer.looking {
             demuxer.promisedFrames(perSecond: decoder.sampleRate, counted: map.end)
         }
         if let promised {
             map.missing = max(0, promised - map.end)
             if demuxer.containerName == "flac", promised != map.end || !map.isByTimestamps,
-                let files = demuxer.looking({ Recordings.flacFiles(in: demuxer) })
+                let files = try demuxer.looking({ Recordings.flacFiles(in: demuxer) })
             {
                 map.recordings = files
                 return (map, probe.framesPerPacket)
@@ -210,12 +210,15 @@ extension PacketSurvey {
             demuxer.seek(toTimestamp: origin + max(0, claimed - Int64(decoder.sampleRate)))
         else { return nil }
         var end: Int64?
+        var last = LastPacket(length.rule)
         while let packet = unsafe try demuxer.next() {
             let timestamp = unsafe packet.pointee.pts
             guard timestamp != cff_no_timestamp else { return nil }
             let frames = unsafe Int64(length.frames(of: packet) ?? 0)
+            unsafe last.take(packet, frames: frames)
             end = max(end ?? 0, timestamp - origin + frames)
         }
+        if let counted = end { unsafe end = counted - last.lostFrames(decoder, demuxer.stream) }
         // More than a FLAC's header counts: its blocks' numbers jump, or the header is wrong.
         if demuxer.containerName == "flac", end ?? 0 > claimed { return nil }
         return end
@@ -317,12 +320,16 @@ extension PacketSurvey {
             sampleRate: decoder.sampleRate, settings: unsafe streamSettings(of: demuxer.stream))
         decoder.followsRates = coding == nil
         let spacing = Int64(decoder.sampleRate / PacketMap.anchorsPerSecond)
+        var last = LastPacket(length.rule)
         while let packet = unsafe try demuxer.next() {
-            if coding == nil {
-                total += Int64(unsafe try count(packet, length, from: total, &watch))
-            } else {
-                total += Int64(unsafe length.frames(of: packet) ?? 0)
-            }
+            let frames =
+                if coding == nil {
+                    Int64(unsafe try count(packet, length, from: total, &watch))
+                } else {
+                    Int64(unsafe length.frames(of: packet) ?? 0)
+                }
+            total += frames
+            unsafe last.take(packet, frames: frames)
             // Padding counts only where nothing without padding follows.
             let cut = unsafe trims(of: packet).end
             padding = cut > 0 ? padding + cut : 0
@@ -348,6 +355,12 @@ extension PacketSurvey {
         if length.rule == .decoded {
             unsafe try decoder.decode(nil)
             total += Int64(decoder.outputCount)
+        }
+        let lost = unsafe last.lostFrames(
+            decoder, demuxer.stream, settings: watch.decoderSettings)
+        if lost > 0 {
+            total -= lost
+            anchors.removeAll { $0.end > total }
         }
         let byBytes = ["mp3", "aac", "flac"].contains(demuxer.containerName)
         // Recordings one after the other in one Ogg file: where such a file seeks to, and what it

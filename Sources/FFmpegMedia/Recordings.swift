@@ -1,14 +1,19 @@
 import CFFmpeg
+import Playout
 
 /// The recordings that one file holds, as ranges of its bytes.
 enum Recordings {
     /// Recordings chained in Ogg or joined as FLAC: an internet radio's day has some hundred songs.
     private static let most = 1_024
     private static let block = 65_536
+    /// Of a file's bytes, one in so many is sound: machine code has a frame or two in a hundred
+    /// thousand bytes.
+    private static let leastShare: Int64 = 8
 
     /// - Returns: `nil` where the whole file is one, as FFmpeg reads it; also for what stays on a server
     ///   (``Spool``), which would be fetched twice: there only changes of the rate are seen.
-    static func find(in demuxer: Demuxer) -> [Range<Int64>]? {
+    /// - Throws: `.notMedia` for what has the name of such a file, and next to none of its frames.
+    static func find(in demuxer: Demuxer) throws(MediaError) -> [Range<Int64>]? {
         guard demuxer.isSeekable, let size = demuxer.byteCount, demuxer.location.part == nil,
             !demuxer.location.isRemote
         else { return nil }
@@ -19,6 +24,13 @@ enum Recordings {
             let codings: [String: FrameScan.Coding] = ["mp3": .mpeg, "aac": .adts]
             let coding = codings[demuxer.containerName] ?? .ac3
             let found = FrameScan.recordings(coding, size: size, bytes: bytes)
+            let share = found.reduce(0) { $0 + Int64($1.count) }
+            if demuxer.isNamedOnly, share < size / leastShare {
+                throw MediaError(
+                    .notMedia, operation: "find", subject: demuxer.location.subject,
+                    reason: "is not an audio file that can be played, though its name ends like one"
+                )
+            }
             guard (1...FrameScan.recordingsMax).contains(found.count) else { return nil }
             // One that is all there is, but for a tag in front that FFmpeg has passed.
             let isWhole =

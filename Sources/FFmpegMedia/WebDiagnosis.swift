@@ -13,7 +13,7 @@ struct WebDiagnosis {
         guard let address = location.webAddress else { return nil }
         switch WebRoute.end(from: address, trust, cancellation) {
         case .answer(_, let header): return bodyError(header)
-        case .silence(let last): return certificateError(of: last)
+        case .silence(let last): return certificateError(of: last) ?? schemeError(of: last)
         case .elsewhere(let target):
             return make(
                 .unsupported,
@@ -46,6 +46,12 @@ struct WebDiagnosis {
                 "is sent compressed (\(coding.prefix(20))), which audio must not be; tell the server to send the file as it is"
             )
         }
+        if (300..<400).contains(header.status) {
+            return make(
+                .network,
+                "is somewhere else, but the server does not say where (status \(header.status)); "
+                    + "check the address in a browser")
+        }
         guard header.status >= 500 else { return nil }
         return make(
             .network,
@@ -66,5 +72,20 @@ struct WebDiagnosis {
                 + "\(address.host) for that name (is it out of date, or self-signed? is the package "
                 + "ca-certificates installed?); if you know the server: --insecure \(address.host)"
         )
+    }
+    /// Whether whoever is there would answer to the other of the two schemes.
+    private func schemeError(of address: WebAddress) -> MediaError? {
+        var other = address
+        other.isSecure.toggle()
+        let answers =
+            other.isSecure
+            ? WebHeader.connects(to: other, looks: false, trust, cancellation)
+            : WebHeader.of(other, trust, cancellation) != nil
+        guard answers else { return nil }
+        return make(
+            .network,
+            "is not fetched: port \(address.port) of \(address.host) speaks "
+                + (other.isSecure ? "https, not http" : "http without encryption, not https")
+                + "; change the beginning of the address")
     }
 }

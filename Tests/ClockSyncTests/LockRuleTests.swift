@@ -43,10 +43,10 @@ import Timing
         var patience = LockRule()
         let wanted = Self.start + .seconds(2)
         patience.expectUse(for: .common, at: wanted)
-        #expect(
-            patience.isSatisfied(
-                with: .init(error: LockRule.goodError, skewDeviation: 0, roundTrip: 1e-3),
-                since: Self.start, at: wanted, isHeard: false))
+        let isSatisfied = patience.isSatisfied(
+            with: .init(error: LockRule.goodError, skewDeviation: 0, roundTrip: 1e-3),
+            since: Self.start, at: wanted, isHeard: false)
+        #expect(isSatisfied)
     }
 
     @Test(arguments: [.common, .joining] as [ExpectedStart])

@@ -27,7 +27,7 @@ final class FileServer: Sendable {
         var isChunked = false
         /// What breaks off does so behind a whole chunk.
         var breaksBetweenChunks = false
-        /// Every address leads there instead.
+        /// Every address leads there instead; to nowhere when empty.
         var redirect: String?
         /// The first connection alone breaks off.
         var breaksOnce = false
@@ -82,7 +82,8 @@ final class FileServer: Sendable {
         let body = isList ? Data(pieces) : self.body
         if !isList { log.withLock { $0.requests += 1 } }
         if let target = behaviour.redirect {
-            let header = "HTTP/1.1 302 Found\r\nLocation: \(target)\r\nContent-Length: 0\r\n"
+            let place = target.isEmpty ? "" : "Location: \(target)\r\n"
+            let header = "HTTP/1.1 302 Found\r\n\(place)Content-Length: 0\r\n"
             _ = send(Data((header + "Connection: close\r\n\r\n").utf8), connection)
             return
         }
@@ -149,6 +150,8 @@ final class FileServer: Sendable {
         while !bytes.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)), bytes.count < 8_192 {
             var byte: UInt8 = 0
             guard recv(connection, &byte, 1, 0) == 1 else { return nil }
+            // What is no HTTP, the beginning of TLS for example, is hung up on.
+            if bytes.isEmpty, byte < UInt8(ascii: "A") { return nil }
             bytes.append(byte)
         }
         return String(decoding: bytes, as: UTF8.self)

@@ -32,7 +32,8 @@ import Testing
 
     @Test(arguments: [
         "16.flac", "s16.wav", "pcm.aiff", "pcm.caf", "faststart.m4a", "cbr.mp3", "flac.mkv",
-        "wavpack.wv", "wma.wma",
+        "wavpack.wv", "wma.wma", "pcm.au", "pcm.avi", "cbr.avi", "sound.tta", "sound.adx",
+        "sound.sox", "sound.flv", "sound.rm",
     ])
     func `a file that was cut off says how long it was`(name: String) throws {
         let whole = try Fixtures.data(name)
@@ -45,6 +46,48 @@ import Testing
             // Matroska and ASF count milliseconds, and WMA ends with a whole packet.
             #expect(abs(promised - Int64(expected)) < 10_000, "\(part) of \(name)")
             #expect(info.frameCount ?? .max < Int64(expected))
+        }
+    }
+
+    @Test(arguments: ["dsf", "dff"])
+    func `a file of one-bit sound that was cut off says how long it was`(kind: String) throws {
+        let whole = OneBitFiles.make(kind, seconds: 8)
+        let path = try Fixtures.write(whole, "one-bit." + kind)
+        let info = try FFmpegSource(path).info
+        #expect(info.promisedFrameCount == nil)
+        let frames = try #require(info.frameCount)
+        let part = try FFmpegSource(
+            Fixtures.write(whole.prefix(whole.count / 2), "one-bit-promise." + kind)).info
+        let promised = try #require(part.promisedFrameCount)
+        #expect(abs(promised - frames) < Int64(info.sampleRate) / 10)
+        #expect(abs((part.frameCount ?? 0) - frames / 2) < Int64(info.sampleRate) / 10)
+    }
+
+    /// The packet that lost its end yields nothing; silence in its place would be heard before the
+    /// next item.
+    @Test(arguments: ["16.flac", "alac.m4a", "flac.mkv", "flac.ogg"])
+    func `what is cut off within a packet ends before that packet`(
+        name: String
+    ) throws {
+        let path = Fixtures.path(name.hasSuffix(".m4a") ? "begins-with-table.m4a" : name)
+        if name.hasSuffix(".m4a") {
+            Fixtures.run(
+                ["-v", "error", "-y", "-i", Fixtures.path(name), "-c", "copy"]
+                    + ["-movflags", "+faststart", path])
+        }
+        let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+        // A few places, of which most are within a packet.
+        for cut in [0.51, 0.63, 0.755, 0.9] {
+            let source = try FFmpegSource(
+                Fixtures.write(whole.prefix(Int(cut * Double(whole.count))), "torn-" + name))
+            let count = try #require(source.format.frameCount)
+            let sound = try readAll(source)
+            #expect(sound.count == 2 * Int(count))
+            // Lossless: the recording itself to the last frame, noise among it.
+            let tail = Array(sound.suffix(400))
+            let isSound = isSame(tail, Fixtures.floats, from: sound.count - tail.count)
+            #expect(isSound, "\(name) at \(cut)")
+            try expectExactSeeks(source, sound, at: [0, Int(count) - 5_000, Int(count) - 1])
         }
     }
 

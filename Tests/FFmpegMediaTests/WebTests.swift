@@ -117,6 +117,28 @@ import Timing
         }
     }
 
+    @Test func `a server that leads to nowhere is told from one that is not there`() throws {
+        let nowhere = FileServer(Data(), .init(redirect: ""))
+        let refused = error(nowhere.url("/a"))
+        #expect(refused?.reason.contains("does not say where") == true, "\(refused as Any)")
+    }
+
+    @Test func `the other of the two schemes is named`() throws {
+        let plain = FileServer(try song())
+        let secure = error(plain.url("/body.flac").replacing("http:", with: "https:"))
+        #expect(secure?.reason.contains("speaks http without") == true, "\(secure as Any)")
+        let server = try SecureServer(name: "localhost", serving: Fixtures.path("16.flac"))
+        let open = error(server.url.replacing("https:", with: "http:"))
+        #expect(open?.reason.contains("speaks https, not http") == true, "\(open as Any)")
+    }
+
+    @Test(arguments: ["http://", "https://:80/a.mp3", "http://nas:99999/a.mp3"])
+    func `an address without a server is refused at once`(text: String) {
+        let refused = error(text)
+        #expect(refused?.code == .unsupported)
+        #expect(refused?.reason.contains("names no server") == true, "\(refused as Any)")
+    }
+
     @Test func `a body that is sent compressed is refused by name`() throws {
         let path = Fixtures.path("packed.wav")
         try Data(contentsOf: URL(fileURLWithPath: Fixtures.path("s16.wav")))

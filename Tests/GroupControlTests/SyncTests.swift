@@ -242,6 +242,7 @@ import Timing
             let isHeard = Double(second) + 0.1 <= SyncStatus.staleSeconds
             #expect((silent.sync?.boundMicroseconds != nil) == isHeard, "after \(second) s")
             #expect((silent.errorMicroseconds != nil) == isHeard)
+            #expect(silent.detail == (second < 3 ? "" : "not heard for \(second) s"))
             #expect(silent.sync?.alarm == (silent.state == .lost))
             #expect(obstacle(status) == (isHeard ? "" : "room 2: not heard for \(second) s"))
         }

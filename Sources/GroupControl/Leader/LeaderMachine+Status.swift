@@ -88,11 +88,14 @@ extension LeaderMachine {
         of member: LeaderMember, at now: GroupInstant, hasPoints: Bool
     ) -> RoomStatus {
         var report = member.report ?? RoomReport()
+        let silence = now - member.reportedAt
         if !member.hello.hasOutput {
             report.activity = .noOutput
         } else if member.isLost {
             report.activity = .lost
-            report.detail = "not heard for \(Int((now - member.reportedAt).seconds)) s"
+            report.detail = "not heard for \(Int(silence.seconds)) s"
+        } else if member.report != nil, silence >= Self.silenceUntilNoticed {
+            report.detail = "not heard for \(Int(silence.seconds)) s"
         } else if !member.failure.isEmpty {
             report.activity = .failed
             report.detail = member.failure

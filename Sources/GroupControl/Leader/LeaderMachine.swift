@@ -180,6 +180,8 @@ extension LeaderMachine {
     static let aliveInterval = Nanoseconds.seconds(1)
     /// Rooms report once a second: five missed reports.
     static let silenceUntilLost = Nanoseconds.seconds(5)
+    /// Two missed reports: what the last one says may no longer be so.
+    static let silenceUntilNoticed = Nanoseconds.milliseconds(2_500)
     static let silenceUntilClosed = Nanoseconds.seconds(30)
     /// In a full group, who has been silent for so long makes room for another.
     static let silenceUntilDisplaced = Nanoseconds.seconds(10)

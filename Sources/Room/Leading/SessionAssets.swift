@@ -208,9 +208,11 @@ final class SessionAssets: Sendable {
 
     private func warnIfCut(_ info: MediaInfo, _ title: String) {
         guard let promised = info.promisedFrameCount, let count = info.frameCount else { return }
-        let (has, should) = (count / Int64(info.sampleRate), promised / Int64(info.sampleRate))
+        func seconds(_ frames: Int64) -> Int {
+            Int((Double(frames) / Double(info.sampleRate)).rounded())
+        }
         logger.warning(
             "the file was cut off; what is there is played",
-            metadata: ["asset": "\(title)", "seconds": "\(has) of \(should)"])
+            metadata: ["asset": "\(title)", "seconds": "\(seconds(count)) of \(seconds(promised))"])
     }
 }

@@ -1,5 +1,5 @@
 import AvahiDiscovery
-public import GroupControl
+import GroupControl
 import LinuxHost
 import Logging
 import Synchronization

@@ -1,6 +1,6 @@
 import AvahiDiscovery
 import FFmpegMedia
-public import GroupControl
+import GroupControl
 import LinuxHost
 import Logging
 import Playout

@@ -34,13 +34,13 @@ struct LeaderOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The leader's address; without it, Avahi finds the leader.", valueName: "host:port"),
-        completion: .custom { _, _, _ in Completions.leaderAddresses() })
+        completion: .custom(Completions.leaderAddresses))
     var leader: String?
 
     @Option(
         help: ArgumentHelp(
             "The leader of this name, when Avahi finds several.", valueName: "room"),
-        completion: .custom { _, _, _ in Completions.leaderNames() })
+        completion: .custom(Completions.leaderNames))
     var group: String?
 
     var flags: [SettingKey: String] {

@@ -14,26 +14,55 @@ enum Completions {
 
     static let logLevels = Logger.Level.allCases.map(\.rawValue)
 
-    /// The rooms of the group that the settings mean; without a leader, those that Avahi finds.
-    static func rooms() -> [String] {
-        waiting {
-            if let settings = try? await Settings.load(flags: [:], file: nil),
-                let leader = settings.leader,
-                let client = try? await GroupClient.connect(to: leader, timeout: patience),
-                let status = try? await client.status()
-            {
-                return status.rooms.map(\.name)
+    /// The rooms of the group that the words before or the settings mean; without a leader, those
+    /// that Avahi finds.
+    static func rooms(words: [String], index: Int, typed: String) -> [String] {
+        waiting(typed) {
+            var flags: [SettingKey: String] = [:]
+            flags[.leader] = value(of: "--leader", in: words)
+            flags[.group] = value(of: "--group", in: words)
+            let settings = try? await Settings.load(flags: flags, file: nil)
+            if let leader = settings?.leader { return await names(of: leader) ?? [] }
+            let found = await found()
+            guard let group = settings?.group else { return found.map(\.name) }
+            let leader = found.first {
+                $0.role == .leader && $0.name.foldedName == group.foldedName
             }
-            return await found().map(\.name)
+            guard let leader else { return [] }
+            return await names(of: leader.address) ?? []
         }
     }
 
-    static func leaderNames() -> [String] {
-        waiting { await found().filter { $0.role == .leader }.map(\.name) }
+    private static func names(of leader: HostPort) async -> [String]? {
+        guard let client = try? await GroupClient.connect(to: leader, timeout: patience) else {
+            return nil
+        }
+        return try? await client.status().rooms.map(\.name)
     }
 
-    static func leaderAddresses() -> [String] {
-        waiting { await found().filter { $0.role == .leader }.map { "\($0.address)" } }
+    static func leaderNames(words: [String], index: Int, typed: String) -> [String] {
+        waiting(typed) { await found().filter { $0.role == .leader }.map(\.name) }
+    }
+
+    static func leaderAddresses(words: [String], index: Int, typed: String) -> [String] {
+        waiting(typed) { await found().filter { $0.role == .leader }.map { "\($0.address)" } }
+    }
+
+    /// What was written for an option, as `--option value` or `--option=value`.
+    static func value(of option: String, in words: [String]) -> String? {
+        for (word, next) in zip(words, words.dropFirst() + [""]) {
+            if word == option, !next.isEmpty { return next }
+            if word.hasPrefix(option + "=") { return String(word.dropFirst(option.count + 1)) }
+        }
+        return nil
+    }
+
+    /// Names that go on from what was typed. Shells compare letter by letter, and names are taken
+    /// without regard to case: the letters that were typed stay as they are. What is typed in quotes
+    /// goes on from nothing here, and the shell looks itself.
+    static func continuing(_ typed: String, _ names: [String]) -> [String] {
+        let matching = names.filter { $0.lowercased().hasPrefix(typed.lowercased()) }
+        return matching.isEmpty ? names : matching.map { typed + $0.dropFirst(typed.count) }
     }
 
     private static func found() async -> [DiscoveredRoom] {
@@ -42,7 +71,9 @@ enum Completions {
 
     /// Asynchronous completions would need the whole command line to be parsed asynchronously; who
     /// presses Tab has a process that does nothing else.
-    private static func waiting(_ names: @escaping @Sendable () async -> [String]) -> [String] {
+    private static func waiting(
+        _ typed: String, _ names: @escaping @Sendable () async -> [String]
+    ) -> [String] {
         let answer = Answer()
         Task.detached {
             let names = await names()
@@ -51,7 +82,7 @@ enum Completions {
         }
         answer.isThere.wait()
         // A line of the shell's list is one line of letters that can be seen.
-        return answer.names.withLock { $0 }.map(\.printable)
+        return continuing(typed, answer.names.withLock { $0 }.map(\.printable))
     }
 
     private final class Answer: Sendable {

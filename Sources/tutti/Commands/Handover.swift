@@ -20,7 +20,7 @@ struct Handover: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp("The room that shall lead.", valueName: "room"),
-        completion: .custom { _, _, _ in Completions.rooms() })
+        completion: .custom(Completions.rooms))
     var room: String
 
     @OptionGroup var options: ControlOptions

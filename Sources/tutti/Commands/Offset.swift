@@ -33,7 +33,7 @@ struct Offset: AsyncParsableCommand {
     @Argument(
         parsing: .allUnrecognized,
         help: ArgumentHelp("The room, and µs, or µs±µs.", valueName: "room> <µs[±µs]"),
-        completion: .custom { _, _, _ in Completions.rooms() })
+        completion: .custom(Completions.rooms))
     var words: [String] = []
 
     @OptionGroup var options: ControlOptions

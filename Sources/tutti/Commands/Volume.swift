@@ -25,7 +25,7 @@ struct Volume: AsyncParsableCommand {
         help: ArgumentHelp(
             "The room, if only one is meant, and 0 to 100, +n or -n.",
             valueName: "room> <0…100|+n|-n"),
-        completion: .custom { _, _, _ in Completions.rooms() })
+        completion: .custom(Completions.rooms))
     var words: [String] = []
 
     @OptionGroup var options: ControlOptions
@@ -82,7 +82,7 @@ struct Mute: AsyncParsableCommand {
 
     @Argument(
         help: "The room, if only one is meant.",
-        completion: .custom { _, _, _ in Completions.rooms() })
+        completion: .custom(Completions.rooms))
     var room: String?
 
     @Flag(help: "Let it sound again, as tutti unmute does.")
@@ -109,7 +109,7 @@ struct Unmute: AsyncParsableCommand {
 
     @Argument(
         help: "The room, if only one is meant.",
-        completion: .custom { _, _, _ in Completions.rooms() })
+        completion: .custom(Completions.rooms))
     var room: String?
 
     @OptionGroup var options: ControlOptions

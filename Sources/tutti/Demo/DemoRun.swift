@@ -192,7 +192,7 @@ struct DemoRun {
         guard let client = try? await GroupClient.connect(to: leader, timeout: .seconds(1)) else {
             return
         }
-        try? await client.perform(.pause)
+        _ = try? await client.perform(.pause)
         try? await Task.sleep(for: .milliseconds(600))
     }
 
