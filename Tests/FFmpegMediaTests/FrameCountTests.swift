@@ -57,7 +57,8 @@ import Testing
         #expect(info.promisedFrameCount == nil)
         let frames = try #require(info.frameCount)
         let part = try FFmpegSource(
-            Fixtures.write(whole.prefix(whole.count / 2), "one-bit-promise." + kind)).info
+            Fixtures.write(whole.prefix(whole.count / 2), "one-bit-promise." + kind)
+        ).info
         let promised = try #require(part.promisedFrameCount)
         #expect(abs(promised - frames) < Int64(info.sampleRate) / 10)
         #expect(abs((part.frameCount ?? 0) - frames / 2) < Int64(info.sampleRate) / 10)

@@ -1,5 +1,6 @@
 import DeviceOutput
 import GroupControl
+import Synchronization
 import Testing
 import Timing
 
@@ -141,6 +142,77 @@ extension IntegrationTests {
                         && $0.rooms.allSatisfy { $0.state == .playing }
                 }
                 _ = await server.stop()
+            }
+        }
+
+        /// The room leads, and whoever asked it to never hears of it.
+        @Test(.timeLimit(.minutes(2)))
+        func `an answer that is lost leaves one leader`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 7, as: "a.wav")
+                try await group.lead([asset], roomsToWaitFor: 3)
+                let first = group.address
+                let relay = Relay(to: first.port)
+                group.follow("attic", of: HostPort(host: "127.0.0.1", port: relay.port))
+                group.follow("bath")
+                try await group.untilPlaying(["attic", "bath", "leader"])
+                relay.swallow()
+                try await group.perform(.handOver(to: RoomID("attic")))
+                try await group.goOver(to: "attic")
+                let attic = group.address
+                #expect(attic != first)
+                try await until("the room has given up the lead") {
+                    (try? await GroupClient(address: attic, timeout: .seconds(1)).status()) == nil
+                }
+                try await until("all play by the leader that there was") {
+                    let status = try await GroupClient(address: first).status()
+                    return status.leader == "leader"
+                        && status.rooms.map(\.name)
+                            == ["attic", "bath", "leader"]
+                        && status.rooms.allSatisfy { $0.state == .playing }
+                }
+                #expect(group.leaders == ["leader"])
+                // It can be asked again, on the way that works.
+                group.follow("cellar", of: first)
+                try await until("the lead is handed over") {
+                    let client = GroupClient(address: first)
+                    return (try? await client.perform(.handOver(to: RoomID("attic")))) != nil
+                }
+                try await group.goOver(to: "attic")
+                try await group.untilPlaying(["attic", "bath", "cellar", "leader"])
+            }
+        }
+
+        /// From a hand-over on nothing joins the queue that stays behind.
+        @Test(.timeLimit(.minutes(2)))
+        func `what is added around a hand-over is in the queue or refused`() async throws {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 8, as: "a.wav")
+                let others = try (0..<40).map {
+                    try group.folder.writeNoise(seconds: 0.2, seed: UInt64($0), as: "add-\($0).wav")
+                }
+                try await group.lead([asset], roomsToWaitFor: 2)
+                group.follow("attic")
+                try await group.untilPlaying(["attic", "leader"])
+                let own = try #require(group.control(in: "leader"))
+                let accepted = Mutex<[String]>([])
+                async let adding: Void = {
+                    for path in others {
+                        do {
+                            try await own.add(QueueAddition(locations: [path], place: .end))
+                            accepted.withLock { $0.append(path) }
+                        } catch {}
+                    }
+                }()
+                try await until("the lead is handed over") {
+                    (try? await group.perform(.handOver(to: RoomID("attic")))) != nil
+                }
+                try await group.goOver(to: "attic")
+                await adding
+                let taken = accepted.withLock { $0 }
+                #expect(!taken.isEmpty)
+                let queue = try await group.client().queue()
+                #expect(queue.items.count == 1 + taken.count)
             }
         }
 

@@ -72,6 +72,11 @@ final class TestGroup: Sendable {
         if let address = address?() { listening.withLock { $0 = address } }
     }
 
+    /// Who leads at this moment, by name.
+    var leaders: [String] {
+        leading.withLock { $0 }.filter { $0.value() != nil }.map(\.key).sorted()
+    }
+
     func configuration(
         _ name: String, _ output: OutputSpecification = .none, port: Int = 0
     ) -> NodeConfiguration {

@@ -14,7 +14,7 @@ extension LeaderMachine {
 
     /// What it takes to open two ports and to read the clock, with room to spare; commands are
     /// refused meanwhile.
-    static let handoverLimit = Nanoseconds.seconds(5)
+    package static let handoverLimit = Nanoseconds.seconds(5)
 
     /// Why the lead stays while somebody looks for items: what is found would join the old queue.
     package static let stillListing =

@@ -9,7 +9,9 @@ extension LeaderMachine {
         let asset = session.current
         let sampleRate = Double(asset?.sampleRate ?? 1)
         return GroupStatus(
-            leader: configuration.name, phase: session.phase, title: asset?.title ?? "",
+            // Whoever asks one that led is told who does.
+            leader: heir?.name.name ?? configuration.name, phase: session.phase,
+            title: asset?.title ?? "",
             index: queue.position(of: session.index) ?? 0, count: queue.count + coming,
             positionSeconds: session.itemFrame(at: now) / sampleRate,
             durationSeconds: asset?.durationSeconds ?? 0, rate: session.change?.rate ?? 0,

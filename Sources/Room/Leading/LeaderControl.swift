@@ -19,10 +19,10 @@ struct LeaderControl: GroupControlling {
     }
 
     func perform(_ command: GroupCommand) async throws -> CommandEffect {
-        if case .handOver = command, reader.isListing {
-            throw RoomError(.refused, LeaderMachine.stillListing)
+        guard case .handOver = command else { return try await core.effect(of: command) }
+        return try await core.effect(of: command) { [reader] in
+            reader.isListing ? LeaderMachine.stillListing : nil
         }
-        return try await core.effect(of: command)
     }
 
     func queue(first: Int, count: Int) async throws -> QueueListing {
@@ -71,7 +71,9 @@ struct LeaderControl: GroupControlling {
         // A disk may hang.
         let missing = try? await blocking { _ throws(MediaError) in Self.obstacle(among: paths) }
         if let reason = missing ?? nil { throw RoomError(.refused, reason) }
-        reader.add(arguments, at: addition.place)
+        try await core.unlessHandingOver { [reader, arguments] in
+            reader.add(arguments, at: addition.place)
+        }
     }
 
     /// A file that another machine has sent.

@@ -178,13 +178,28 @@ actor LeaderCore {
     /// Why nothing can be asked for while another leads, or is about to.
     var refusal: CommandOutcome? { machine.refusalAfterHandover }
 
+    /// What joins the queue joins that of this leader: between the question and the work nobody else
+    /// begins to lead.
+    ///
+    /// - Throws: `RoomError` with code `refused` while another leads, or is about to.
+    func unlessHandingOver(_ work: @Sendable () -> Void) throws {
+        if case .refused(let reason)? = refusal { throw RoomError(.refused, reason) }
+        work()
+    }
+
     /// Does a command. One that needs the bytes of a file that is gone is refused and changes nothing:
     /// rooms that hold them would go on without the others.
-    func perform(_ command: GroupCommand) async -> CommandOutcome {
+    ///
+    /// - Parameter objection: asked last, and nothing happens between its answer and the command.
+    func perform(
+        _ command: GroupCommand, unless objection: @Sendable () -> String? = { nil }
+    ) async -> CommandOutcome {
         var outcome = CommandOutcome.accepted
         if let item = machine.needed(for: command, at: clock.groupNow()),
             let reason = await obstacle(item)
         {
+            outcome = .refused(reason: reason)
+        } else if let reason = objection() {
             outcome = .refused(reason: reason)
         } else {
             step { machine, now in
@@ -202,8 +217,10 @@ actor LeaderCore {
     /// Does a command, and waits for what comes of it.
     ///
     /// - Throws: `RoomError` with code `refused` and the reason.
-    func effect(of command: GroupCommand) async throws -> CommandEffect {
-        if case .refused(let reason) = await perform(command) {
+    func effect(
+        of command: GroupCommand, unless objection: @Sendable () -> String? = { nil }
+    ) async throws -> CommandEffect {
+        if case .refused(let reason) = await perform(command, unless: objection) {
             throw RoomError(.refused, reason)
         }
         let deadline = ContinuousClock.now + .nanoseconds(CommandEffect.longestWait.count)

@@ -13,12 +13,8 @@ extension Node {
         guard reader.hasUnread else { return }
         reader.follow { ahead, most in
             (try? await queue.now?.wanted(ahead: ahead, most: most)) ?? []
-        } tell: { [weak self, logger = configuration.logger] inputs in
-            for case .listed(let entries, _, _) in inputs where !entries.isEmpty {
-                logger.warning(
-                    "\(entries.count) items were added just when the lead went over; add them again"
-                )
-            }
+        } tell: { [weak self] inputs in
+            // All is listed: the lead does not go over before.
             await self?.tell(inputs.compactMap(ReadItem.init), to: queue)
         }
         // What was read while the lead went over the next leader has not heard of.

@@ -281,12 +281,32 @@ final class Node: Sendable {
         }
         begin { await reader.run() }
         begin { try await self.run(leading) }
+        if let asker = try? RoomID(before.leaderName) {
+            let there = NextLeader(name: asker, host: host, port: before.mediaPort)
+            begin { [weak self] in await self?.confirm(leading, after: there) }
+        }
         logger.notice(
             "leading",
             metadata: [
                 "name": "\(label)", "port": "\(services.port)", "term": "\(session.term + 1)",
             ])
         return .leads(port: services.port)
+    }
+
+    /// Whether the leader before has heard that this node leads. Where the link broke in between,
+    /// it goes on leading, and nobody would come here: this node follows it again.
+    private func confirm(_ leading: Leading, after before: NextLeader) async {
+        // By then it has gone over or given up.
+        try? await Task.sleep(for: .nanoseconds(LeaderMachine.handoverLimit.count))
+        let there = HostPort(host: before.host, port: Int(before.port))
+        let leads = await LeaderProbe.ask(there, .seconds(1))
+        guard let leads, leads.foldedName == before.name.name.foldedName, isLeading(leading),
+            !leading.isRetired, let role = follow(before),
+            let member = state.withLock({ $0.member })
+        else { return }
+        logger.warning(
+            "the lead was not taken over: \"\(before.name)\" has not heard of it and leads on")
+        await member.change(to: role)
     }
 
     /// What a leader tells its node.

@@ -34,38 +34,6 @@ final class AssetReader: Sendable {
     /// Takes what has become known; returns when it has it.
     typealias Tell = @Sendable (_ inputs: [LeaderInput]) async -> Void
 
-    /// Something that was given, to be looked into.
-    fileprivate struct Job {
-        var arguments: [AssetList.Argument]
-        var place: QueuePlace
-    }
-
-    fileprivate struct State {
-        var jobs: [Job] = []
-        /// For the leader, and not handed over yet.
-        var fresh: [LeaderInput] = []
-        /// What the queue lists.
-        var items: [QueueEntry.ID: AssetList.Item] = [:]
-        var unread: Set<QueueEntry.ID> = []
-        /// Items that have been read, until the leader is seen to know where they are: nothing else
-        /// keeps their files.
-        var unseen: [QueueEntry.ID: ContentHash] = [:]
-        var nextID: QueueEntry.ID = 1
-        /// Items that are still being looked for, at least.
-        var coming = 0
-        var isListing = false
-        var known = 0
-        /// Items that somebody misses and that are not played.
-        var missed = 0
-        /// Items that were known and became something that cannot be played.
-        var lost = 0
-        /// Why the first of them is not.
-        var firstReason: String?
-        var isGivenAny = false
-        var wanted: Wanted?
-        var tell: Tell?
-    }
-
     /// One element when there is something to ``take()``, or somebody who takes it.
     private let changes: AsyncStream<Void>
     private let changed: AsyncStream<Void>.Continuation
@@ -128,8 +96,12 @@ final class AssetReader: Sendable {
         readSignal.yield()
     }
 
-    /// Whether something that was given has not been listed yet.
-    var isListing: Bool { state.withLock { $0.isListing || !$0.jobs.isEmpty } }
+    /// Whether something that was given is not known to the leader yet.
+    var isListing: Bool {
+        state.withLock {
+            $0.isListing || $0.isTelling || !$0.jobs.isEmpty || $0.fresh.contains(where: \.isListed)
+        }
+    }
 
     /// Whether items are listed that it has not read.
     var hasUnread: Bool { state.withLock { !$0.unread.isEmpty } }
@@ -215,8 +187,13 @@ final class AssetReader: Sendable {
     private func passOn() async {
         for await _ in changes {
             guard let tell = state.withLock({ $0.tell }) else { continue }
-            let fresh = take()
+            let fresh = state.withLock { state in
+                defer { state.fresh = [] }
+                state.isTelling = state.fresh.contains(where: \.isListed)
+                return state.fresh
+            }
             if !fresh.isEmpty { await tell(fresh) }
+            state.withLock { $0.isTelling = false }
         }
     }
 
@@ -381,19 +358,5 @@ final class AssetReader: Sendable {
             $0.missed += 1
             if $0.firstReason == nil { $0.firstReason = "\(subject): \(reason)" }
         }
-    }
-}
-
-extension AssetReader.State {
-    fileprivate mutating func nextJob() -> AssetReader.Job? {
-        guard !jobs.isEmpty else { return nil }
-        isListing = true
-        return jobs.removeFirst()
-    }
-
-    fileprivate var isDone: Bool { jobs.isEmpty && !isListing && unread.isEmpty }
-
-    fileprivate var reasonOfNothing: String? {
-        firstReason ?? (isGivenAny ? "there is nothing to play in what was given" : nil)
     }
 }
