@@ -29,12 +29,17 @@ struct CacheFolder: Sendable {
     /// - Throws: when files cannot be put into it.
     func make() throws(DiskFailure) {
         var reached = path.hasPrefix("/") ? "/" : ""
+        var failure: DiskFailure?
         for part in path.split(separator: "/") {
             reached += (reached.isEmpty || reached == "/" ? "" : "/") + part
-            if unsafe mkdir(reached.cFileName, 0o700) != 0, errno != EEXIST { break }
+            if unsafe mkdir(reached.cFileName, 0o700) != 0, errno != EEXIST {
+                // Before it is another call's.
+                failure = DiskFailure("mkdir", path)
+                break
+            }
         }
         guard unsafe access(path.cFileName, R_OK | W_OK | X_OK) == 0 else {
-            throw DiskFailure("mkdir", path)
+            throw failure ?? DiskFailure("mkdir", path)
         }
     }
 

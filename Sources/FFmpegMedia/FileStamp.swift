@@ -29,6 +29,11 @@ struct FileStamp: Hashable, Sendable {
         self.init(status)
     }
 
+    /// Whether nobody has written to it in between; it may have got another name.
+    func hasBytes(of earlier: FileStamp) -> Bool {
+        inode == earlier.inode && byteCount == earlier.byteCount && modified == earlier.modified
+    }
+
     /// One line of numbers, the same for equal stamps.
     var text: String {
         let numbers =

@@ -170,12 +170,16 @@ final class PartFile {
     {
         noteTouch()
         let path: String
+        // What it looked like when its bytes were right: what is written to it from here on is not.
+        var right = FileStamp(of: file.descriptor)
         switch home {
         case .memory(let grant):
             return CachedFile(path: file.path, fingerprint, file, stamp: nil, grant: grant)
         case .released:
             return CachedFile(path: file.path, fingerprint, file, stamp: nil, grant: nil)
-        case .named(let name, _): path = name
+        case .named(let name, let stamp):
+            path = name
+            right = stamp ?? right
         case .touched(let name):
             path = name
             guard file.holds(fingerprint, MediaCancellation()) == true else {
@@ -188,10 +192,15 @@ final class PartFile {
         guard isNamed else {
             return CachedFile(path: file.path, fingerprint, file, stamp: nil, grant: nil)
         }
+        let stamp = FileStamp(of: file.descriptor)
+        guard let stamp, let right, stamp.hasBytes(of: right) else {
+            home = .named(path: name, nil)
+            errno = EIO
+            throw DiskFailure("read", name)
+        }
         home = .released
         flock(file.descriptor, LOCK_SH)
-        return CachedFile(
-            path: name, fingerprint, file, stamp: FileStamp(of: file.descriptor), grant: nil)
+        return CachedFile(path: name, fingerprint, file, stamp: stamp, grant: nil)
     }
 
     private func keepContents(_ pieces: PieceHashes?) throws(DiskFailure) {

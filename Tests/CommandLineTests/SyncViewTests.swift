@@ -98,6 +98,27 @@ import Timing
     }
 
     /// The interval of two rooms is the sum of theirs.
+    @Test func `nothing that a room says of itself reaches a terminal as it is`() throws {
+        let evil = "x\u{1B}]0;t\u{7}\r\nforged\u{202E}\u{9B}\u{2028}"
+        var room = Self.room("a", alarm: true)
+        room.name = evil
+        room.detail = evil
+        room.sync?.line = evil
+        room.sync?.lineAlarm = true
+        room.sync?.boundMicroseconds = nil
+        room.sync?.cardFormat = evil
+        var status = Self.status([room, room])
+        (status.leader, status.title, status.detail) = (evil, evil, evil)
+        let lines =
+            SyncView(status: status, width: 200).lines
+            + StatusView(status: status, width: 200).lines
+        let shown = lines.joined(separator: "\n").unicodeScalars
+        for scalar in evil.unicodeScalars where scalar.value < 0x20 || scalar.value > 0x7E {
+            #expect(scalar == "\n" || !shown.contains(scalar), "\(scalar.value)")
+        }
+        #expect(!lines.contains { $0.hasPrefix("forged") })
+    }
+
     @Test func `two rooms are promised within the sum of the two widest bounds`() {
         let two = SyncView(status: Self.status([Self.room("a"), Self.room("b")]), width: 200)
         #expect(two.lines.contains { $0.contains("within 106.0 µs (promised)") })

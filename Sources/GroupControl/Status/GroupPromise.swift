@@ -44,7 +44,7 @@ extension RoomStatus {
         if state == .lost || sync.isStale {
             return "not heard for \(Int(sync.reportAgeSeconds)) s"
         }
-        if sync.lineAlarm { return "it \(sync.line)" }
+        if sync.lineAlarm { return "it \(sync.line.shown())" }
         if state == .failed { return "it cannot play this item" }
         if state == .cardLost { return "its card is gone" }
         if state == .noOutput { return "it has no output" }
