@@ -94,7 +94,7 @@ actor Feed {
         // Frames before the wanted one are the resampler's history: without them a start in the
         // middle of a sound would ring.
         self.wantedFrame = max(0, Int64(saturating: frame))
-        self.firstFrame = max(0, wantedFrame - Self.historyFrames)
+        self.firstFrame = Self.firstFrame(for: frame)
         self.rate = rate
         self.output = output
         self.events = events
@@ -103,6 +103,11 @@ actor Feed {
 
     /// More than half the length of the resampler's filter at the highest rate.
     static let historyFrames: Int64 = 256
+
+    /// Where decoding begins for a sound that begins at `frame`.
+    static func firstFrame(for frame: Double) -> Int64 {
+        max(0, max(0, Int64(saturating: frame)) - historyFrames)
+    }
 
     /// Begins to work. The feed's task is its own: whoever made the feed must ``cancel()`` it or
     /// let it ``retire()``.
@@ -201,11 +206,6 @@ actor Feed {
         }
     }
 
-    /// Whether it can take over: as soon as there is anything, or once there is enough.
-    nonisolated func isSupplied(enough: Bool) -> Bool {
-        enough ? isFilled : control.withLock { $0.hasFrames }
-    }
-
     nonisolated var isAlive: Bool { control.withLock { !$0.isCancelled } }
 
     nonisolated var voice: Voice? { control.withLock { $0.voice } }
@@ -233,20 +233,26 @@ actor Feed {
         return first..<max(first, ring.endFrame)
     }
 
-    /// Whether this feed can play from `frame` on soon: it is buffered, or decoding comes by it.
-    nonisolated func reaches(_ frame: Double, rate: Double) -> Bool {
-        let (isAlive, position) = control.withLock { (!$0.isCancelled, $0.position) }
-        guard rate == self.rate, isAlive else { return false }
+    /// What the player's machine is told of it.
+    nonisolated var facts: PlayerWorld.FeedFacts {
+        let (isAlive, position, hasFrames) = control.withLock {
+            (!$0.isCancelled, $0.position, $0.hasFrames)
+        }
+        return PlayerWorld.FeedFacts(
+            isAlive: isAlive, supply: isFilled ? .enough : hasFrames ? .frames : .nothing,
+            reach: reach(from: position), report: report, endFrame: endFrame)
+    }
+
+    private nonisolated func reach(from position: Int64?) -> ClosedRange<Double> {
         // Decoding that has come to its end comes by nothing more.
         let reach =
             voice?.ring.isFinished == true ? 0 : Double(format.sampleRate) * Self.reachSeconds
         let buffered = bufferedFrames
         guard !buffered.isEmpty else {
             let first = Double(position ?? firstFrame)
-            return frame >= first && frame <= first + reach
+            return first...first + reach
         }
-        return frame >= Double(buffered.lowerBound)
-            && frame <= Double(buffered.upperBound) + reach
+        return Double(buffered.lowerBound)...Double(buffered.upperBound) + reach
     }
 
     /// Decoding is some ten to a hundred times faster than playing, so catching up two seconds

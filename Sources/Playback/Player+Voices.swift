@@ -6,6 +6,6 @@ extension Player {
     ///
     /// For whoever compares what an output plays with what its players were told.
     public var voices: [VoiceID] {
-        state.withLock { $0.feeds.compactMap { $0.voice?.id } }
+        state.withLock { $0.feeds.values.compactMap { $0.voice?.id } }
     }
 }

@@ -38,65 +38,40 @@ public final class Player: Sendable {
     public static let rates = 0.5...2.0
 
     struct State {
+        var machine: PlayerMachine
         var item: PlayerItem?
         var itemTask: Task<Void, Never>?
-        /// Counts what ``itemTask`` has been: one that was replaced says nothing.
-        var loads = 0
-        /// Of the item, as observers were told last.
-        var toldStatus: PlayerItem.Status?
-        var error: PlaybackError?
-        var clock: SourceClock?
-        /// How far the output's own time is ahead of the local clock; see `Player+Clock.swift`.
-        var deviceLead = Nanoseconds.zero
-        var automaticallyWaits = true
-        var defaultRate = 1.0
-        var rate = 0.0
+        /// Those that have not closed.
+        var feeds: [FeedID: Feed] = [:]
+        var clocks: [ClockID: SourceClock] = [:]
+        /// Who waits for what comes of a seek.
+        var seeks: [SeekID: CheckedContinuation<Bool, Never>] = [:]
+        var seekCount = 0
+        var itemCount = 0
+        var clockCount = 0
         var volume: Float = 1
         var isMuted = false
-        var actionAtItemEnd = ActionAtItemEnd.pause
-        var schedule = Schedule(stillAt: 0)
-        /// Whose line is in force; stopped while paused, and then ready to go on.
-        var sounding: Feed?
-        /// Takes over at the instant of the schedule's last line.
-        var upcoming: Feed?
-        /// Prerolled, without a line.
-        var prepared: Feed?
-        var intent = Intent.decided
-        var seek: Seek?
-        /// Stopped for good, until they say that they are closed.
-        var outgoing: [Feed] = []
-        var seeks = 0
         var observers: [Int: AsyncStream<PlayerNotice>.Continuation] = [:]
         var observerCount = 0
         var droppedNotices = 0
         var cardObserver = 0
-        var toldCard = true
+        /// Advances the machine when something is due by itself.
+        var alarm: (deadline: LocalInstant, task: Task<Void, Never>)?
     }
 
     /// Where the player sounds. Several players may share a port, eight of them at once.
     public let output: PlayerOutput
-    let state = Mutex(State())
+    let state: Mutex<State>
 
     /// A player without an item.
     public init(output: PlayerOutput) {
         self.output = output
-        let number = output.port.observeCard { [weak self] _ in self?.hear { $0.cardDidChange() } }
-        state.withLock {
-            $0.cardObserver = number
-            $0.toldCard = output.port.hasCard
+        state = Mutex(State(machine: PlayerMachine(in: Self.world(of: output))))
+        let number = output.port.observeCard { [weak self] _ in
+            // What counts is how it is now, not how it was when this was sent.
+            self?.hear { player in player.state.withLock { player.receive(.cardChanged, &$0) } }
         }
-    }
-
-    /// What counts is how it is now, not how it was when this was sent.
-    private func cardDidChange() {
-        state.withLock { state in
-            let hasCard = output.port.hasCard
-            guard state.toldCard != hasCard else { return }
-            state.toldCard = hasCard
-            // What the rings hold may be over by now; see `Feed.pause`.
-            for feed in state.feeds { feed.wake() }
-            announce(.outputDidChange(isAvailable: hasCard), &state)
-        }
+        state.withLock { $0.cardObserver = number }
     }
 
     /// Whether the output has a card to play to.
@@ -114,7 +89,8 @@ public final class Player: Sendable {
         output.port.stopObservingCard(state.withLock { $0.cardObserver })
         let item = state.withLock { state in
             state.itemTask?.cancel()
-            for feed in state.feeds { feed.cancel() }
+            state.alarm?.task.cancel()
+            for feed in state.feeds.values { feed.cancel() }
             for observer in state.observers.values { observer.finish() }
             return state.item
         }
@@ -126,67 +102,51 @@ public final class Player: Sendable {
     public var currentItem: PlayerItem? { state.withLock { $0.item } }
 
     /// ``Status/failed`` exactly while ``error`` says why.
-    public var status: Status {
-        state.withLock { state in
-            if state.error != nil { return .failed }
-            return switch state.item?.status {
-            case nil, .unknown: .unknown
-            case .readyToPlay: .readyToPlay
-            case .failed: .failed
-            }
-        }
-    }
+    public var status: Status { looking { $0.status } }
 
     /// Why playback failed last: of the item, or of playing it. What was decoded before was heard.
     /// Playing or seeking again is another attempt.
-    public var error: PlaybackError? { state.withLock { $0.error ?? $0.item?.error } }
+    public var error: PlaybackError? {
+        state.withLock { $0.machine.error ?? $0.item?.error }
+    }
 
     /// The rate that was asked for; 0 is paused. See ``timeControlStatus`` for what is heard.
-    public var rate: Double { state.withLock { $0.rate } }
+    public var rate: Double { state.withLock { $0.machine.rate } }
 
-    public var timeControlStatus: TimeControlStatus {
-        state.withLock {
-            if $0.rate == 0 { return .paused }
-            return waitingReason($0) == nil ? .playing : .waitingToPlayAtSpecifiedRate
-        }
-    }
+    public var timeControlStatus: TimeControlStatus { looking { $0.timeControlStatus } }
 
     /// `nil` unless waiting.
-    public var reasonForWaitingToPlay: WaitingReason? { state.withLock { waitingReason($0) } }
-
-    private func waitingReason(_ state: State) -> WaitingReason? {
-        if state.rate == 0 { return nil }
-        return output.port.hasCard ? state.waitingReason : .outputUnavailable
-    }
+    public var reasonForWaitingToPlay: WaitingReason? { looking { $0.waitingReason } }
 
     /// Item time that is audible now; cheap, never blocks.
-    public func currentTime() -> MediaTime {
-        locked { state in
-            guard let sampleRate = state.item?.format?.sampleRate else { return .zero }
-            return Self.time(
-                ofFrame: currentFrame(state, at: output.now()), sampleRate: sampleRate)
-        }
-    }
+    public func currentTime() -> MediaTime { looking { $0.time(of: $0.currentFrame) } }
 
     // MARK: Settings
 
     /// The clock that drives item time; `nil` is the clock of the output itself. Changing it while
     /// playing never makes item time jump.
     public var sourceClock: SourceClock? {
-        get { state.withLock { $0.clock } }
-        set { locked { change(clock: newValue, &$0) } }
+        get {
+            state.withLock { state in state.machine.clock.flatMap { state.clocks[$0] } }
+        }
+        set {
+            state.withLock { state in
+                let clock = newValue.map { number(of: $0, &state) }
+                perform(.clock(clock), &state)
+            }
+        }
     }
 
     /// True: playing waits until enough is buffered, and a stall turns into waiting. False: playing
     /// starts at once; needed for ``setRate(_:time:atHostTime:)``.
     public var automaticallyWaitsToMinimizeStalling: Bool {
-        get { state.withLock { $0.automaticallyWaits } }
-        set { state.withLock { $0.automaticallyWaits = newValue } }
+        get { state.withLock { $0.machine.automaticallyWaits } }
+        set { state.withLock { $0.machine.automaticallyWaits = newValue } }
     }
 
     public var actionAtItemEnd: ActionAtItemEnd {
-        get { state.withLock { $0.actionAtItemEnd } }
-        set { state.withLock { $0.actionAtItemEnd = newValue } }
+        get { state.withLock { $0.machine.actionAtItemEnd } }
+        set { state.withLock { $0.machine.actionAtItemEnd = newValue } }
     }
 
     /// Linear, 0…1; ramped. Of this player alone: the output has a volume of its own.
@@ -201,19 +161,19 @@ public final class Player: Sendable {
     }
 
     private func changeGain(_ body: (inout State) -> Void) {
-        state.withLock {
-            body(&$0)
-            for feed in $0.feeds { feed.setGain($0.gain) }
+        state.withLock { state in
+            body(&state)
+            perform(.gain(state.isMuted ? 0 : state.volume), &state)
         }
     }
 
     /// What ``play()`` plays at.
-    public var defaultRate: Double { state.withLock { $0.defaultRate } }
+    public var defaultRate: Double { state.withLock { $0.machine.defaultRate } }
 
     /// - Throws: ``PlaybackError/Code/rateNotSupported``.
     public func setDefaultRate(_ rate: Double) throws(PlaybackError) {
         try Self.check(rate, allowsZero: false)
-        state.withLock { $0.defaultRate = rate }
+        state.withLock { $0.machine.defaultRate = rate }
     }
 
     static func check(_ rate: Double, allowsZero: Bool) throws(PlaybackError) {
@@ -223,31 +183,5 @@ public final class Player: Sendable {
                 .rateNotSupported,
                 "rate \(rate) is not one of 0 and \(rates.lowerBound)…\(rates.upperBound)")
         }
-    }
-}
-
-extension Player.State {
-    /// All that have, or will have, a voice.
-    var feeds: [Feed] {
-        [sounding, upcoming, prepared, transition?.feed].compactMap { $0 } + outgoing
-    }
-
-    var transition: Player.Transition? {
-        if case .awaitsFrames(let transition) = intent { transition } else { nil }
-    }
-
-    var gain: Float { isMuted ? 0 : volume }
-
-    /// The item, once it is known what it is.
-    var ready: (item: PlayerItem, format: MediaFormat)? {
-        guard let item, item.status == .readyToPlay, let format = item.format else { return nil }
-        return (item, format)
-    }
-
-    var waitingReason: Player.WaitingReason? {
-        if rate == 0 { return nil }
-        if item == nil { return .noItemToPlay }
-        if ready == nil { return .evaluatingBufferingRate }
-        return schedule.lines.last?.rate == 0 ? .toMinimizeStalls : nil
     }
 }

@@ -111,9 +111,22 @@ public final class PlayerItem: Sendable {
         withExtendedLifetime((owner, open)) {}
     }
 
+    /// What a player's machine is told of it.
+    var facts: (PlayerWorld.ItemState, PlayerWorld.ItemFacts?) {
+        let (status, error, format) = state.withLock { ($0.status, $0.error, $0.format) }
+        let facts = format.map {
+            PlayerWorld.ItemFacts(sampleRate: $0.sampleRate, endFrame: endFrame(of: $0))
+        }
+        switch status {
+        case .unknown: return (.unknown, facts)
+        case .readyToPlay: return (.ready, facts)
+        case .failed:
+            return (.failed(error ?? PlaybackError(.itemNotReady, "the item failed")), facts)
+        }
+    }
+
     /// The first frame that is not played; `nil` when only the source knows.
-    var endFrame: Int64? {
-        guard let format else { return nil }
+    private func endFrame(of format: MediaFormat) -> Int64? {
         let forced =
             forwardPlaybackEndTime.isNumeric
             ? forwardPlaybackEndTime.frame(atSampleRate: format.sampleRate) : nil

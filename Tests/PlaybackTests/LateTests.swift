@@ -36,7 +36,9 @@ struct LateTests {
         await room.step(seconds: 1)
         let place = MediaTime(value: 3, timescale: 1)
         async let filled = player.preroll(atRate: 1, time: place)
-        while !(player.state.withLock { $0.prepared?.isFilled } ?? false) { await Task.yield() }
+        while !player.state.withLock({ state in
+            state.machine.prepared.flatMap { state.feeds[$0] }?.isFilled ?? false
+        }) { await Task.yield() }
         #expect(try await filled)
         let host = room.groupNow + .milliseconds(120)
         try player.setRate(1, time: place, atHostTime: host)

@@ -283,10 +283,10 @@ struct RequestTests {
         library.state.withLock { $0.isBlocked = true }
         room.waitsForFeeds = false
         for n in 1...30 {
-            let before = player.state.withLock { $0.seek?.serial }
+            let before = player.state.withLock { $0.machine.seek?.id }
             Task { await player.seek(to: Self.seconds(Double(n))) }
             // In their order, whenever their tasks run.
-            while player.state.withLock({ $0.seek?.serial == before }) { await Task.yield() }
+            while player.state.withLock({ $0.machine.seek?.id == before }) { await Task.yield() }
             await room.step(seconds: 0.1)
         }
         #expect(room.freeVoices >= OutputPort.voiceLimit - 2)

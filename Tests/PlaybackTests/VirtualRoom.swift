@@ -127,14 +127,15 @@ final class VirtualRoom: @unchecked Sendable {
         }
     }
 
-    /// Whether no feed has anything to do before time moves.
+    /// Whether no feed or alarm has anything to do before time moves.
     private var isSettled: Bool {
-        let feeds = players.compactMap(\.player).flatMap { player in
-            player.state.withLock { $0.feeds }
+        let players = players.compactMap(\.player)
+        let feeds = players.flatMap { player in
+            player.state.withLock { Array($0.feeds.values) }
         }.filter { !$0.control.withLock { $0.isCancelled } }
-        let distinct = Dictionary(feeds.map { (ObjectIdentifier($0), $0) }) { a, _ in a }.values
-        return distinct.allSatisfy { $0.control.withLock { $0.nap != nil && !$0.isWoken } }
-            && sleepers.withLock { $0.waiting.count } >= distinct.count
+        let alarms = players.count { $0.state.withLock { $0.alarm != nil } }
+        return feeds.allSatisfy { $0.control.withLock { $0.nap != nil && !$0.isWoken } }
+            && sleepers.withLock { $0.waiting.count } >= feeds.count + alarms
     }
 
     /// Lets one period pass.

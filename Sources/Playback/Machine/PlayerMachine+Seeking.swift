@@ -1,0 +1,130 @@
+import Playout
+import Timing
+
+/// Going to another place, and getting ready for one.
+extension PlayerMachine {
+    mutating func beginSeek(_ id: SeekID, to time: MediaTime) {
+        endSeek(finished: false)
+        guard let item, time.isNumeric || time.isInfinite else {
+            emit(.seekEnded(id, finished: false))
+            return
+        }
+        error = nil
+        seek = Seek(id: id, stage: .asked(time))
+        switch world.item {
+        case .ready: break
+        case .unknown: if !isLoading { load(item) }
+        case .failed: load(item)
+        }
+    }
+
+    /// The seek under way has come to an end, one way or the other.
+    mutating func endSeek(finished: Bool) {
+        guard let id = seek?.id else { return }
+        seek = nil
+        emit(.seekEnded(id, finished: finished))
+    }
+
+    /// Whoever wanted it does not any more: what plays goes on.
+    mutating func giveUpSeek() {
+        guard let stage = seek?.stage else { return }
+        endSeek(finished: false)
+        guard case .going(let feed, _) = stage else { return }
+        // It may be in force already, by another order, and have nothing to play for long.
+        emit(.endWaiting(feed))
+        if transition?.feed == feed { dropIntent() }
+        if prepared == feed { dropPrepared() }
+    }
+
+    /// Whether the seek is where it was to go, whoever got it there and by which feed.
+    mutating func checkSeek() {
+        if case .asked(let time) = seek?.stage {
+            guard ready != nil else { return }
+            go(to: time)
+        }
+        guard case .going(let feed, _) = seek?.stage else { return }
+        let known = facts(feed)
+        if known.isAlive, known.supply != .enough { return }
+        if transition?.feed == feed { performTransition() }
+        // Its line may begin a moment later; one that begins much later was given by somebody else,
+        // who knows.
+        if isUpcoming(feed) {
+            let rest = program.last.line.instant - reading
+            if rest > .zero, rest <= world.latency { return }
+        }
+        endSeek(finished: true)
+    }
+
+    private mutating func go(to time: MediaTime) {
+        guard let frame = try? frame(of: time) else { return endSeek(finished: false) }
+        dropPrepared()
+        if rate == 0 {
+            stand(at: frame)
+        } else {
+            jump(to: frame, by: nil, waits: true)
+        }
+    }
+
+    /// Item time jumps to `frame` while nothing plays.
+    private mutating func stand(at frame: Double) {
+        dropIntent()
+        settle()
+        // A pause may still be under way to the output: it is not undone.
+        if let sounding = program.last.feed {
+            emit(.stop(sounding, at: nil))
+            emit(.retire(sounding))
+        }
+        let line = Line(itemFrame: frame, instant: reading, rate: 0)
+        program.append(Program.Entry(item: item, line: line, feed: nil))
+        let feed = makeFeed(frame: frame, rate: defaultRate)
+        prepared = feed
+        follow(feed, from: frame)
+        emit(.announce(.timeJumped(to: time(of: frame))))
+    }
+
+    /// The seek under way, if there is one, is served by `feed` from now on.
+    mutating func follow(_ feed: FeedID, from frame: Double) {
+        seek?.stage = .going(feed, frame)
+    }
+
+    /// Whether a feed fills for another place than item time is at.
+    var isSeeking: Bool { transition?.frame != nil }
+
+    /// Whether `feed` sounds by what was decided last, and that is yet to come.
+    func isUpcoming(_ feed: FeedID) -> Bool {
+        program.last.feed == feed && program.last.line.instant > reading
+            && program.entry(at: reading).feed != feed
+    }
+
+    /// Where a seek under way is going, with what has been got ready for it: a pause, another rate or
+    /// an instant is then about that place. `nil` without a seek, and for one whose place is item time
+    /// already.
+    mutating func takeDestination() -> (frame: Double, feed: FeedID?)? {
+        switch seek?.stage {
+        case nil: return nil
+        case .asked(let time): return (try? frame(of: time)).map { ($0, nil) }
+        case .going(let feed, let frame):
+            if transition?.feed == feed, transition?.frame != nil {
+                intent = .decided
+                return (frame, feed)
+            }
+            guard isUpcoming(feed) else { return nil }
+            emit(.stop(feed, at: nil))
+            program.settle(at: reading)
+            return (frame, feed)
+        }
+    }
+
+    mutating func beginPreroll(_ rate: Double, _ time: MediaTime) throws(PlaybackError) {
+        _ = try readyFacts()
+        guard time.isValid || self.rate == 0 else {
+            throw PlaybackError(
+                .alreadyPlaying, "the current time can be prerolled only while paused")
+        }
+        let frame = try time.isValid ? self.frame(of: time) : currentFrame
+        dropPrepared()
+        let feed = makeFeed(frame: frame, rate: rate)
+        prepared = feed
+        if !time.isValid { follow(feed, from: frame) }
+    }
+}

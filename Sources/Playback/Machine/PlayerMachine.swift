@@ -1,0 +1,291 @@
+import Playout
+import Timing
+
+/// All that a player decides, as a value: what is asked for and what happens goes in, what is to be
+/// done comes out. Its feeds, its item and its clocks are numbers here; what is so with them at the
+/// moment stands in ``PlayerWorld``.
+///
+///     perform / receive / advance ──► effects ──► feeds, observers, who waits for a seek
+///
+/// Whatever a player waits for may come after something newer was asked for. So what is waited for
+/// stands in one place (``Intent``, ``Seek``), what was decided in another (``Program``), and every
+/// report names the feed it is about.
+struct PlayerMachine: Sendable {
+    /// What was asked for and cannot be decided yet.
+    enum Intent: Equatable, Sendable {
+        /// All that was asked for stands in the program.
+        case decided
+        /// To play, once the item is ready.
+        case awaitsItem(waits: Bool)
+        /// A feed takes over once it has frames.
+        case awaitsFrames(Transition)
+    }
+
+    struct Transition: Equatable, Sendable {
+        var feed: FeedID
+        /// Where it takes over from; `nil`: from wherever item time is by then.
+        var frame: Double?
+        /// For enough to play on, or for anything at all.
+        var waits: Bool
+    }
+
+    /// A seek that has not arrived.
+    struct Seek: Equatable, Sendable {
+        enum Stage: Equatable, Sendable {
+            /// Its item is not ready.
+            case asked(MediaTime)
+            /// The feed fills at that frame, or is about to be heard.
+            case going(FeedID, Double)
+        }
+        var id: SeekID
+        var stage: Stage
+    }
+
+    /// A feed that was begun and has not closed.
+    struct FeedRecord: Equatable, Sendable {
+        var item: ItemID
+        var sampleRate: Int
+        /// Decoding begins there.
+        var firstFrame: Int64
+        var rate: Double
+        var start: FeedStart?
+    }
+
+    // MARK: Settings
+
+    var automaticallyWaits = true
+    var defaultRate = 1.0
+    var actionAtItemEnd = Player.ActionAtItemEnd.pause
+
+    // MARK: State
+
+    var world: PlayerWorld
+    var item: ItemID?
+    /// What drives item time; `nil`: the output's own clock.
+    var clock: ClockID?
+    /// How far the output's own time is ahead of the local clock; see `PlayerMachine+Clock.swift`.
+    var deviceLead = Nanoseconds.zero
+    var rate = 0.0
+    var gain: Float = 1
+    /// Why playing failed last, where that is not the item's own failure.
+    var error: PlaybackError?
+    var program = Program(stillAt: 0)
+    /// Prerolled, without a line.
+    var prepared: FeedID?
+    var intent = Intent.decided
+    var seek: Seek?
+    var feeds: [FeedID: FeedRecord] = [:]
+    /// Counts what was loaded: a load that was replaced says nothing.
+    var loads = 0
+    var isLoading = false
+    /// Of the item, as observers were told last.
+    var toldStatus: PlayerItem.Status?
+    private var toldCard: Bool
+    private var lastFeed = 0
+    private var outbox: [PlayerEffect] = []
+
+    init(in world: PlayerWorld) {
+        self.world = world
+        toldCard = world.hasCard
+    }
+
+    // MARK: The three verbs
+
+    /// - Throws: ``PlaybackError`` when it cannot be done; then nothing has changed.
+    mutating func perform(
+        _ command: PlayerCommand, in world: PlayerWorld
+    ) throws(PlaybackError) -> [PlayerEffect] {
+        look(world)
+        switch command {
+        case .replaceItem(let item): replace(with: item)
+        case .rate(let rate, let waits): request(rate, waits: waits)
+        case .line(let rate, let time, let hostTime):
+            try setLine(rate, time: time, atHostTime: hostTime)
+        case .seek(let id, let time): beginSeek(id, to: time)
+        case .endSeek(let id): if seek?.id == id { giveUpSeek() }
+        case .preroll(let rate, let time): try beginPreroll(rate, time)
+        case .endPreroll(let feed): if feed == nil || prepared == feed { dropPrepared() }
+        case .clock(let clock): change(to: clock)
+        case .gain(let gain):
+            self.gain = gain
+            for feed in feeds.keys { outbox.append(.setGain(feed, gain)) }
+        }
+        return turnEnds()
+    }
+
+    mutating func receive(_ event: PlayerEvent, in world: PlayerWorld) -> [PlayerEffect] {
+        look(world)
+        switch event {
+        case .itemLoaded(let load): if load == loads { itemDidLoad() }
+        case .cardChanged: cardDidChange()
+        case .supplied(let feed): supply(feed)
+        case .failed(let feed, let error): fail(error, feed)
+        case .starved(let feed): stall(feed)
+        case .playedToEnd(let feed): end(feed)
+        case .leftBehind(let feed): rejoin(insteadOf: feed)
+        case .refusedStart(let feed): startAnother(insteadOf: feed)
+        case .closed(let feed): forget(feed)
+        }
+        return turnEnds()
+    }
+
+    mutating func advance(in world: PlayerWorld) -> [PlayerEffect] {
+        look(world)
+        return turnEnds()
+    }
+
+    /// When something happens by itself; `nil`: never, by what is known.
+    var nextDeadline: LocalInstant? {
+        guard case .going(let feed, _) = seek?.stage, isUpcoming(feed) else { return nil }
+        return local(program.last.line.instant)
+    }
+
+    /// Everything below is about this moment.
+    mutating func look(_ world: PlayerWorld) {
+        self.world = world
+        measureDevice()
+    }
+
+    private mutating func turnEnds() -> [PlayerEffect] {
+        checkSeek()
+        defer { outbox = [] }
+        return outbox
+    }
+
+    mutating func emit(_ effect: PlayerEffect) { outbox.append(effect) }
+
+    private mutating func cardDidChange() {
+        guard toldCard != world.hasCard else { return }
+        toldCard = world.hasCard
+        // What the rings hold may be over by now; see `Feed.pause`.
+        for feed in feeds.keys { emit(.wake(feed)) }
+        emit(.announce(.outputDidChange(isAvailable: world.hasCard)))
+    }
+
+    // MARK: What it is doing
+
+    /// The item, once it is known what it is.
+    var ready: (item: ItemID, facts: PlayerWorld.ItemFacts)? {
+        guard let item, case .ready = world.item, let facts = world.facts else { return nil }
+        return (item, facts)
+    }
+
+    var status: Player.Status {
+        if error != nil { return .failed }
+        guard item != nil else { return .unknown }
+        return switch world.item {
+        case .unknown: .unknown
+        case .ready: .readyToPlay
+        case .failed: .failed
+        }
+    }
+
+    /// `nil` unless waiting.
+    var waitingReason: Player.WaitingReason? {
+        if rate == 0 { return nil }
+        if !world.hasCard { return .outputUnavailable }
+        if item == nil { return .noItemToPlay }
+        if ready == nil { return .evaluatingBufferingRate }
+        return program.last.line.rate == 0 ? .toMinimizeStalls : nil
+    }
+
+    var timeControlStatus: Player.TimeControlStatus {
+        if rate == 0 { return .paused }
+        return waitingReason == nil ? .playing : .waitingToPlayAtSpecifiedRate
+    }
+
+    var transition: Transition? {
+        if case .awaitsFrames(let transition) = intent { transition } else { nil }
+    }
+
+    /// Item time in frames, now.
+    var currentFrame: Double {
+        guard let facts = world.facts else { return 0 }
+        let line = program.entry(at: reading).line
+        let frame = line.frame(at: reading, sampleRate: facts.sampleRate)
+        return actionAtItemEnd == .none && line.rate != 0 ? max(0, frame) : clamped(frame)
+    }
+
+    func clamped(_ frame: Double) -> Double {
+        max(0, min(frame, world.facts?.endFrame.map(Double.init) ?? .infinity))
+    }
+
+    /// A time as a frame within the item.
+    func frame(of time: MediaTime) throws(PlaybackError) -> Double {
+        guard let facts = world.facts, let frame = time.frame(atSampleRate: facts.sampleRate)
+        else { throw PlaybackError(.timeNotNumeric, "\(time) is not a time to play from") }
+        return Double(max(0, min(frame, facts.endFrame ?? .max)))
+    }
+
+    func time(of frame: Double) -> MediaTime {
+        Player.time(ofFrame: frame, sampleRate: world.facts?.sampleRate ?? 1)
+    }
+
+    // MARK: Feeds
+
+    /// Of a feed that was only just begun nothing is known but where it begins.
+    func facts(_ feed: FeedID) -> PlayerWorld.FeedFacts {
+        if let known = world.feeds[feed] { return known }
+        guard let record = feeds[feed] else {
+            return PlayerWorld.FeedFacts(isAlive: false)
+        }
+        let first = Double(record.firstFrame)
+        return PlayerWorld.FeedFacts(
+            reach: first...first + Double(record.sampleRate) * Feed.reachSeconds)
+    }
+
+    func isSupplied(_ feed: FeedID, enough: Bool) -> Bool {
+        switch facts(feed).supply {
+        case .nothing: false
+        case .frames: !enough
+        case .enough: true
+        }
+    }
+
+    func reaches(_ feed: FeedID, _ frame: Double, rate: Double) -> Bool {
+        let facts = facts(feed)
+        return feeds[feed]?.rate == rate && facts.isAlive && facts.reach?.contains(frame) == true
+    }
+
+    mutating func makeFeed(frame: Double, rate: Double) -> FeedID {
+        guard let (item, facts) = ready else {
+            preconditionFailure("a feed is made only for an item that is ready")
+        }
+        lastFeed += 1
+        let feed = FeedID(number: lastFeed)
+        let frame = clamped(frame)
+        feeds[feed] = FeedRecord(
+            item: item, sampleRate: facts.sampleRate, firstFrame: Feed.firstFrame(for: frame),
+            rate: rate, start: nil)
+        emit(.make(feed, item, frame: frame, rate: rate, gain: gain))
+        return feed
+    }
+
+    mutating func start(_ feed: FeedID, by line: Line, fadesIn: Bool) {
+        let start = FeedStart(
+            line: line, clock: clock, endFrame: world.facts?.endFrame, fadesIn: fadesIn)
+        feeds[feed]?.start = start
+        // What it reported was about another start.
+        world.feeds[feed]?.report = nil
+        emit(.start(feed, start))
+    }
+
+    mutating func cancel(_ feed: FeedID?) {
+        guard let feed, feeds[feed] != nil else { return }
+        if world.feeds[feed] == nil { world.feeds[feed] = facts(feed) }
+        world.feeds[feed]?.isAlive = false
+        emit(.cancel(feed))
+    }
+
+    mutating func dropPrepared() {
+        cancel(prepared)
+        prepared = nil
+    }
+
+    /// Takes back what was waited for: something newer is decided.
+    mutating func dropIntent() {
+        let transition = transition
+        intent = .decided
+        if let feed = transition?.feed, !program.names(feed), feed != prepared { cancel(feed) }
+    }
+}

@@ -1,0 +1,116 @@
+import Playout
+import Timing
+
+/// Numbers that a player gives to its feeds, items and clocks: never the same twice.
+struct FeedID: Hashable, Sendable { var number: Int }
+struct ItemID: Hashable, Sendable { var number: Int }
+struct ClockID: Hashable, Sendable { var number: Int }
+
+/// What the machine is told of everything around it, at one moment.
+struct PlayerWorld: Sendable {
+    enum ItemState: Sendable {
+        case unknown, ready
+        case failed(PlaybackError)
+    }
+
+    struct ItemFacts: Equatable, Sendable {
+        var sampleRate: Int
+        /// The first frame that is not played; `nil` when only the source knows.
+        var endFrame: Int64?
+    }
+
+    /// Of a feed that was begun.
+    struct FeedFacts: Sendable {
+        enum Supply: Sendable { case nothing, frames, enough }
+
+        var isAlive = true
+        var supply = Supply.nothing
+        /// Frames from which it can play soon: they are buffered, or decoding comes by them.
+        var reach: ClosedRange<Double>?
+        /// What its voice says of the last start; `nil` until the output has seen that.
+        var report: VoiceReport?
+        /// The end of the item, once the decoder has come to it.
+        var endFrame: Int64?
+    }
+
+    var now: LocalInstant
+    /// How far ahead an instant must lie for every sample from it on to be heard.
+    var latency: Nanoseconds
+    var hasCard = true
+    var item = ItemState.unknown
+    /// Of the item, once it was ready; also when it has failed since.
+    var facts: ItemFacts?
+    /// Those by which the player or a feed of it goes.
+    var clocks: [ClockID: SharedClock] = [:]
+    var feeds: [FeedID: FeedFacts] = [:]
+}
+
+/// What a player is asked for.
+enum PlayerCommand: Sendable {
+    /// Another item, or none; plays on at the rate that there is.
+    case replaceItem(ItemID?)
+    /// At once; 0 pauses. `waits`: for enough to play on, `nil`: as the player is set.
+    case rate(Double, waits: Bool?)
+    /// From an instant of the clock on; see ``Player/setRate(_:time:atHostTime:)``.
+    case line(rate: Double, time: MediaTime, hostTime: GroupInstant?)
+    /// To another place; what comes of it is told by ``PlayerEffect/seekEnded(_:finished:)``.
+    case seek(SeekID, to: MediaTime)
+    case endSeek(SeekID)
+    /// Fills a feed for the current time (invalid) or another; it is ``PlayerMachine/prepared`` then.
+    case preroll(rate: Double, time: MediaTime)
+    /// Gives up what was prerolled; `nil`: whichever that is.
+    case endPreroll(FeedID?)
+    case clock(ClockID?)
+    case gain(Float)
+}
+
+struct SeekID: Hashable, Sendable { var number: Int }
+
+/// What a player is told.
+enum PlayerEvent: Sendable {
+    /// The loading of this number has come to its end, whatever that is.
+    case itemLoaded(Int)
+    case cardChanged
+    /// A feed has frames, or more than before.
+    case supplied(FeedID)
+    /// Nothing more can be decoded, and what was has been heard.
+    case failed(FeedID, PlaybackError)
+    case starved(FeedID)
+    case playedToEnd(FeedID)
+    /// Its line is further ahead than decoding can make good.
+    case leftBehind(FeedID)
+    /// It had ended before a start reached it.
+    case refusedStart(FeedID)
+    case closed(FeedID)
+}
+
+/// What is to be done, in order.
+enum PlayerEffect: Sendable {
+    /// Load the item; tell ``PlayerEvent/itemLoaded(_:)`` with this number.
+    case load(ItemID, Int)
+    case stopLoading
+    /// Of the item: it was ready, and then could not be played on.
+    case failItem(ItemID, PlaybackError)
+    case make(FeedID, ItemID, frame: Double, rate: Double, gain: Float)
+    case start(FeedID, FeedStart)
+    /// `nil`: now.
+    case stop(FeedID, at: GroupInstant?)
+    /// It ends once its voice has come to rest.
+    case retire(FeedID)
+    case cancel(FeedID)
+    /// Nobody waits for its frames any more.
+    case endWaiting(FeedID)
+    case wake(FeedID)
+    case setGain(FeedID, Float)
+    case announce(PlayerNotice)
+    case seekEnded(SeekID, finished: Bool)
+}
+
+/// What a feed plays by.
+struct FeedStart: Equatable, Sendable {
+    var line: Line
+    /// `nil`: the output's own time.
+    var clock: ClockID?
+    var endFrame: Int64?
+    var fadesIn: Bool
+}

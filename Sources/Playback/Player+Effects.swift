@@ -1,0 +1,175 @@
+import Playout
+import RealTime
+import Synchronization
+import Timing
+
+/// The hands of a ``PlayerMachine``: they tell it what is so, and do what it says.
+extension Player {
+    static func world(of output: PlayerOutput) -> PlayerWorld {
+        PlayerWorld(
+            now: output.now(), latency: output.latency, hasCard: output.port.hasCard)
+    }
+
+    private func world(_ state: State) -> PlayerWorld {
+        var world = Self.world(of: output)
+        if let item = state.item { (world.item, world.facts) = item.facts }
+        for (id, clock) in state.clocks { world.clocks[id] = clock.cell.load() }
+        for (id, feed) in state.feeds { world.feeds[id] = feed.facts }
+        return world
+    }
+
+    /// What the machine says of this moment.
+    func looking<Value: Sendable>(_ question: (PlayerMachine) -> Value) -> Value {
+        state.withLock { state in
+            let world = world(state)
+            state.machine.look(world)
+            return question(state.machine)
+        }
+    }
+
+    // MARK: Verbs
+
+    /// Commands that cannot fail.
+    func perform(_ command: PlayerCommand) { state.withLock { perform(command, &$0) } }
+
+    func perform(_ command: PlayerCommand, _ state: inout State) {
+        do throws(PlaybackError) { try attempt(command, &state) } catch {
+            preconditionFailure("\(command): \(error)")
+        }
+    }
+
+    func attempt(_ command: PlayerCommand) throws(PlaybackError) {
+        try state.withLock { state throws(PlaybackError) in try attempt(command, &state) }
+    }
+
+    func attempt(_ command: PlayerCommand, _ state: inout State) throws(PlaybackError) {
+        carryOut(try state.machine.perform(command, in: world(state)), &state)
+    }
+
+    func receive(_ event: PlayerEvent, _ state: inout State) {
+        carryOut(state.machine.receive(event, in: world(state)), &state)
+    }
+
+    /// What a feed says counts for what that feed was told last; it may have been told something
+    /// newer, or replaced, by now.
+    private func receive(_ event: Feed.Event, from feed: Feed, _ id: FeedID) {
+        state.withLock { state in
+            func isLatest(_ order: UInt64) -> Bool { feed.orderNumber == order }
+            switch event {
+            case .supplied: receive(.supplied(id), &state)
+            case .failed(let error): receive(.failed(id, error), &state)
+            case .starved(let order): if isLatest(order) { receive(.starved(id), &state) }
+            case .playedToEnd(let order): if isLatest(order) { receive(.playedToEnd(id), &state) }
+            case .leftBehind(let order): if isLatest(order) { receive(.leftBehind(id), &state) }
+            case .closed:
+                state.feeds[id] = nil
+                receive(.closed(id), &state)
+                let used = Set(state.machine.feeds.values.compactMap { $0.start?.clock })
+                state.clocks = state.clocks.filter {
+                    $0.key == state.machine.clock || used.contains($0.key)
+                }
+            }
+        }
+    }
+
+    /// Takes in what others report; a test may let it come late.
+    func hear(_ report: @escaping @Sendable (Player) -> Void) {
+        guard let postpone = output.postpone else { return report(self) }
+        postpone { [weak self] in if let self { report(self) } }
+    }
+
+    func number(of clock: SourceClock, _ state: inout State) -> ClockID {
+        if let known = state.clocks.first(where: { $0.value.cell === clock.cell }) {
+            return known.key
+        }
+        state.clockCount += 1
+        let id = ClockID(number: state.clockCount)
+        state.clocks[id] = clock
+        return id
+    }
+
+    // MARK: Effects
+
+    private func carryOut(_ effects: [PlayerEffect], _ state: inout State) {
+        for effect in effects { carryOut(effect, &state) }
+        setAlarm(&state)
+    }
+
+    private func carryOut(_ effect: PlayerEffect, _ state: inout State) {
+        switch effect {
+        case .load(_, let load): self.load(load, &state)
+        case .stopLoading:
+            state.itemTask?.cancel()
+            state.itemTask = nil
+        case .failItem(_, let error): state.item?.fail(error)
+        case .make(let id, _, let frame, let rate, let gain):
+            state.feeds[id] = makeFeed(id, frame, rate, gain, state)
+        case .start(let id, let start): self.start(id, start, &state)
+        case .stop(let id, let instant): state.feeds[id]?.stop(at: instant)
+        case .retire(let id): state.feeds[id]?.retire()
+        case .cancel(let id): state.feeds[id]?.cancel()
+        case .endWaiting(let id): state.feeds[id]?.endWaiting()
+        case .wake(let id): state.feeds[id]?.wake()
+        case .setGain(let id, let gain): state.feeds[id]?.setGain(gain)
+        case .announce(let notice): announce(notice, &state)
+        case .seekEnded(let id, let finished):
+            state.seeks.removeValue(forKey: id)?.resume(returning: finished)
+        }
+    }
+
+    private func load(_ load: Int, _ state: inout State) {
+        state.itemTask?.cancel()
+        guard let item = state.item else { return }
+        state.itemTask = Task(executorPreference: output.executor) { [weak self] in
+            // The error is kept by the item.
+            try? await item.ready()
+            self?.hear { player in player.state.withLock { player.receive(.itemLoaded(load), &$0) }
+            }
+        }
+    }
+
+    private func makeFeed(
+        _ id: FeedID, _ frame: Double, _ rate: Double, _ gain: Float, _ state: State
+    ) -> Feed {
+        guard let item = state.item, let format = item.format else {
+            preconditionFailure("a feed is made only for an item that is ready")
+        }
+        let feed = Feed(
+            item: item, format: format, frame: frame, rate: rate, gain: gain, output: output
+        ) { [weak self] feed, event in
+            self?.hear { $0.receive(event, from: feed, id) }
+        }
+        feed.begin()
+        return feed
+    }
+
+    private func start(_ id: FeedID, _ start: FeedStart, _ state: inout State) {
+        let isAlive =
+            state.feeds[id]?.start(
+                Feed.Start(
+                    line: start.line, clock: start.clock.flatMap { state.clocks[$0] },
+                    endFrame: start.endFrame, fadesIn: start.fadesIn)) ?? false
+        if !isAlive { receive(.refusedStart(id), &state) }
+    }
+
+    private func setAlarm(_ state: inout State) {
+        let deadline = state.machine.nextDeadline
+        guard deadline != state.alarm?.deadline else { return }
+        state.alarm?.task.cancel()
+        state.alarm = deadline.map { deadline in
+            let task = Task(executorPreference: output.executor) { [weak self, output] in
+                await output.sleep(max(.zero, deadline - output.now()))
+                if !Task.isCancelled { self?.advance(at: deadline) }
+            }
+            return (deadline, task)
+        }
+    }
+
+    private func advance(at deadline: LocalInstant) {
+        state.withLock { state in
+            guard state.alarm?.deadline == deadline else { return }
+            state.alarm = nil
+            carryOut(state.machine.advance(in: world(state)), &state)
+        }
+    }
+}

@@ -1,0 +1,377 @@
+import Chance
+import Playout
+import Testing
+import Timing
+
+@testable import Playback
+
+/// What a player decides, without anything that plays: every order of a few commands and events, and
+/// many at random.
+@Suite struct PlayerMachineTests {
+    /// What a step does; times in milliseconds.
+    enum Step: String, CaseIterable {
+        case play, pause, faster, seekAhead, seekBack, line, pauseLater, nextItem, otherClock
+        /// Time passes, and feeds decode what they need.
+        case goesOn
+        /// Nothing is decoded meanwhile.
+        case stands
+        case starves, ends, fails
+    }
+
+    @Test func `whatever comes in which order, nothing is lost and nothing left over`() throws {
+        for first in Step.allCases {
+            for second in Step.allCases {
+                for third in Step.allCases {
+                    for fourth in Step.allCases {
+                        var stage = MachineStage()
+                        for step in [first, second, third, fourth] { stage.take(step) }
+                        stage.comeToRest()
+                        if let fault = stage.fault {
+                            let steps = [first, second, third, fourth].map(\.rawValue)
+                            Issue.record("\(steps): \(fault)")
+                            return
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: 0..<40)
+    func `the same of long rows at random`(seed: UInt64) {
+        var generator = SplitMix64(seed: seed)
+        var stage = MachineStage(waits: seed % 2 == 0)
+        var steps: [Step] = []
+        for _ in 0..<200 {
+            let step = Step.allCases[Int(generator.next() % UInt64(Step.allCases.count))]
+            steps.append(step)
+            stage.take(step)
+            if let fault = stage.fault {
+                Issue.record("seed \(seed), after \(steps.suffix(12).map(\.rawValue)): \(fault)")
+                return
+            }
+        }
+        stage.comeToRest()
+        #expect(stage.fault == nil, "seed \(seed), after \(steps.suffix(12).map(\.rawValue))")
+    }
+
+    @Test func `a seek that waits for its item arrives when that is loaded`() {
+        var stage = MachineStage(isLoaded: false)
+        stage.take(.seekAhead)
+        #expect(stage.endedSeeks.isEmpty)
+        stage.load()
+        stage.goOn(milliseconds: 400)
+        #expect(stage.endedSeeks.map(\.finished) == [true])
+        #expect(stage.machine.currentFrame == MachineStage.ahead)
+    }
+
+    @Test func `the newest of several seeks is where item time is`() {
+        var stage = MachineStage()
+        stage.take(.play)
+        stage.goOn(milliseconds: 500)
+        stage.take(.seekAhead)
+        stage.take(.seekBack)
+        stage.take(.seekAhead)
+        stage.goOn(milliseconds: 20)
+        #expect(stage.endedSeeks.map(\.finished) == [false, false])
+        stage.goOn(milliseconds: 400)
+        #expect(stage.endedSeeks.map(\.finished) == [false, false, true])
+        #expect(stage.machine.currentFrame > MachineStage.ahead)
+    }
+
+    /// A line at a host time begins exactly there, whatever sounded before.
+    @Test func `what sounds before a line ends at the instant at which it begins`() throws {
+        var stage = MachineStage(waits: false)
+        stage.take(.play)
+        stage.goOn(milliseconds: 500)
+        let begin = stage.machine.soon + .milliseconds(300)
+        stage.perform(.line(rate: 1, time: MediaTime(seconds: 5), hostTime: begin))
+        let stops = stage.effects.compactMap {
+            if case .stop(let feed, let instant) = $0 { (feed, instant) } else { nil }
+        }
+        let starts = stage.effects.compactMap {
+            if case .start(let feed, let start) = $0 { (feed, start.line) } else { nil }
+        }
+        let (stopped, at) = try #require(stops.last)
+        let (started, line) = try #require(starts.last)
+        #expect(at == begin)
+        #expect(line == Line(itemFrame: 5 * 48_000, instant: begin, rate: 1))
+        #expect(stopped != started)
+    }
+}
+
+/// A machine with feeds that do as they are told: each has frames a moment after it was made, sounds by
+/// its last start, and closes when it was told to end and is silent.
+struct MachineStage {
+    static let sampleRate = 48_000
+    static let length: Int64 = 60 * 48_000
+    static let ahead = 30.0 * 48_000
+    private static let back = 1.0 * 48_000
+    private static let decoding = Nanoseconds.milliseconds(30)
+
+    private struct FakeFeed {
+        var madeAt: LocalInstant
+        var hasSaid = false
+        var first: Double
+        var start: FeedStart?
+        var stop: GroupInstant?
+        var isStopped = false
+        var retires = false
+        var isCancelled = false
+    }
+
+    private(set) var machine: PlayerMachine
+    private(set) var effects: [PlayerEffect] = []
+    private(set) var endedSeeks: [(id: SeekID, finished: Bool)] = []
+    private(set) var fault: String?
+    private var now = LocalInstant(nanoseconds: 1_000_000_000)
+    private var feeds: [FeedID: FakeFeed] = [:]
+    private var isLoaded: Bool
+    private var itemError: PlaybackError?
+    private var pendingLoad: Int?
+    private var askedSeeks = 0
+    private var items = 1
+    private var clocks: [ClockID: SharedClock] = [:]
+    private var toldRate = 0.0
+
+    init(waits: Bool = true, isLoaded: Bool = true) {
+        self.isLoaded = isLoaded
+        machine = PlayerMachine(
+            in: PlayerWorld(now: now, latency: .milliseconds(100)))
+        machine.automaticallyWaits = waits
+        clocks[ClockID(number: 1)] = SharedClock(
+            map: ClockMap(from: now, to: GroupInstant(nanoseconds: 77_000_000_000), skew: 1e-4),
+            uncertainty: .zero, estimatedAt: now, epoch: 1, quality: .locked)
+        perform(.replaceItem(ItemID(number: 1)))
+        if isLoaded { load() }
+    }
+
+    private var world: PlayerWorld {
+        var world = PlayerWorld(now: now, latency: .milliseconds(100))
+        if let itemError {
+            world.item = .failed(itemError)
+        } else {
+            world.item = isLoaded ? .ready : .unknown
+        }
+        if isLoaded {
+            world.facts = PlayerWorld.ItemFacts(
+                sampleRate: Self.sampleRate, endFrame: Self.length)
+        }
+        world.clocks = clocks
+        for (id, feed) in feeds {
+            let isSupplied = now - feed.madeAt >= Self.decoding
+            world.feeds[id] = PlayerWorld.FeedFacts(
+                isAlive: !feed.isCancelled, supply: isSupplied ? .enough : .nothing,
+                reach: feed.first...feed.first + 3 * Double(Self.sampleRate))
+        }
+        return world
+    }
+
+    // MARK: What happens
+
+    mutating func take(_ step: PlayerMachineTests.Step) {
+        switch step {
+        case .play: perform(.rate(machine.defaultRate, waits: nil))
+        case .pause: perform(.rate(0, waits: nil))
+        case .faster: perform(.rate(1.5, waits: nil))
+        case .seekAhead: seek(to: Self.ahead)
+        case .seekBack: seek(to: Self.back)
+        case .line:
+            perform(
+                .line(
+                    rate: 1, time: MediaTime(seconds: 5),
+                    hostTime: machine.soon + .milliseconds(200)))
+        case .pauseLater:
+            perform(
+                .line(rate: 0, time: .invalid, hostTime: machine.soon + .milliseconds(150)))
+        case .nextItem:
+            carryOut(machine.advance(in: world))
+            items += 1
+            itemError = nil
+            let known = endedSeeks.count
+            perform(.replaceItem(ItemID(number: items)))
+            if endedSeeks.count != askedSeeks || endedSeeks[known...].contains(where: \.finished) {
+                fault = "a seek is about another item now"
+            }
+            load()
+        case .otherClock: perform(.clock(machine.clock == nil ? ClockID(number: 1) : nil))
+        case .goesOn: goOn(milliseconds: 120)
+        case .stands: now = now + .milliseconds(40)
+        case .starves: if let feed = sounding { receive(.starved(feed)) }
+        case .ends:
+            if let feed = sounding {
+                feeds[feed]?.isCancelled = true
+                receive(.playedToEnd(feed))
+            }
+        case .fails:
+            if let feed = feeds.filter({ !$0.value.isCancelled }).keys
+                .max(by: { $0.number < $1.number })
+            {
+                feeds[feed]?.isCancelled = true
+                let error = PlaybackError(.outputBusy, "all voices are in use")
+                receive(.failed(feed, error))
+            }
+        }
+    }
+
+    private var sounding: FeedID? {
+        let feed = machine.program.entry(at: machine.reading).feed
+        return feed.flatMap { feeds[$0]?.isCancelled == false ? $0 : nil }
+    }
+
+    private mutating func seek(to frame: Double) {
+        askedSeeks += 1
+        perform(
+            .seek(
+                SeekID(number: askedSeeks),
+                to: MediaTime(frame: Int64(frame), sampleRate: Self.sampleRate)))
+    }
+
+    mutating func load() {
+        isLoaded = true
+        guard let load = pendingLoad else { return }
+        pendingLoad = nil
+        receive(.itemLoaded(load))
+    }
+
+    /// Feeds decode, lines begin, and what has ended closes.
+    mutating func goOn(milliseconds: Int64) {
+        let end = now + .milliseconds(milliseconds)
+        while now < end {
+            now = now + .milliseconds(10)
+            if let deadline = machine.nextDeadline, deadline <= now {
+                carryOut(machine.advance(in: world))
+            }
+            for id in feeds.keys.sorted(by: { $0.number < $1.number }) {
+                guard let feed = feeds[id] else { continue }
+                if !feed.hasSaid, now - feed.madeAt >= Self.decoding {
+                    feeds[id]?.hasSaid = true
+                    receive(.supplied(id))
+                }
+                if feed.isCancelled || feed.retires && isSilent(id) {
+                    feeds[id] = nil
+                    receive(.closed(id))
+                }
+            }
+        }
+        machine.look(world)
+    }
+
+    private func isSilent(_ id: FeedID) -> Bool {
+        guard let feed = feeds[id] else { return true }
+        guard let start = feed.start else { return true }
+        guard feed.isStopped else { return false }
+        // On the clock by which it sounds.
+        let reading =
+            start.clock.flatMap { clocks[$0]?.map(now) }
+            ?? GroupInstant(nanoseconds: now.nanoseconds)
+        return feed.stop.map { $0 <= reading } ?? true
+    }
+
+    /// Long enough for all that was asked for.
+    mutating func comeToRest() {
+        load()
+        goOn(milliseconds: 1_500)
+        guard fault == nil else { return }
+        if endedSeeks.count != askedSeeks {
+            fault = "\(askedSeeks) seeks, of which \(endedSeeks.count) came to an end"
+        }
+        let used = Set(
+            machine.program.entries.compactMap(\.feed)
+                + [machine.prepared, machine.transition?.feed].compactMap { $0 })
+        let left = feeds.keys.filter { !used.contains($0) }
+        if !left.isEmpty { fault = "\(left.count) feeds are left over: \(left)" }
+        if machine.rate != 0, machine.status == .readyToPlay, machine.intent == .decided,
+            machine.actionAtItemEnd == .pause,
+            machine.program.last.line.rate != machine.rate
+        {
+            fault = "asked for rate \(machine.rate), and goes at \(machine.program.last.line.rate)"
+        }
+        if case .awaitsFrames = machine.intent { fault = "still waits for frames" }
+        if machine.seek != nil { fault = "a seek is still under way" }
+    }
+
+    // MARK: The machine
+
+    mutating func perform(_ command: PlayerCommand) {
+        // What was due by itself is no work of the command.
+        carryOut(machine.advance(in: world))
+        effects = []
+        let before = machine
+        do throws(PlaybackError) {
+            carryOut(try machine.perform(command, in: world))
+        } catch {
+            if !machine.advance(in: world).isEmpty || before.program != machine.program
+                || before.intent != machine.intent || before.rate != machine.rate
+                || before.seek != machine.seek || before.feeds != machine.feeds
+            {
+                fault = "a refused command has done something: \(command)"
+            }
+        }
+    }
+
+    private mutating func receive(_ event: PlayerEvent) {
+        carryOut(machine.receive(event, in: world))
+    }
+
+    private mutating func carryOut(_ effects: [PlayerEffect]) {
+        self.effects += effects
+        for effect in effects { carryOut(effect) }
+        check()
+    }
+
+    private mutating func carryOut(_ effect: PlayerEffect) {
+        func known(_ id: FeedID) -> Bool { feeds[id] != nil }
+        switch effect {
+        case .load(_, let load): pendingLoad = load
+        case .stopLoading: pendingLoad = nil
+        case .failItem(_, let error): itemError = error
+        case .make(let id, _, let frame, _, _):
+            if feeds[id] != nil { fault = "\(id) is made twice" }
+            feeds[id] = FakeFeed(madeAt: now, first: frame)
+        case .start(let id, let start):
+            guard let feed = feeds[id], !feed.isCancelled else {
+                return receive(.refusedStart(id))
+            }
+            feeds[id]?.start = start
+            feeds[id]?.isStopped = false
+            feeds[id]?.retires = false
+        case .stop(let id, let instant):
+            feeds[id]?.isStopped = true
+            feeds[id]?.stop = instant
+        case .retire(let id): feeds[id]?.retires = true
+        case .cancel(let id): feeds[id]?.isCancelled = true
+        case .endWaiting, .wake, .setGain: break
+        case .announce(.rateDidChange(let rate, _)):
+            if rate == toldRate { fault = "a change to the rate that there was" }
+            toldRate = rate
+        case .announce: break
+        case .seekEnded(let id, let finished):
+            if endedSeeks.contains(where: { $0.id == id }) { fault = "\(id) ends twice" }
+            endedSeeks.append((id, finished))
+        }
+    }
+
+    /// What is so after every turn.
+    private mutating func check() {
+        guard fault == nil else { return }
+        if toldRate != machine.rate { fault = "the rate is not as it was told" }
+        let instants = machine.program.entries.map(\.line.instant)
+        if zip(instants, instants.dropFirst()).contains(where: { $0 >= $1 }) {
+            fault = "the program is not in order: \(instants)"
+        }
+        // Who sounds is not about to end, and whoever is to end is named by nobody to come.
+        for entry in machine.program.pending(after: machine.reading) where entry.line.rate != 0 {
+            if let feed = entry.feed, let known = feeds[feed],
+                known.isCancelled || known.isStopped
+            {
+                fault = "\(feed) is to sound and was told to be silent"
+            }
+        }
+        if case .awaitsFrames(let transition) = machine.intent,
+            feeds[transition.feed]?.isCancelled != false
+        {
+            fault = "waits for frames of a feed that is gone"
+        }
+    }
+}
