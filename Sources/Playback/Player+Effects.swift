@@ -114,6 +114,7 @@ extension Player {
         case .announce(let notice): announce(notice, &state)
         case .seekEnded(let id, let finished):
             state.seeks.removeValue(forKey: id)?.resume(returning: finished)
+        case .tell(let id, let time): state.timeObservers[id]?.yield(time)
         }
     }
 

@@ -32,95 +32,48 @@ extension Player {
         }
     }
 
-    /// Item time at every multiple of `interval`, and after each jump of more than that.
+    /// Item time now, at every multiple of `interval` that is played by, and after each jump, start
+    /// and stop.
     ///
-    /// Pull-driven: nothing runs while the consumer is busy, so it is never called twice at once.
-    /// While paused it looks once an interval. Cancelling the consuming task ends it.
+    /// Nothing runs while the consumer is busy, which then gets the newest; so it is never called twice
+    /// at once. Ends when the consuming task is cancelled, and with the player, which it does not keep.
     ///
     /// - Parameter interval: item time, at least 10 ms.
-    public func periodicTimes(every interval: MediaTime) -> PeriodicTimes {
-        PeriodicTimes(player: self, interval: interval)
+    public func periodicTimes(every interval: MediaTime) -> AsyncStream<MediaTime> {
+        let seconds = interval.seconds
+        return times(
+            .periodic(seconds >= Self.leastInterval ? seconds : Self.leastInterval),
+            .bufferingNewest(1))
     }
 
-    public struct PeriodicTimes: AsyncSequence, Sendable {
-        public typealias Element = MediaTime
-        let player: Player
-        let interval: MediaTime
-
-        public func makeAsyncIterator() -> Iterator {
-            Iterator(player: player, interval: Swift.max(0.01, interval.seconds), last: nil)
-        }
-
-        public struct Iterator: AsyncIteratorProtocol, Sendable {
-            let player: Player
-            let interval: Double
-            var last: Int?
-
-            public mutating func next() async -> MediaTime? {
-                while !Task.isCancelled {
-                    let time = player.currentTime()
-                    let step = Int((time.seconds / interval + 1e-6).rounded(.down))
-                    if step != last {
-                        last = step
-                        return time
-                    }
-                    let rate = player.timeControlStatus == .playing ? player.rate : 1
-                    let rest = (Double(step + 1) * interval - time.seconds) / rate
-                    await player.output.sleep(Nanoseconds(seconds: Swift.max(0.001, rest)))
-                }
-                return nil
-            }
-        }
-    }
+    private static let leastInterval = 0.01
 
     /// Each of `times` when item time passes it by playing; a jump over one does not count.
     ///
-    /// Pull-driven like ``periodicTimes(every:)``; within a hundredth of a second, or a twentieth
-    /// just after a start.
-    public func boundaryTimes(_ times: [MediaTime]) -> BoundaryTimes {
-        BoundaryTimes(player: self, times: times.filter(\.isNumeric).sorted())
+    /// Ends as ``periodicTimes(every:)`` does. A consumer may fall as far behind as 64 of them.
+    public func boundaryTimes(_ times: [MediaTime]) -> AsyncStream<MediaTime> {
+        self.times(
+            .boundaries(times.filter(\.isNumeric).sorted()), .bufferingNewest(Self.noticeLimit))
     }
 
-    public struct BoundaryTimes: AsyncSequence, Sendable {
-        public typealias Element = MediaTime
-        let player: Player
-        let times: [MediaTime]
-
-        public func makeAsyncIterator() -> Iterator {
-            Iterator(player: player, times: times, last: player.currentTime(), due: [])
+    private func times(
+        _ observer: TimeObserver, _ policy: AsyncStream<MediaTime>.Continuation.BufferingPolicy
+    ) -> AsyncStream<MediaTime> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: MediaTime.self, bufferingPolicy: policy)
+        let id = state.withLock { state in
+            state.observerCount += 1
+            let id = ObserverID(number: state.observerCount)
+            state.timeObservers[id] = continuation
+            perform(.observe(id, observer), &state)
+            return id
         }
-
-        public struct Iterator: AsyncIteratorProtocol, Sendable {
-            static let interval = Nanoseconds.milliseconds(10)
-            let player: Player
-            let times: [MediaTime]
-            var last: MediaTime
-            var due: [MediaTime]
-            var looked: LocalInstant?
-
-            public mutating func next() async -> MediaTime? {
-                while !Task.isCancelled {
-                    if !due.isEmpty { return due.removeFirst() }
-                    let (now, time) = (player.output.now(), player.currentTime())
-                    // Playing cannot have gone further than this since the last look.
-                    let span = ((now - (looked ?? now)) + Self.interval).seconds
-                    if (time - last).seconds <= span * Player.rates.upperBound {
-                        due = times.filter { $0 > last && $0 <= time }
-                    }
-                    (last, looked) = (time, now)
-                    if due.isEmpty { await player.output.sleep(pause(from: time)) }
-                }
-                return nil
-            }
-
-            /// Until the next boundary at the present rate, at most half a second.
-            private func pause(from time: MediaTime) -> Nanoseconds {
-                let half = Nanoseconds.milliseconds(500)
-                guard player.timeControlStatus == .playing else { return .milliseconds(50) }
-                guard let next = times.first(where: { $0 > time }) else { return half }
-                let rest = Nanoseconds(seconds: (next - time).seconds / player.rate)
-                return Swift.max(Self.interval, Swift.min(half, rest))
+        continuation.onTermination = { [weak self] _ in
+            self?.state.withLock { state in
+                state.timeObservers[id] = nil
+                self?.perform(.endObserving(id), &state)
             }
         }
+        return stream
     }
 }

@@ -53,6 +53,7 @@ public final class Player: Sendable {
         var isMuted = false
         var observers: [Int: AsyncStream<PlayerNotice>.Continuation] = [:]
         var observerCount = 0
+        var timeObservers: [ObserverID: AsyncStream<MediaTime>.Continuation] = [:]
         var droppedNotices = 0
         var cardObserver = 0
         /// Advances the machine when something is due by itself.
@@ -92,6 +93,7 @@ public final class Player: Sendable {
             state.alarm?.task.cancel()
             for feed in state.feeds.values { feed.cancel() }
             for observer in state.observers.values { observer.finish() }
+            for observer in state.timeObservers.values { observer.finish() }
             return state.item
         }
         item?.abandon()

@@ -152,50 +152,6 @@ struct ItemTests {
         #expect(count == 64)
     }
 
-    @Test func `periodic times come once an interval of item time`() async throws {
-        let room = VirtualRoom()
-        let player = try await room.makeReadyPlayer(Library().item())
-        player.play()
-        await room.step { player.timeControlStatus == .playing }
-        let times = player.periodicTimes(every: MediaTime(value: 1, timescale: 4))
-        let seen = try await room.during {
-            var seen: [Double] = []
-            for await time in times {
-                seen.append(time.seconds)
-                if seen.count == 6 { break }
-            }
-            return seen
-        }
-        // Each is in the next quarter, at most a period of the test's time behind its beginning.
-        for (a, b) in zip(seen.dropFirst(), seen.dropFirst(2)) { #expect(abs(b - a - 0.25) < 0.03) }
-    }
-
-    @Test func `boundaries are reported when played across and not when jumped over`()
-        async throws
-    {
-        let room = VirtualRoom()
-        let player = try await room.makeReadyPlayer(Library().item())
-        let boundaries = [3.5, 0.25, 2, 0.5].map { MediaTime(seconds: $0) }
-        let times = player.boundaryTimes(boundaries)
-        var iterator = times.makeAsyncIterator()
-        player.play()
-        var seen: [(MediaTime, Double)] = []
-        for round in 0..<3 {
-            if round == 2 {
-                let beyond = MediaTime(value: 3, timescale: 1)
-                _ = try await room.during { await player.seek(to: beyond) }
-            }
-            let (next, rest) = try await room.during { [iterator] in
-                var iterator = iterator
-                return (await iterator.next(), iterator)
-            }
-            iterator = rest
-            seen.append((try #require(next), player.currentTime().seconds))
-        }
-        #expect(seen.map(\.0) == [0.25, 0.5, 3.5].map { MediaTime(seconds: $0) })
-        for (boundary, time) in seen { #expect(abs(time - boundary.seconds) < 0.07) }
-    }
-
     @Test func `with all voices taken a preroll waits and then says so`() async throws {
         let room = VirtualRoom()
         let player = try await room.makeReadyPlayer(Library().item(), shared: true)

@@ -341,7 +341,7 @@ struct MachineStage {
             feeds[id]?.stop = instant
         case .retire(let id): feeds[id]?.retires = true
         case .cancel(let id): feeds[id]?.isCancelled = true
-        case .endWaiting, .wake, .setGain: break
+        case .endWaiting, .wake, .setGain, .tell: break
         case .announce(.rateDidChange(let rate, _)):
             if rate == toldRate { fault = "a change to the rate that there was" }
             toldRate = rate

@@ -40,6 +40,7 @@ extension PlayerMachine {
                             stillAt: current.line.frame(at: reading, sampleRate: facts.sampleRate)
                         ).last.line, feed: current.feed))
                 deviceLead = .zero
+                cuesToldTo = reading
             }
             return
         }
@@ -87,6 +88,7 @@ extension PlayerMachine {
         let quiet = current.feed.map { reading(handOverBefore, for: $0) }
         self.clock = clock
         deviceLead = .zero
+        cuesToldTo = reading
         guard let facts = world.facts else { return }
 
         var next = current

@@ -80,6 +80,13 @@ struct PlayerMachine: Sendable {
     var isLoading = false
     /// Of the item, as observers were told last.
     var toldStatus: PlayerItem.Status?
+    var timeObservers: [ObserverID: TimeObserver] = [:]
+    /// Of those who watch every interval: the one that was told last.
+    var steps: [ObserverID: Int64] = [:]
+    /// What lies before is told.
+    var cuesToldTo: GroupInstant?
+    var toldControl = Player.TimeControlStatus.paused
+    var hasJumped = false
     private var toldCard: Bool
     private var lastFeed = 0
     private var outbox: [PlayerEffect] = []
@@ -106,6 +113,8 @@ struct PlayerMachine: Sendable {
         case .preroll(let rate, let time): try beginPreroll(rate, time)
         case .endPreroll(let feed): if feed == nil || prepared == feed { dropPrepared() }
         case .clock(let clock): change(to: clock)
+        case .observe(let id, let observer): observe(id, observer)
+        case .endObserving(let id): endObserving(id)
         case .gain(let gain):
             self.gain = gain
             for feed in feeds.keys { outbox.append(.setGain(feed, gain)) }
@@ -136,6 +145,10 @@ struct PlayerMachine: Sendable {
 
     /// When something happens by itself; `nil`: never, by what is known.
     var nextDeadline: LocalInstant? {
+        [seekDeadline, nextCue].compactMap(\.self).min()
+    }
+
+    private var seekDeadline: LocalInstant? {
         guard case .going(let feed, _) = seek?.stage, isUpcoming(feed) else { return nil }
         return local(program.last.line.instant)
     }
@@ -144,15 +157,20 @@ struct PlayerMachine: Sendable {
     mutating func look(_ world: PlayerWorld) {
         self.world = world
         measureDevice()
+        passCues()
     }
 
     private mutating func turnEnds() -> [PlayerEffect] {
         checkSeek()
+        tellChanges()
         defer { outbox = [] }
         return outbox
     }
 
-    mutating func emit(_ effect: PlayerEffect) { outbox.append(effect) }
+    mutating func emit(_ effect: PlayerEffect) {
+        if case .announce(.timeJumped) = effect { hasJumped = true }
+        outbox.append(effect)
+    }
 
     private mutating func cardDidChange() {
         guard toldCard != world.hasCard else { return }

@@ -62,6 +62,9 @@ enum PlayerCommand: Sendable {
     case endPreroll(FeedID?)
     case clock(ClockID?)
     case gain(Float)
+    /// What is to be told comes as ``PlayerEffect/tell(_:_:)``.
+    case observe(ObserverID, TimeObserver)
+    case endObserving(ObserverID)
 }
 
 struct SeekID: Hashable, Sendable { var number: Int }
@@ -104,6 +107,8 @@ enum PlayerEffect: Sendable {
     case setGain(FeedID, Float)
     case announce(PlayerNotice)
     case seekEnded(SeekID, finished: Bool)
+    /// Item time is, or has come by, this.
+    case tell(ObserverID, MediaTime)
 }
 
 /// What a feed plays by.
