@@ -30,7 +30,7 @@ extension Player {
     // MARK: Verbs
 
     /// Commands that cannot fail.
-    func perform(_ command: PlayerCommand) { state.withLock { perform(command, &$0) } }
+    func perform(_ command: PlayerCommand) { turn { perform(command, &$0) } }
 
     func perform(_ command: PlayerCommand, _ state: inout State) {
         do throws(PlaybackError) { try attempt(command, &state) } catch {
@@ -39,7 +39,7 @@ extension Player {
     }
 
     func attempt(_ command: PlayerCommand) throws(PlaybackError) {
-        try state.withLock { state throws(PlaybackError) in try attempt(command, &state) }
+        try turn { state throws(PlaybackError) in try attempt(command, &state) }
     }
 
     func attempt(_ command: PlayerCommand, _ state: inout State) throws(PlaybackError) {
@@ -53,7 +53,7 @@ extension Player {
     /// What a feed says counts for what that feed was told last; it may have been told something
     /// newer, or replaced, by now.
     private func receive(_ event: Feed.Event, from feed: Feed, _ id: FeedID) {
-        state.withLock { state in
+        turn { state in
             func isLatest(_ order: UInt64) -> Bool { feed.orderNumber == order }
             switch event {
             case .supplied: receive(.supplied(id), &state)
@@ -101,7 +101,9 @@ extension Player {
         case .stopLoading:
             state.itemTask?.cancel()
             state.itemTask = nil
-        case .failItem(_, let error): state.item?.fail(error)
+        case .failItem(_, let error):
+            state.item?.fail(error)
+            if let item = state.item { state.failedItems.append(item) }
         case .make(let id, _, let frame, let rate, let gain):
             state.feeds[id] = makeFeed(id, frame, rate, gain, state)
         case .start(let id, let start): self.start(id, start, &state)
@@ -124,7 +126,7 @@ extension Player {
         state.itemTask = Task(executorPreference: output.executor) { [weak self] in
             // The error is kept by the item.
             try? await item.ready()
-            self?.hear { player in player.state.withLock { player.receive(.itemLoaded(load), &$0) }
+            self?.hear { player in player.turn { player.receive(.itemLoaded(load), &$0) }
             }
         }
     }
@@ -167,7 +169,7 @@ extension Player {
     }
 
     private func advance(at deadline: LocalInstant) {
-        state.withLock { state in
+        turn { state in
             guard state.alarm?.deadline == deadline else { return }
             state.alarm = nil
             carryOut(state.machine.advance(in: world(state)), &state)

@@ -10,7 +10,7 @@ extension Player {
     ///
     /// - Throws: ``PlaybackError/Code/itemInUse``.
     public func replaceCurrentItem(with item: PlayerItem?) throws(PlaybackError) {
-        let closing = try state.withLock { state throws(PlaybackError) in
+        let closing = try turn { state throws(PlaybackError) in
             guard state.item !== item else { return [SourcePool.Cursor]() }
             // Under the lock under which it becomes the current item: in between, another thread
             // could give it away again.

@@ -61,7 +61,7 @@ extension Player {
     ) -> AsyncStream<MediaTime> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: MediaTime.self, bufferingPolicy: policy)
-        let id = state.withLock { state in
+        let id = turn { state in
             state.observerCount += 1
             let id = ObserverID(number: state.observerCount)
             state.timeObservers[id] = continuation
@@ -69,7 +69,7 @@ extension Player {
             return id
         }
         continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { state in
+            self?.turn { state in
                 state.timeObservers[id] = nil
                 self?.perform(.endObserving(id), &state)
             }

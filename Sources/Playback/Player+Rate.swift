@@ -7,7 +7,7 @@ extension Player {
     /// Plays at ``defaultRate``; waits for item and buffer where they are not ready. At the end of the
     /// item it does nothing; an item that failed is tried again.
     public func play() {
-        state.withLock { perform(.rate($0.machine.defaultRate, waits: nil), &$0) }
+        turn { perform(.rate($0.machine.defaultRate, waits: nil), &$0) }
     }
 
     /// Pauses as soon as the output allows; ``currentTime()`` then stands where the sound ended.

@@ -31,7 +31,7 @@ extension Player {
         }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                state.withLock { state in
+                turn { state in
                     // Its task may have ended before it had begun to wait.
                     if Task.isCancelled { return continuation.resume(returning: false) }
                     state.seeks[id] = continuation
@@ -65,7 +65,7 @@ extension Player {
         atRate rate: Double, time: MediaTime
     ) async throws(PlaybackError) -> Bool {
         try Self.check(rate, allowsZero: false)
-        let (feed, id) = try state.withLock { state throws(PlaybackError) in
+        let (feed, id) = try turn { state throws(PlaybackError) in
             try attempt(.preroll(rate: rate, time: time), &state)
             guard let id = state.machine.prepared, let feed = state.feeds[id] else {
                 preconditionFailure("a preroll has a feed")

@@ -1,3 +1,4 @@
+import Observation
 import Playout
 import Synchronization
 public import Timing
@@ -56,6 +57,9 @@ public final class Player: Sendable {
         var timeObservers: [ObserverID: AsyncStream<MediaTime>.Continuation] = [:]
         var droppedNotices = 0
         var cardObserver = 0
+        /// Failed in this turn, and their observers do not know yet.
+        var failedItems: [PlayerItem] = []
+        var observed: Player.Observed?
         /// Advances the machine when something is due by itself.
         var alarm: (deadline: LocalInstant, task: Task<Void, Never>)?
     }
@@ -63,6 +67,7 @@ public final class Player: Sendable {
     /// Where the player sounds. Several players may share a port, eight of them at once.
     public let output: PlayerOutput
     let state: Mutex<State>
+    let observation = ObservationRegistrar()
 
     /// A player without an item.
     public init(output: PlayerOutput) {
@@ -70,13 +75,16 @@ public final class Player: Sendable {
         state = Mutex(State(machine: PlayerMachine(in: Self.world(of: output))))
         let number = output.port.observeCard { [weak self] _ in
             // What counts is how it is now, not how it was when this was sent.
-            self?.hear { player in player.state.withLock { player.receive(.cardChanged, &$0) } }
+            self?.hear { player in player.turn { player.receive(.cardChanged, &$0) } }
         }
-        state.withLock { $0.cardObserver = number }
+        turn { $0.cardObserver = number }
     }
 
     /// Whether the output has a card to play to.
-    public var isOutputAvailable: Bool { output.port.hasCard }
+    public var isOutputAvailable: Bool {
+        observation.access(self, keyPath: \.isOutputAvailable)
+        return output.port.hasCard
+    }
 
     /// A player with an item, which it begins to load.
     ///
@@ -101,24 +109,40 @@ public final class Player: Sendable {
 
     // MARK: What it is doing
 
-    public var currentItem: PlayerItem? { state.withLock { $0.item } }
+    public var currentItem: PlayerItem? {
+        observation.access(self, keyPath: \.currentItem)
+        return state.withLock { $0.item }
+    }
 
     /// ``Status/failed`` exactly while ``error`` says why.
-    public var status: Status { looking { $0.status } }
+    public var status: Status {
+        observation.access(self, keyPath: \.status)
+        return looking { $0.status }
+    }
 
     /// Why playback failed last: of the item, or of playing it. What was decoded before was heard.
     /// Playing or seeking again is another attempt.
     public var error: PlaybackError? {
-        state.withLock { $0.machine.error ?? $0.item?.error }
+        observation.access(self, keyPath: \.error)
+        return state.withLock { $0.machine.error ?? $0.item?.error }
     }
 
     /// The rate that was asked for; 0 is paused. See ``timeControlStatus`` for what is heard.
-    public var rate: Double { state.withLock { $0.machine.rate } }
+    public var rate: Double {
+        observation.access(self, keyPath: \.rate)
+        return state.withLock { $0.machine.rate }
+    }
 
-    public var timeControlStatus: TimeControlStatus { looking { $0.timeControlStatus } }
+    public var timeControlStatus: TimeControlStatus {
+        observation.access(self, keyPath: \.timeControlStatus)
+        return looking { $0.timeControlStatus }
+    }
 
     /// `nil` unless waiting.
-    public var reasonForWaitingToPlay: WaitingReason? { looking { $0.waitingReason } }
+    public var reasonForWaitingToPlay: WaitingReason? {
+        observation.access(self, keyPath: \.reasonForWaitingToPlay)
+        return looking { $0.waitingReason }
+    }
 
     /// Item time that is audible now; cheap, never blocks.
     public func currentTime() -> MediaTime { looking { $0.time(of: $0.currentFrame) } }
@@ -129,10 +153,11 @@ public final class Player: Sendable {
     /// playing never makes item time jump.
     public var sourceClock: SourceClock? {
         get {
-            state.withLock { state in state.machine.clock.flatMap { state.clocks[$0] } }
+            observation.access(self, keyPath: \.sourceClock)
+            return state.withLock { state in state.machine.clock.flatMap { state.clocks[$0] } }
         }
         set {
-            state.withLock { state in
+            turn { state in
                 let clock = newValue.map { number(of: $0, &state) }
                 perform(.clock(clock), &state)
             }
@@ -142,40 +167,55 @@ public final class Player: Sendable {
     /// True: playing waits until enough is buffered, and a stall turns into waiting. False: playing
     /// starts at once; needed for ``setRate(_:time:atHostTime:)``.
     public var automaticallyWaitsToMinimizeStalling: Bool {
-        get { state.withLock { $0.machine.automaticallyWaits } }
-        set { state.withLock { $0.machine.automaticallyWaits = newValue } }
+        get {
+            observation.access(self, keyPath: \.automaticallyWaitsToMinimizeStalling)
+            return state.withLock { $0.machine.automaticallyWaits }
+        }
+        set { turn { $0.machine.automaticallyWaits = newValue } }
     }
 
     public var actionAtItemEnd: ActionAtItemEnd {
-        get { state.withLock { $0.machine.actionAtItemEnd } }
-        set { state.withLock { $0.machine.actionAtItemEnd = newValue } }
+        get {
+            observation.access(self, keyPath: \.actionAtItemEnd)
+            return state.withLock { $0.machine.actionAtItemEnd }
+        }
+        set { turn { $0.machine.actionAtItemEnd = newValue } }
     }
 
     /// Linear, 0…1; ramped. Of this player alone: the output has a volume of its own.
     public var volume: Float {
-        get { state.withLock { $0.volume } }
+        get {
+            observation.access(self, keyPath: \.volume)
+            return state.withLock { $0.volume }
+        }
         set { changeGain { $0.volume = newValue >= 0 ? min(newValue, 1) : 0 } }
     }
 
     public var isMuted: Bool {
-        get { state.withLock { $0.isMuted } }
+        get {
+            observation.access(self, keyPath: \.isMuted)
+            return state.withLock { $0.isMuted }
+        }
         set { changeGain { $0.isMuted = newValue } }
     }
 
     private func changeGain(_ body: (inout State) -> Void) {
-        state.withLock { state in
+        turn { state in
             body(&state)
             perform(.gain(state.isMuted ? 0 : state.volume), &state)
         }
     }
 
     /// What ``play()`` plays at.
-    public var defaultRate: Double { state.withLock { $0.machine.defaultRate } }
+    public var defaultRate: Double {
+        observation.access(self, keyPath: \.defaultRate)
+        return state.withLock { $0.machine.defaultRate }
+    }
 
     /// - Throws: ``PlaybackError/Code/rateNotSupported``.
     public func setDefaultRate(_ rate: Double) throws(PlaybackError) {
         try Self.check(rate, allowsZero: false)
-        state.withLock { $0.machine.defaultRate = rate }
+        turn { $0.machine.defaultRate = rate }
     }
 
     static func check(_ rate: Double, allowsZero: Bool) throws(PlaybackError) {

@@ -1,9 +1,10 @@
+public import Observation
 public import Playout
 import Synchronization
 public import Timing
 
 /// How an asset is being presented: one asset may have many items, an item has one player.
-public final class PlayerItem: Sendable {
+public final class PlayerItem: Sendable, Observable {
     public enum Status: Equatable, Sendable {
         case unknown, readyToPlay, failed
     }
@@ -19,6 +20,7 @@ public final class PlayerItem: Sendable {
         weak var player: Player?
     }
     private let state = Mutex(State())
+    private let observation = ObservationRegistrar()
     /// What it is decoded from.
     let sources = SourcePool()
 
@@ -28,11 +30,20 @@ public final class PlayerItem: Sendable {
         self.forwardPlaybackEndTime = forwardPlaybackEndTime
     }
 
-    public var status: Status { state.withLock { $0.status } }
+    public var status: Status {
+        observation.access(self, keyPath: \.status)
+        return state.withLock { $0.status }
+    }
     /// Why ``status`` is failed.
-    public var error: PlaybackError? { state.withLock { $0.error } }
+    public var error: PlaybackError? {
+        observation.access(self, keyPath: \.error)
+        return state.withLock { $0.error }
+    }
     /// `nil` until the item is ready.
-    public var format: MediaFormat? { state.withLock { $0.format } }
+    public var format: MediaFormat? {
+        observation.access(self, keyPath: \.format)
+        return state.withLock { $0.format }
+    }
     /// ``MediaTime/indefinite`` until the item is ready, and for a live stream.
     public var duration: MediaTime { format?.duration ?? .indefinite }
 
@@ -59,6 +70,7 @@ public final class PlayerItem: Sendable {
                 $0.status = .readyToPlay
                 $0.error = nil
             }
+            tellChange()
         } catch {
             // Another one who asked may have been luckier meanwhile.
             state.withLock {
@@ -66,11 +78,19 @@ public final class PlayerItem: Sendable {
                 $0.status = .failed
                 $0.error = error
             }
+            tellChange()
             throw error
         }
     }
 
-    /// It was ready, and then could not be played on.
+    /// Says to who observes the item that it has changed; not under a lock.
+    func tellChange() {
+        observation.withMutation(of: self, keyPath: \.status) {}
+        observation.withMutation(of: self, keyPath: \.error) {}
+        observation.withMutation(of: self, keyPath: \.format) {}
+    }
+
+    /// It was ready, and then could not be played on; ``tellChange()`` is to follow.
     func fail(_ error: PlaybackError) {
         state.withLock {
             $0.status = .failed

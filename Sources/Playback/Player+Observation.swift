@@ -1,0 +1,99 @@
+public import Observation
+import Synchronization
+
+/// Properties that change by themselves can be observed: `Observations { player.timeControlStatus }`
+/// gives the present value first and then each that follows, as far as somebody reads.
+extension Player: Observable {
+    /// What observers of properties know.
+    struct Observed: Equatable {
+        var status: Status
+        var error: String?
+        var rate: Double
+        var control: TimeControlStatus
+        var reason: WaitingReason?
+        var item: ObjectIdentifier?
+        var volume: Float
+        var isMuted: Bool
+        var hasCard: Bool
+        var settings: Settings
+
+        struct Settings: Equatable {
+            var defaultRate: Double
+            var clock: ClockID?
+            var waits: Bool
+            var actionAtItemEnd: ActionAtItemEnd
+        }
+
+        init(_ state: State) {
+            let machine = state.machine
+            status = machine.status
+            error = (machine.error ?? state.item?.error)?.description
+            rate = machine.rate
+            control = machine.timeControlStatus
+            reason = machine.waitingReason
+            item = state.item.map(ObjectIdentifier.init)
+            (volume, isMuted) = (state.volume, state.isMuted)
+            hasCard = machine.world.hasCard
+            settings = Settings(
+                defaultRate: machine.defaultRate, clock: machine.clock,
+                waits: machine.automaticallyWaits, actionAtItemEnd: machine.actionAtItemEnd)
+        }
+    }
+
+    /// Runs `body` with the state, and says afterwards what has changed: whoever hears it may ask the
+    /// player again.
+    func turn<Value: Sendable, Failure: Error>(
+        _ body: (inout State) throws(Failure) -> sending Value
+    ) throws(Failure) -> Value {
+        let (value, change) = try state.withLock { state throws(Failure) in
+            let value = try body(&state)
+            return (value, state.takeChange())
+        }
+        if let change { tell(change) }
+        return value
+    }
+
+    struct Change: Sendable {
+        var old: Observed
+        var new: Observed
+        var failedItems: [PlayerItem]
+    }
+
+    private func tell(_ change: Change) {
+        let (old, new) = (change.old, change.new)
+        func compare<Value: Equatable>(
+            _ part: (Observed) -> Value, _ property: KeyPath<Player, some Any>
+        ) {
+            if part(old) != part(new) { observation.withMutation(of: self, keyPath: property) {} }
+        }
+        compare(\.status, \.status)
+        compare(\.error, \.error)
+        compare(\.rate, \.rate)
+        compare(\.control, \.timeControlStatus)
+        compare(\.reason, \.reasonForWaitingToPlay)
+        compare(\.item, \.currentItem)
+        compare(\.volume, \.volume)
+        compare(\.isMuted, \.isMuted)
+        compare(\.hasCard, \.isOutputAvailable)
+        compare(\.settings.defaultRate, \.defaultRate)
+        compare(\.settings.clock, \.sourceClock)
+        compare(\.settings.waits, \.automaticallyWaitsToMinimizeStalling)
+        compare(\.settings.actionAtItemEnd, \.actionAtItemEnd)
+        for item in change.failedItems { item.tellChange() }
+    }
+}
+
+extension Player.State {
+    fileprivate mutating func takeChange() -> Player.Change? {
+        let now = Player.Observed(self)
+        guard let old = observed, old != now || !failedItems.isEmpty else {
+            observed = now
+            return nil
+        }
+        defer {
+            observed = now
+            failedItems = []
+        }
+        return Player.Change(old: old, new: now, failedItems: failedItems)
+    }
+}

@@ -1,0 +1,98 @@
+import Observation
+import Playout
+import Synchronization
+import Testing
+import Timing
+
+@testable import Playback
+
+/// Properties as Swift's own observation sees them.
+@Suite(.timeLimit(.minutes(1))) struct ObservationTests {
+    private final class Values<Value: Sendable & Equatable>: Sendable {
+        private let values = Mutex<[Value]>([])
+
+        init(_ property: @escaping @Sendable () -> Value) {
+            Task { [values = Observations(property)] in
+                for await value in values { self.values.withLock { $0.append(value) } }
+            }
+        }
+
+        var all: [Value] { values.withLock { $0 } }
+    }
+
+    @Test func `the present value comes first, then each that follows`() async throws {
+        let room = VirtualRoom()
+        let player = try await room.makeReadyPlayer(Library().item(seconds: 2))
+        let control = Values { player.timeControlStatus }
+        let reason = Values { player.reasonForWaitingToPlay }
+        let rate = Values { player.rate }
+        await room.step { control.all == [.paused] && reason.all == [nil] && rate.all == [0] }
+        player.play()
+        await room.step { control.all.last == .playing }
+        #expect(control.all.allSatisfy { $0 != .paused } == false)
+        #expect(Array(control.all.suffix(2)) == [.waitingToPlayAtSpecifiedRate, .playing])
+        await room.step { control.all.last == .paused }
+        await room.step { rate.all.last == 0 && reason.all.last == .some(nil) }
+        #expect(rate.all == [0, 1, 0])
+    }
+
+    @Test func `an item and its player say when it is ready, and when it has failed`() async throws
+    {
+        let room = VirtualRoom()
+        let library = Library()
+        let player = Player(output: room.output)
+        let item = library.item()
+        let status = Values { player.status }
+        let itemStatus = Values { item.status }
+        let duration = Values { item.duration }
+        let current = Values { player.currentItem?.status }
+        await room.step { status.all == [.unknown] && current.all == [nil] }
+        try player.replaceCurrentItem(with: item)
+        await room.step { status.all.last == .readyToPlay && itemStatus.all.last == .readyToPlay }
+        await room.step { current.all.last == .readyToPlay }
+        #expect(duration.all.first?.isNumeric == false)
+        await room.step { duration.all.last?.isNumeric == true }
+        // An item that cannot be opened.
+        library.state.withLock {
+            $0.refuses = MediaError(
+                .notFound, operation: "open", subject: "x", reason: "is not there")
+        }
+        let broken = library.item()
+        try player.replaceCurrentItem(with: broken)
+        await room.step { status.all.last == .failed }
+        #expect(player.error != nil && broken.error != nil)
+    }
+
+    /// A change is told where nothing is locked.
+    @Test func `who hears of a change may ask the player`() async throws {
+        let room = VirtualRoom()
+        let player = try await room.makeReadyPlayer(Library().item())
+        let heard = Mutex<[Double]>([])
+        withObservationTracking {
+            _ = player.rate
+        } onChange: {
+            heard.withLock { $0.append(player.rate + Double(player.volume)) }
+            player.isMuted = true
+        }
+        player.play()
+        await room.step { player.timeControlStatus == .playing }
+        #expect(heard.withLock { $0 } == [2])
+        #expect(player.isMuted)
+    }
+
+    @Test func `settings are observed too`() async throws {
+        let room = VirtualRoom()
+        let player = try await room.makeReadyPlayer(Library().item())
+        let volume = Values { player.volume }
+        let muted = Values { player.isMuted }
+        let ending = Values { player.actionAtItemEnd }
+        await room.step { volume.all == [1] && muted.all == [false] && ending.all == [.pause] }
+        player.volume = 0.25
+        player.isMuted = true
+        player.actionAtItemEnd = .none
+        await room.step {
+            volume.all.last == 0.25 && muted.all.last == true
+                && ending.all.last == Player.ActionAtItemEnd.none
+        }
+    }
+}
