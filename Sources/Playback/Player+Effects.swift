@@ -10,8 +10,8 @@ extension Player {
             now: output.now(), latency: output.latency, hasCard: output.port.hasCard)
     }
 
-    private func world(_ state: State) -> PlayerWorld {
-        var world = Self.world(of: output)
+    func world(_ state: State) -> PlayerWorld {
+        var world = Self.world(of: state.output)
         if let item = state.item { (world.item, world.facts) = item.facts }
         for (id, clock) in state.clocks { world.clocks[id] = clock.cell.load() }
         for (id, feed) in state.feeds { world.feeds[id] = feed.facts }
@@ -74,7 +74,8 @@ extension Player {
 
     /// Takes in what others report; a test may let it come late.
     func hear(_ report: @escaping @Sendable (Player) -> Void) {
-        guard let postpone = output.postpone else { return report(self) }
+        let postpone = state.withLock { $0.output.postpone }
+        guard let postpone else { return report(self) }
         postpone { [weak self] in if let self { report(self) } }
     }
 
@@ -113,6 +114,11 @@ extension Player {
         case .endWaiting(let id): state.feeds[id]?.endWaiting()
         case .wake(let id): state.feeds[id]?.wake()
         case .setGain(let id, let gain): state.feeds[id]?.setGain(gain)
+        case .changeOutput:
+            guard let output = state.nextOutput else { return }
+            state.output.port.stopObservingCard(state.cardObserver)
+            (state.output, state.nextOutput) = (output, nil)
+            observeCard(&state)
         case .announce(let notice): announce(notice, &state)
         case .seekEnded(let id, let finished):
             state.seeks.removeValue(forKey: id)?.resume(returning: finished)
@@ -123,7 +129,7 @@ extension Player {
     private func load(_ load: Int, _ state: inout State) {
         state.itemTask?.cancel()
         guard let item = state.item else { return }
-        state.itemTask = Task(executorPreference: output.executor) { [weak self] in
+        state.itemTask = Task(executorPreference: state.output.executor) { [weak self] in
             // The error is kept by the item.
             try? await item.ready()
             self?.hear { player in player.turn { player.receive(.itemLoaded(load), &$0) }
@@ -138,7 +144,7 @@ extension Player {
             preconditionFailure("a feed is made only for an item that is ready")
         }
         let feed = Feed(
-            item: item, format: format, frame: frame, rate: rate, gain: gain, output: output
+            item: item, format: format, frame: frame, rate: rate, gain: gain, output: state.output
         ) { [weak self] feed, event in
             self?.hear { $0.receive(event, from: feed, id) }
         }
@@ -159,8 +165,9 @@ extension Player {
         let deadline = state.machine.nextDeadline
         guard deadline != state.alarm?.deadline else { return }
         state.alarm?.task.cancel()
+        let output = state.output
         state.alarm = deadline.map { deadline in
-            let task = Task(executorPreference: output.executor) { [weak self, output] in
+            let task = Task(executorPreference: output.executor) { [weak self] in
                 await output.sleep(max(.zero, deadline - output.now()))
                 if !Task.isCancelled { self?.advance(at: deadline) }
             }

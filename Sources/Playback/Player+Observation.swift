@@ -20,6 +20,7 @@ extension Player: Observable {
         struct Settings: Equatable {
             var defaultRate: Double
             var clock: ClockID?
+            var port: ObjectIdentifier
             var waits: Bool
             var actionAtItemEnd: ActionAtItemEnd
         }
@@ -36,7 +37,7 @@ extension Player: Observable {
             hasCard = machine.world.hasCard
             settings = Settings(
                 defaultRate: machine.defaultRate, clock: machine.clock,
-                waits: machine.automaticallyWaits, actionAtItemEnd: machine.actionAtItemEnd)
+                port: ObjectIdentifier(state.output.port), waits: machine.automaticallyWaits, actionAtItemEnd: machine.actionAtItemEnd)
         }
     }
 
@@ -77,6 +78,7 @@ extension Player: Observable {
         compare(\.hasCard, \.isOutputAvailable)
         compare(\.settings.defaultRate, \.defaultRate)
         compare(\.settings.clock, \.sourceClock)
+        compare(\.settings.port, \.output)
         compare(\.settings.waits, \.automaticallyWaitsToMinimizeStalling)
         compare(\.settings.actionAtItemEnd, \.actionAtItemEnd)
         for item in change.failedItems { item.tellChange() }

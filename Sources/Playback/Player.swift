@@ -40,6 +40,8 @@ public final class Player: Sendable {
 
     struct State {
         var machine: PlayerMachine
+        var output: PlayerOutput
+        var nextOutput: PlayerOutput?
         var item: PlayerItem?
         var itemTask: Task<Void, Never>?
         /// Those that have not closed.
@@ -64,26 +66,48 @@ public final class Player: Sendable {
         var alarm: (deadline: LocalInstant, task: Task<Void, Never>)?
     }
 
-    /// Where the player sounds. Several players may share a port, eight of them at once.
-    public let output: PlayerOutput
     let state: Mutex<State>
     let observation = ObservationRegistrar()
 
     /// A player without an item.
     public init(output: PlayerOutput) {
-        self.output = output
-        state = Mutex(State(machine: PlayerMachine(in: Self.world(of: output))))
-        let number = output.port.observeCard { [weak self] _ in
+        state = Mutex(
+            State(machine: PlayerMachine(in: Self.world(of: output)), output: output))
+        turn { observeCard(&$0) }
+    }
+
+    /// Where the player sounds. Several players may share a port, eight of them at once.
+    ///
+    /// Another one takes over where item time is: without a shared clock as soon as it has frames, by
+    /// one where its line is by then.
+    public var output: PlayerOutput {
+        get {
+            observation.access(self, keyPath: \.output)
+            return state.withLock { $0.output }
+        }
+        set {
+            turn { state in
+                guard state.output.port !== newValue.port else { return }
+                state.nextOutput = newValue
+                var there = world(state)
+                let other = Self.world(of: newValue)
+                (there.now, there.latency, there.hasCard) = (other.now, other.latency, other.hasCard)
+                perform(.output(there), &state)
+            }
+        }
+    }
+
+    func observeCard(_ state: inout State) {
+        state.cardObserver = state.output.port.observeCard { [weak self] _ in
             // What counts is how it is now, not how it was when this was sent.
             self?.hear { player in player.turn { player.receive(.cardChanged, &$0) } }
         }
-        turn { $0.cardObserver = number }
     }
 
     /// Whether the output has a card to play to.
     public var isOutputAvailable: Bool {
         observation.access(self, keyPath: \.isOutputAvailable)
-        return output.port.hasCard
+        return state.withLock { $0.output.port.hasCard }
     }
 
     /// A player with an item, which it begins to load.
@@ -95,8 +119,8 @@ public final class Player: Sendable {
     }
 
     deinit {
-        output.port.stopObservingCard(state.withLock { $0.cardObserver })
         let item = state.withLock { state in
+            state.output.port.stopObservingCard(state.cardObserver)
             state.itemTask?.cancel()
             state.alarm?.task.cancel()
             for feed in state.feeds.values { feed.cancel() }

@@ -10,7 +10,7 @@ import Timing
 @Suite struct PlayerMachineTests {
     /// What a step does; times in milliseconds.
     enum Step: String, CaseIterable {
-        case play, pause, faster, seekAhead, seekBack, line, pauseLater, nextItem, otherClock
+        case play, pause, faster, seekAhead, seekBack, line, pauseLater, nextItem, otherClock, otherOutput
         /// Time passes, and feeds decode what they need.
         case goesOn
         /// Nothing is decoded meanwhile.
@@ -195,6 +195,10 @@ struct MachineStage {
             }
             load()
         case .otherClock: perform(.clock(machine.clock == nil ? ClockID(number: 1) : nil))
+        case .otherOutput:
+            var there = world
+            there.latency = .milliseconds(60)
+            perform(.output(there))
         case .goesOn: goOn(milliseconds: 120)
         case .stands: now = now + .milliseconds(40)
         case .starves: if let feed = sounding { receive(.starved(feed)) }
@@ -342,6 +346,8 @@ struct MachineStage {
         case .retire(let id): feeds[id]?.retires = true
         case .cancel(let id): feeds[id]?.isCancelled = true
         case .endWaiting, .wake, .setGain, .tell: break
+        case .changeOutput:
+            for (id, feed) in feeds where !feed.isCancelled { fault = "\(id) plays on elsewhere" }
         case .announce(.rateDidChange(let rate, _)):
             if rate == toldRate { fault = "a change to the rate that there was" }
             toldRate = rate

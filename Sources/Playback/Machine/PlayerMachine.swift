@@ -113,6 +113,7 @@ struct PlayerMachine: Sendable {
         case .preroll(let rate, let time): try beginPreroll(rate, time)
         case .endPreroll(let feed): if feed == nil || prepared == feed { dropPrepared() }
         case .clock(let clock): change(to: clock)
+        case .output(let there): change(toOutputIn: there)
         case .observe(let id, let observer): observe(id, observer)
         case .endObserving(let id): endObserving(id)
         case .gain(let gain):
@@ -172,7 +173,7 @@ struct PlayerMachine: Sendable {
         outbox.append(effect)
     }
 
-    private mutating func cardDidChange() {
+    mutating func cardDidChange() {
         guard toldCard != world.hasCard else { return }
         toldCard = world.hasCard
         // What the rings hold may be over by now; see `Feed.pause`.

@@ -61,6 +61,8 @@ enum PlayerCommand: Sendable {
     /// Gives up what was prerolled; `nil`: whichever that is.
     case endPreroll(FeedID?)
     case clock(ClockID?)
+    /// Another output, and the world as it is there.
+    case output(PlayerWorld)
     case gain(Float)
     /// What is to be told comes as ``PlayerEffect/tell(_:_:)``.
     case observe(ObserverID, TimeObserver)
@@ -105,6 +107,8 @@ enum PlayerEffect: Sendable {
     case endWaiting(FeedID)
     case wake(FeedID)
     case setGain(FeedID, Float)
+    /// What follows is for the other output.
+    case changeOutput
     case announce(PlayerNotice)
     case seekEnded(SeekID, finished: Bool)
     /// Item time is, or has come by, this.
