@@ -32,7 +32,7 @@ let package = Package(
     name: "tutti",
     products: [
         .executable(name: "tutti", targets: ["tutti"]),
-        .library(name: "Tutti", targets: ["Room"] + besidesRoom),
+        .library(name: "Tutti", targets: ["Tutti", "Room"] + besidesRoom),
         // For tests: ALSA loads it as a sound card.
         .library(name: "VirtualALSACard", type: .dynamic, targets: ["VirtualALSACard"]),
         // Without the adapters: what Tests/ResamplerComparison measures beside other libraries.
@@ -117,6 +117,14 @@ let package = Package(
         .target(
             name: "Playback", dependencies: ["Timing", "RealTime", "Playout"],
             swiftSettings: everywhere),
+        // What applications import: all of the above that a player needs, made ready.
+        .target(
+            name: "Tutti",
+            dependencies: [
+                "Timing", "ClockSync", "RealTime", "Playout", "FFmpegMedia", "LinuxHost",
+                "DeviceOutput", "Playback",
+            ],
+            swiftSettings: everywhere),
         // One node: output, discovery, links, media service; leader or follower.
         .target(
             name: "Room",
@@ -185,6 +193,9 @@ let package = Package(
             dependencies: ["Timing", "Chance", "RealTime", "Playout", "Playback"],
             swiftSettings: everywhere),
         .testTarget(
+            name: "TuttiTests", dependencies: ["Tutti"], packageAccess: false,
+            swiftSettings: everywhere),
+        .testTarget(
             name: "RoomTests",
             dependencies: [
                 "Timing", "RealTime", "ClockSync", "GroupControl", "Wire", "LinuxHost", "Playout",
@@ -221,7 +232,7 @@ let package = Package(
         // `Tutti` lists, and without what has `package` access.
         .testTarget(
             name: "DocumentationTests",
-            dependencies: ["Room"] + besidesRoom.map { .init(stringLiteral: $0) },
+            dependencies: ["Tutti", "Room"] + besidesRoom.map { .init(stringLiteral: $0) },
             packageAccess: false, swiftSettings: everywhere),
     ]
 )

@@ -108,6 +108,24 @@ public final class OutputThread: Sendable {
         }
     }
 
+    /// The same, where nothing that is wrong with the device is an error: it is opened again and again,
+    /// and ``state`` says meanwhile why it is not there.
+    ///
+    /// - Throws: when the system gives no thread.
+    package static func attempt(
+        _ specification: OutputSpecification, overwrites: Bool
+    ) throws(OutputError) -> OutputThread {
+        try open(
+            OutputWish(sampleRate: 48_000, bufferMilliseconds: standardBufferMilliseconds),
+            specification.allowed(OutputManner()), realTimePriority: RealTimeThread.usualPriority,
+            shared: OutputLoop.Shared(onChange: nil), awaits: { _ in true }
+        ) { wish throws(OutputError) in
+            try specification.makeDevice(
+                sampleRate: wish.sampleRate, bufferMilliseconds: wish.bufferMilliseconds,
+                overwrites: overwrites)
+        }
+    }
+
     /// The same with any device: `makeDevice` is called now, and on the thread after each loss.
     public static func open(
         realTimePriority: Int, onChange: (@Sendable (State) -> Void)? = nil,

@@ -10,8 +10,8 @@ extension Player {
             now: output.now(), latency: output.latency, hasCard: output.port.hasCard)
     }
 
-    func world(_ state: State) -> PlayerWorld {
-        var world = Self.world(of: state.output)
+    func world(_ state: State, on output: PlayerOutput? = nil) -> PlayerWorld {
+        var world = Self.world(of: output ?? state.output)
         if let item = state.item { (world.item, world.facts) = item.facts }
         for (id, clock) in state.clocks { world.clocks[id] = clock.cell.load() }
         for (id, feed) in state.feeds { world.feeds[id] = feed.facts }

@@ -37,7 +37,8 @@ extension Player: Observable {
             hasCard = machine.world.hasCard
             settings = Settings(
                 defaultRate: machine.defaultRate, clock: machine.clock,
-                port: ObjectIdentifier(state.output.port), waits: machine.automaticallyWaits, actionAtItemEnd: machine.actionAtItemEnd)
+                port: ObjectIdentifier(state.output.port), waits: machine.automaticallyWaits,
+                actionAtItemEnd: machine.actionAtItemEnd)
         }
     }
 

@@ -89,10 +89,7 @@ public final class Player: Sendable {
             turn { state in
                 guard state.output.port !== newValue.port else { return }
                 state.nextOutput = newValue
-                var there = world(state)
-                let other = Self.world(of: newValue)
-                (there.now, there.latency, there.hasCard) = (other.now, other.latency, other.hasCard)
-                perform(.output(there), &state)
+                perform(.output(world(state, on: newValue)), &state)
             }
         }
     }

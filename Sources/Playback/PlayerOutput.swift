@@ -27,17 +27,20 @@ public struct PlayerOutput: Sendable {
     /// Where the tasks run that wait for the decoders; `nil`: on the cooperative pool. Decoding
     /// itself has queues of its own.
     public let executor: (any TaskExecutor)?
+    /// What has to live as long as somebody plays there: a device, for example.
+    public let owner: (any AnyObject & Sendable)?
     /// When reports of items and feeds reach a player: at once, except where a test owns the delay.
     var postpone: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
     public init(
         port: OutputPort, now: @escaping @Sendable () -> LocalInstant,
-        executor: (any TaskExecutor)? = nil,
+        executor: (any TaskExecutor)? = nil, owner: (any AnyObject & Sendable)? = nil,
         sleep: @escaping @Sendable (Nanoseconds) async -> Void = PlayerOutput.taskSleep
     ) {
         self.port = port
         self.now = now
         self.executor = executor
+        self.owner = owner
         self.sleep = sleep
     }
 

@@ -12,7 +12,7 @@ enum Arrows {
     }
 
     /// Everybody may import these.
-    static let standard: Set<String> = ["Swift", "Synchronization"]
+    static let standard: Set<String> = ["Swift", "Synchronization", "Observation"]
     /// What the machine gives; adapters and everything above them may import these.
     static let system: Set<String> = ["Glibc", "Foundation", "FoundationEssentials", "Dispatch"]
 
@@ -42,6 +42,12 @@ enum Arrows {
             mayImport: ["Timing", "RealTime", "Playout", "LinuxHost", "CALSA"]),
         Target(name: "AvahiDiscovery", mayImport: ["CAvahi"]),
         Target(name: "Playback", mayImport: ["Timing", "RealTime", "Playout"]),
+        Target(
+            name: "Tutti",
+            mayImport: [
+                "Timing", "ClockSync", "RealTime", "Playout", "FFmpegMedia", "LinuxHost",
+                "DeviceOutput", "Playback",
+            ]),
         Target(
             name: "Room",
             mayImport: [

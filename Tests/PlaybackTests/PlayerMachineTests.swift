@@ -10,7 +10,8 @@ import Timing
 @Suite struct PlayerMachineTests {
     /// What a step does; times in milliseconds.
     enum Step: String, CaseIterable {
-        case play, pause, faster, seekAhead, seekBack, line, pauseLater, nextItem, otherClock, otherOutput
+        case play, pause, faster, seekAhead, seekBack, line, pauseLater, nextItem, otherClock,
+            otherOutput
         /// Time passes, and feeds decode what they need.
         case goesOn
         /// Nothing is decoded meanwhile.

@@ -1,0 +1,97 @@
+import Synchronization
+
+/// A sound card, or what stands for one, with all the players that sound on it.
+///
+/// It is opened when it is first asked for and closed with its last reference; a player is one. A card
+/// that is not there, is in use or goes away is tried once a second, and its players wait meanwhile:
+/// ``error`` says why.
+public final class AudioDevice: Sendable, CustomStringConvertible {
+    /// Where players sound unless they are told otherwise: ALSA's `default`.
+    public static let `default` = alsa("default")
+
+    /// The card with that ALSA name; the same object for the same name, as long as somebody has it.
+    public static func alsa(_ pcm: String) -> AudioDevice {
+        cards.withLock { cards in
+            cards = cards.filter { $0.value.device != nil }
+            if let known = cards[pcm]?.device { return known }
+            let device = AudioDevice(.alsa(pcm: pcm))
+            cards[pcm] = Card(device: device)
+            return device
+        }
+    }
+
+    /// A card that exists in this process only, with a crystal of its own; nothing is heard.
+    ///
+    /// - Parameter partsPerMillion: how fast the crystal runs, ±1000.
+    public static func virtual(partsPerMillion: Double = 0) -> AudioDevice {
+        AudioDevice(.virtual(VirtualCardOptions(partsPerMillion: partsPerMillion)))
+    }
+
+    /// A WAV file that is written at the pace of a card; complete when the device is gone.
+    ///
+    /// - Parameter overwrites: whether it may replace what is there; else that is an ``error``.
+    public static func file(_ path: String, overwrites: Bool = false) -> AudioDevice {
+        AudioDevice(.file(path: path), overwrites: overwrites)
+    }
+
+    /// As the command line writes it: `alsa:hw:1,0`, `virtual:ppm=80`, `file:/a.wav`.
+    ///
+    /// - Throws: `OutputSpecificationError` saying what is wrong and what is allowed.
+    public convenience init(_ text: String) throws {
+        self.init(try OutputSpecification(parsing: text))
+    }
+
+    private struct Card {
+        weak var device: AudioDevice?
+    }
+    private static let cards = Mutex<[String: Card]>([:])
+
+    /// What was asked for.
+    public let specification: OutputSpecification
+    private let thread: OutputThread?
+    private let port: OutputPort
+    private let threadError: OutputError?
+
+    public init(_ specification: OutputSpecification, overwrites: Bool = false) {
+        self.specification = specification
+        do throws(OutputError) {
+            let thread = try OutputThread.attempt(specification, overwrites: overwrites)
+            (self.thread, port, threadError) = (thread, thread.port, nil)
+        } catch {
+            let engine = OutputEngine(
+                format: OutputFormat(
+                    sampleRate: 48_000, channelCount: 2, periodFrames: 480, bufferFrames: 3_840))
+            (thread, port, threadError) = (nil, engine.port, error)
+            port.setHasCard(false)
+        }
+    }
+
+    /// For a player: keeps the device.
+    public var output: PlayerOutput {
+        PlayerOutput(port: port, now: { HostClock.now() }, owner: self)
+    }
+
+    /// Whether it can be heard now.
+    public var isAvailable: Bool { port.hasCard }
+
+    /// Why it cannot be opened, for people; `nil` while it plays.
+    public var error: OutputError? {
+        if let threadError { return threadError }
+        return if case .lost(let error)? = thread?.state { error } else { nil }
+    }
+
+    /// What it is open with, for people: `48000 Hz, S32_LE, 2 channels, buffer 80 ms`.
+    public var format: String { thread?.cardDescription ?? "" }
+
+    /// Of all its players together; linear, 0…1, ramped.
+    public func setVolume(_ volume: Float) { port.setGain(volume >= 0 ? min(volume, 1) : 0) }
+
+    public var description: String { specification.description }
+}
+
+extension AudioDevice {
+    /// The cards and PCMs that ALSA knows, each by a name for ``alsa(_:)`` and what it is called.
+    public static func available() -> [(name: String, description: String)] {
+        ALSADevice.availablePCMs().map { ($0.name, $0.description) }
+    }
+}
