@@ -12,7 +12,9 @@ extension Player {
 
     func world(_ state: State, on output: PlayerOutput? = nil) -> PlayerWorld {
         var world = Self.world(of: output ?? state.output)
-        if let item = state.item { (world.item, world.facts) = item.facts }
+        // Of what follows, no more than may be joined soon.
+        let near = [state.machine.item].compactMap(\.self) + state.machine.queue.prefix(8)
+        for id in near { world.items[id] = state.items[id]?.facts }
         for (id, clock) in state.clocks { world.clocks[id] = clock.cell.load() }
         for (id, feed) in state.feeds { world.feeds[id] = feed.facts }
         return world
@@ -98,15 +100,21 @@ extension Player {
 
     private func carryOut(_ effect: PlayerEffect, _ state: inout State) {
         switch effect {
-        case .load(_, let load): self.load(load, &state)
-        case .stopLoading:
-            state.itemTask?.cancel()
-            state.itemTask = nil
-        case .failItem(_, let error):
-            state.item?.fail(error)
-            if let item = state.item { state.failedItems.append(item) }
-        case .make(let id, _, let frame, let rate, let gain):
-            state.feeds[id] = makeFeed(id, frame, rate, gain, state)
+        case .load(let item, let load): self.load(item, load, &state)
+        case .stopLoading(let item): state.loads.removeValue(forKey: item)?.cancel()
+        case .failItem(let id, let error):
+            guard let item = state.items[id] else { return }
+            item.fail(error)
+            state.failedItems.append(item)
+        case .release(let id):
+            guard let item = state.items.removeValue(forKey: id) else { return }
+            state.closing += item.unclaim(from: self)
+        case .itemChanged: announce(.currentItemDidChange(state.item), &state)
+        case .playedToEnd(let id):
+            if let item = state.items[id] { announce(.didPlayToEnd(item), &state) }
+        case .make(let id, let item, let frame, let rate, let gain):
+            guard let item = state.items[item] else { return }
+            state.feeds[id] = makeFeed(id, item, frame, rate, gain, state)
         case .start(let id, let start): self.start(id, start, &state)
         case .stop(let id, let instant): state.feeds[id]?.stop(at: instant)
         case .retire(let id): state.feeds[id]?.retire()
@@ -126,21 +134,21 @@ extension Player {
         }
     }
 
-    private func load(_ load: Int, _ state: inout State) {
-        state.itemTask?.cancel()
-        guard let item = state.item else { return }
-        state.itemTask = Task(executorPreference: state.output.executor) { [weak self] in
+    private func load(_ id: ItemID, _ load: Int, _ state: inout State) {
+        guard let item = state.items[id] else { return }
+        state.loads[id]?.cancel()
+        state.loads[id] = Task(executorPreference: state.output.executor) { [weak self] in
             // The error is kept by the item.
             try? await item.ready()
-            self?.hear { player in player.turn { player.receive(.itemLoaded(load), &$0) }
-            }
+            self?.hear { player in player.turn { player.receive(.itemLoaded(load), &$0) } }
         }
     }
 
     private func makeFeed(
-        _ id: FeedID, _ frame: Double, _ rate: Double, _ gain: Float, _ state: State
+        _ id: FeedID, _ item: PlayerItem, _ frame: Double, _ rate: Double, _ gain: Float,
+        _ state: State
     ) -> Feed {
-        guard let item = state.item, let format = item.format else {
+        guard let format = item.format else {
             preconditionFailure("a feed is made only for an item that is ready")
         }
         let feed = Feed(

@@ -10,31 +10,38 @@ extension Player {
     ///
     /// - Throws: ``PlaybackError/Code/itemInUse``.
     public func replaceCurrentItem(with item: PlayerItem?) throws(PlaybackError) {
-        let closing = try turn { state throws(PlaybackError) in
-            guard state.item !== item else { return [SourcePool.Cursor]() }
-            // Under the lock under which it becomes the current item: in between, another thread
-            // could give it away again.
-            guard item?.claim(for: self) ?? true else {
-                throw PlaybackError(
-                    .itemInUse,
-                    "an item of \(item?.asset.location ?? "") belongs to another player")
-            }
-            let closing = state.item?.unclaim(from: self) ?? []
-            state.item = item
-            state.itemCount += 1
-            perform(.replaceItem(item.map { _ in ItemID(number: state.itemCount) }), &state)
-            return closing
+        try turn { state throws(PlaybackError) in
+            guard state.item !== item else { return }
+            let id = try item.map { item throws(PlaybackError) in try take(item, &state) }
+            perform(.replaceItem(id), &state)
         }
-        withExtendedLifetime(closing) {}
+    }
+
+    /// Makes an item this player's, with a number of its own.
+    ///
+    /// - Throws: ``PlaybackError/Code/itemInUse``, also when it is in the queue already.
+    func take(_ item: PlayerItem, _ state: inout State) throws(PlaybackError) -> ItemID {
+        // Under the lock under which it gets its place: in between, another thread could give it away
+        // again.
+        guard state.id(of: item) == nil, item.claim(for: self) else {
+            throw PlaybackError(
+                .itemInUse,
+                "an item of \(item.asset.location) belongs to another player or place")
+        }
+        state.itemCount += 1
+        let id = ItemID(number: state.itemCount)
+        state.items[id] = item
+        return id
     }
 
     func loadedTimeRanges(of item: PlayerItem) -> [TimeRange] {
         let feeds = state.withLock { state -> [Feed] in
-            guard state.item === item else { return [] }
+            guard let id = state.id(of: item) else { return [] }
             let machine = state.machine
-            return state.feeds.filter { id, _ in
-                machine.program.names(id) || machine.prepared == id
-                    || machine.transition?.feed == id
+            return state.feeds.filter { feed, _ in
+                guard machine.feeds[feed]?.item == id else { return false }
+                return machine.program.names(feed) || machine.prepared == feed
+                    || machine.transition?.feed == feed || machine.kept[id] == feed
             }.map(\.value)
         }
         return feeds.compactMap { feed in

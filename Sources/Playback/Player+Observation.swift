@@ -47,10 +47,12 @@ extension Player: Observable {
     func turn<Value: Sendable, Failure: Error>(
         _ body: (inout State) throws(Failure) -> sending Value
     ) throws(Failure) -> Value {
-        let (value, change) = try state.withLock { state throws(Failure) in
+        let (value, change, closing) = try state.withLock { state throws(Failure) in
             let value = try body(&state)
-            return (value, state.takeChange())
+            defer { state.closing = [] }
+            return (value, state.takeChange(), state.closing)
         }
+        withExtendedLifetime(closing) {}
         if let change { tell(change) }
         return value
     }

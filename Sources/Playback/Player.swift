@@ -12,7 +12,10 @@ public import Timing
 ///
 /// All members may be used from any thread. None waits for a decoder or the output, except those
 /// that are `async`.
-public final class Player: Sendable {
+///
+/// `@unchecked Sendable`: a class with a subclass cannot be checked; all it has are constants and a
+/// lock, and ``QueuePlayer``, the only subclass, adds nothing to them.
+public class Player: @unchecked Sendable {
     public enum Status: Equatable, Sendable {
         case unknown, readyToPlay, failed
     }
@@ -29,6 +32,8 @@ public final class Player: Sendable {
         case outputUnavailable
     }
     public enum ActionAtItemEnd: Equatable, Sendable {
+        /// The next item plays; only of a ``QueuePlayer``, elsewhere as ``pause``.
+        case advance
         case pause
         /// Time runs on past the end.
         case none
@@ -42,8 +47,11 @@ public final class Player: Sendable {
         var machine: PlayerMachine
         var output: PlayerOutput
         var nextOutput: PlayerOutput?
-        var item: PlayerItem?
-        var itemTask: Task<Void, Never>?
+        /// The current one and those that follow it.
+        var items: [ItemID: PlayerItem] = [:]
+        var loads: [ItemID: Task<Void, Never>] = [:]
+        /// What was open for items that have left; closing may take its time, outside of the lock.
+        var closing: [SourcePool.Cursor] = []
         /// Those that have not closed.
         var feeds: [FeedID: Feed] = [:]
         var clocks: [ClockID: SourceClock] = [:]
@@ -107,6 +115,9 @@ public final class Player: Sendable {
         return state.withLock { $0.output.port.hasCard }
     }
 
+    /// Whether items may follow the current one.
+    var hasQueue: Bool { false }
+
     /// A player with an item, which it begins to load.
     ///
     /// - Throws: ``PlaybackError/Code/itemInUse``.
@@ -116,16 +127,16 @@ public final class Player: Sendable {
     }
 
     deinit {
-        let item = state.withLock { state in
+        let items = state.withLock { state in
             state.output.port.stopObservingCard(state.cardObserver)
-            state.itemTask?.cancel()
+            for load in state.loads.values { load.cancel() }
             state.alarm?.task.cancel()
             for feed in state.feeds.values { feed.cancel() }
             for observer in state.observers.values { observer.finish() }
             for observer in state.timeObservers.values { observer.finish() }
-            return state.item
+            return state.items.values
         }
-        item?.abandon()
+        for item in items { item.abandon() }
     }
 
     // MARK: What it is doing
@@ -200,7 +211,13 @@ public final class Player: Sendable {
             observation.access(self, keyPath: \.actionAtItemEnd)
             return state.withLock { $0.machine.actionAtItemEnd }
         }
-        set { turn { $0.machine.actionAtItemEnd = newValue } }
+        set {
+            turn { state in
+                state.machine.actionAtItemEnd =
+                    newValue == .advance && !hasQueue ? .pause : newValue
+                perform(.refresh, &state)
+            }
+        }
     }
 
     /// Linear, 0…1; ramped. Of this player alone: the output has a volume of its own.
@@ -247,4 +264,10 @@ public final class Player: Sendable {
                 "rate \(rate) is not one of 0 and \(rates.lowerBound)…\(rates.upperBound)")
         }
     }
+}
+
+extension Player.State {
+    var item: PlayerItem? { machine.item.flatMap { items[$0] } }
+
+    func id(of item: PlayerItem) -> ItemID? { items.first { $0.value === item }?.key }
 }

@@ -110,6 +110,12 @@ public final class PlayerItem: Sendable, Observable {
         return owner == nil || owner === player
     }
 
+    /// Whether no player has it.
+    var isFree: Bool {
+        let owner = state.withLock { $0.player }
+        return owner == nil
+    }
+
     /// - Returns: what was open for it: what was played holds nothing open. Closing may take its
     ///   time, so it ends outside of the player's lock.
     func unclaim(from player: Player) -> [SourcePool.Cursor] {
@@ -132,17 +138,18 @@ public final class PlayerItem: Sendable, Observable {
     }
 
     /// What a player's machine is told of it.
-    var facts: (PlayerWorld.ItemState, PlayerWorld.ItemFacts?) {
+    var facts: PlayerWorld.Item {
         let (status, error, format) = state.withLock { ($0.status, $0.error, $0.format) }
         let facts = format.map {
             PlayerWorld.ItemFacts(sampleRate: $0.sampleRate, endFrame: endFrame(of: $0))
         }
-        switch status {
-        case .unknown: return (.unknown, facts)
-        case .readyToPlay: return (.ready, facts)
-        case .failed:
-            return (.failed(error ?? PlaybackError(.itemNotReady, "the item failed")), facts)
-        }
+        let now: PlayerWorld.Item.State =
+            switch status {
+            case .unknown: .unknown
+            case .readyToPlay: .ready
+            case .failed: .failed(error ?? PlaybackError(.itemNotReady, "the item failed"))
+            }
+        return PlayerWorld.Item(state: now, facts: facts)
     }
 
     /// The first frame that is not played; `nil` when only the source knows.

@@ -7,7 +7,9 @@ public enum PlayerNotice: Sendable {
     case rateDidChange(rate: Double, reason: RateChangeReason)
     /// Item time did not continue from where it was: a seek, or a line joined late.
     case timeJumped(to: MediaTime)
-    case didPlayToEnd
+    case didPlayToEnd(PlayerItem)
+    /// Another item is the current one, or none.
+    case currentItemDidChange(PlayerItem?)
     case failedToPlayToEnd(PlaybackError)
     /// The decoder did not keep up; playback waits, pauses or rejoins its line.
     case playbackStalled

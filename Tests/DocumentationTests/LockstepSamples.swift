@@ -30,8 +30,7 @@ func play(_ path: String, at instant: GroupInstant, by clock: ClockCell) async t
         switch notice {
         case .didPlayToEnd: return
         case .failedToPlayToEnd(let error): throw error
-        case .itemStatusDidChange, .rateDidChange, .timeJumped, .playbackStalled, .outputDidChange:
-            break
+        default: break
         }
     }
 }

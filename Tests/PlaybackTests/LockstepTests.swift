@@ -211,8 +211,9 @@ struct LockstepTests {
         await room.step(seconds: 2.5 + stall)
         #expect(player.rate == 1)
         library.state.withLock { $0.blocksAt = nil }
-        await room.step { (room.heard.last?.value ?? 0) > TestSource.base }
+        // From here on time waits for the decoder, however slow the machine is.
         room.waitsForFeeds = true
+        await room.step { (room.heard.last?.value ?? 0) > TestSource.base }
         await room.step(seconds: 1)
         let line = Line(itemFrame: 0, instant: host, rate: 1)
         expectOnLine(room, line, from: room.groupNow - .milliseconds(700), to: room.groupNow)

@@ -10,38 +10,57 @@ import Timing
 @Suite struct PlayerMachineTests {
     /// What a step does; times in milliseconds.
     enum Step: String, CaseIterable {
-        case play, pause, faster, seekAhead, seekBack, line, pauseLater, nextItem, otherClock,
-            otherOutput
+        case play, pause, faster, seekAhead, seekBack, line, pauseLater, otherClock, nextItem
         /// Time passes, and feeds decode what they need.
         case goesOn
         /// Nothing is decoded meanwhile.
         case stands
-        case starves, ends, fails
+        case starves, ends, fails, otherOutput
+        case append, advance, removeNext, endsElsewise
+
+        /// Four in a row of these; three of all.
+        static let often: [Step] = [
+            .play, .pause, .faster, .seekAhead, .line, .otherClock, .nextItem, .goesOn, .stands,
+            .ends, .append,
+        ]
     }
 
-    @Test func `whatever comes in which order, nothing is lost and nothing left over`() throws {
+    @Test(arguments: [false, true])
+    func `whatever comes in which order, nothing is lost and nothing left over`(
+        isShort: Bool
+    ) throws {
+        func check(_ steps: [Step]) -> Bool {
+            var stage = MachineStage(length: isShort ? MachineStage.short : MachineStage.length)
+            for step in steps { stage.take(step) }
+            stage.comeToRest()
+            guard let fault = stage.fault else { return true }
+            Issue.record("\(steps.map(\.rawValue)): \(fault)")
+            return false
+        }
         for first in Step.allCases {
             for second in Step.allCases {
                 for third in Step.allCases {
-                    for fourth in Step.allCases {
-                        var stage = MachineStage()
-                        for step in [first, second, third, fourth] { stage.take(step) }
-                        stage.comeToRest()
-                        if let fault = stage.fault {
-                            let steps = [first, second, third, fourth].map(\.rawValue)
-                            Issue.record("\(steps): \(fault)")
-                            return
-                        }
+                    guard check([first, second, third]) else { return }
+                }
+            }
+        }
+        for first in Step.often {
+            for second in Step.often {
+                for third in Step.often {
+                    for fourth in Step.often {
+                        guard check([first, second, third, fourth]) else { return }
                     }
                 }
             }
         }
     }
 
-    @Test(arguments: 0..<40)
+    @Test(arguments: 0..<120)
     func `the same of long rows at random`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
-        var stage = MachineStage(waits: seed % 2 == 0)
+        var stage = MachineStage(
+            waits: seed % 2 == 0,
+            length: seed % 3 == 0 ? MachineStage.length : MachineStage.short)
         var steps: [Step] = []
         for _ in 0..<200 {
             let step = Step.allCases[Int(generator.next() % UInt64(Step.allCases.count))]
@@ -106,6 +125,7 @@ import Timing
 struct MachineStage {
     static let sampleRate = 48_000
     static let length: Int64 = 60 * 48_000
+    static let short: Int64 = 24_000
     static let ahead = 30.0 * 48_000
     private static let back = 1.0 * 48_000
     private static let decoding = Nanoseconds.milliseconds(30)
@@ -127,16 +147,19 @@ struct MachineStage {
     private(set) var fault: String?
     private var now = LocalInstant(nanoseconds: 1_000_000_000)
     private var feeds: [FeedID: FakeFeed] = [:]
-    private var isLoaded: Bool
-    private var itemError: PlaybackError?
-    private var pendingLoad: Int?
+    private var loaded: Set<ItemID> = []
+    private var failed: [ItemID: PlaybackError] = [:]
+    private var pendingLoads: [ItemID: Int] = [:]
+    /// Items that the machine was given and has not released.
+    private var owned: Set<ItemID> = [ItemID(number: 1)]
+    private let length: Int64
     private var askedSeeks = 0
     private var items = 1
     private var clocks: [ClockID: SharedClock] = [:]
     private var toldRate = 0.0
 
-    init(waits: Bool = true, isLoaded: Bool = true) {
-        self.isLoaded = isLoaded
+    init(waits: Bool = true, isLoaded: Bool = true, length: Int64 = MachineStage.length) {
+        self.length = length
         machine = PlayerMachine(
             in: PlayerWorld(now: now, latency: .milliseconds(100)))
         machine.automaticallyWaits = waits
@@ -149,14 +172,14 @@ struct MachineStage {
 
     private var world: PlayerWorld {
         var world = PlayerWorld(now: now, latency: .milliseconds(100))
-        if let itemError {
-            world.item = .failed(itemError)
-        } else {
-            world.item = isLoaded ? .ready : .unknown
-        }
-        if isLoaded {
-            world.facts = PlayerWorld.ItemFacts(
-                sampleRate: Self.sampleRate, endFrame: Self.length)
+        for number in 1...items {
+            let id = ItemID(number: number)
+            let isKnown = loaded.contains(id)
+            world.items[id] = PlayerWorld.Item(
+                state: failed[id].map { .failed($0) } ?? (isKnown ? .ready : .unknown),
+                facts: isKnown
+                    ? PlayerWorld.ItemFacts(sampleRate: Self.sampleRate, endFrame: length)
+                    : nil)
         }
         world.clocks = clocks
         for (id, feed) in feeds {
@@ -188,14 +211,28 @@ struct MachineStage {
         case .nextItem:
             carryOut(machine.advance(in: world))
             items += 1
-            itemError = nil
+            owned.insert(ItemID(number: items))
             let known = endedSeeks.count
+            let follow = machine.queue
             perform(.replaceItem(ItemID(number: items)))
             if endedSeeks.count != askedSeeks || endedSeeks[known...].contains(where: \.finished) {
                 fault = "a seek is about another item now"
             }
+            if machine.queue != follow { fault = "what follows is another" }
             load()
         case .otherClock: perform(.clock(machine.clock == nil ? ClockID(number: 1) : nil))
+        case .append:
+            items += 1
+            owned.insert(ItemID(number: items))
+            perform(.insert(ItemID(number: items), after: nil))
+            load()
+        case .advance: perform(.advance)
+        case .removeNext: if let next = machine.queue.first { perform(.remove(next)) }
+        case .endsElsewise:
+            let all: [Player.ActionAtItemEnd] = [.advance, .pause, .none]
+            let next = (all.firstIndex(of: machine.actionAtItemEnd)! + 1) % 3
+            machine.actionAtItemEnd = all[next]
+            perform(.refresh)
         case .otherOutput:
             var there = world
             there.latency = .milliseconds(60)
@@ -233,10 +270,11 @@ struct MachineStage {
     }
 
     mutating func load() {
-        isLoaded = true
-        guard let load = pendingLoad else { return }
-        pendingLoad = nil
-        receive(.itemLoaded(load))
+        for (item, load) in pendingLoads.sorted(by: { $0.value < $1.value }) {
+            guard pendingLoads.removeValue(forKey: item) != nil else { continue }
+            loaded.insert(item)
+            receive(.itemLoaded(load))
+        }
     }
 
     /// Feeds decode, lines begin, and what has ended closes.
@@ -249,6 +287,11 @@ struct MachineStage {
             }
             for id in feeds.keys.sorted(by: { $0.number < $1.number }) {
                 guard let feed = feeds[id] else { continue }
+                if hasEnded(feed) {
+                    feeds[id]?.isCancelled = true
+                    receive(.playedToEnd(id))
+                    continue
+                }
                 if !feed.hasSaid, now - feed.madeAt >= Self.decoding {
                     feeds[id]?.hasSaid = true
                     receive(.supplied(id))
@@ -260,6 +303,19 @@ struct MachineStage {
             }
         }
         machine.look(world)
+    }
+
+    /// Some time after its last frame was heard.
+    private func hasEnded(_ feed: FakeFeed) -> Bool {
+        guard let start = feed.start, !feed.isStopped, !feed.isCancelled, feed.hasSaid,
+            let end = start.endFrame
+        else { return false }
+        let heard = now - .milliseconds(15)
+        let reading =
+            start.clock.flatMap { clocks[$0]?.map(heard) }
+            ?? GroupInstant(nanoseconds: heard.nanoseconds)
+        return reading >= start.line.instant
+            && start.line.frame(at: reading, sampleRate: Self.sampleRate) >= Double(end)
     }
 
     private func isSilent(_ id: FeedID) -> Bool {
@@ -283,17 +339,19 @@ struct MachineStage {
         }
         let used = Set(
             machine.program.entries.compactMap(\.feed)
-                + [machine.prepared, machine.transition?.feed].compactMap { $0 })
+                + [machine.prepared, machine.transition?.feed].compactMap { $0 }
+                + machine.kept.values)
         let left = feeds.keys.filter { !used.contains($0) }
         if !left.isEmpty { fault = "\(left.count) feeds are left over: \(left)" }
         if machine.rate != 0, machine.status == .readyToPlay, machine.intent == .decided,
-            machine.actionAtItemEnd == .pause,
-            machine.program.last.line.rate != machine.rate
+            machine.decided.line.rate != machine.rate
         {
-            fault = "asked for rate \(machine.rate), and goes at \(machine.program.last.line.rate)"
+            fault = "asked for rate \(machine.rate), and goes at \(machine.decided.line.rate)"
         }
         if case .awaitsFrames = machine.intent { fault = "still waits for frames" }
         if machine.seek != nil { fault = "a seek is still under way" }
+        let listed = Set([machine.item].compactMap { $0 } + machine.queue)
+        if listed != owned { fault = "has \(owned) and lists \(listed)" }
     }
 
     // MARK: The machine
@@ -328,10 +386,16 @@ struct MachineStage {
     private mutating func carryOut(_ effect: PlayerEffect) {
         func known(_ id: FeedID) -> Bool { feeds[id] != nil }
         switch effect {
-        case .load(_, let load): pendingLoad = load
-        case .stopLoading: pendingLoad = nil
-        case .failItem(_, let error): itemError = error
-        case .make(let id, _, let frame, _, _):
+        case .load(let item, let load): pendingLoads[item] = load
+        case .stopLoading(let item): pendingLoads[item] = nil
+        case .failItem(let item, let error): failed[item] = error
+        case .release(let item):
+            if owned.remove(item) == nil { fault = "\(item) is released twice" }
+        case .itemChanged: break
+        case .playedToEnd(let item):
+            if !owned.contains(item) { fault = "\(item) ends, which is released" }
+        case .make(let id, let item, let frame, _, _):
+            if !owned.contains(item) { fault = "a feed of \(item), which is released" }
             if feeds[id] != nil { fault = "\(id) is made twice" }
             feeds[id] = FakeFeed(madeAt: now, first: frame)
         case .start(let id, let start):

@@ -278,6 +278,7 @@ struct Notices {
             case .didPlayToEnd: texts.append("end")
             case .failedToPlayToEnd(let error): texts.append("failed \(error.code)")
             case .playbackStalled: texts.append("stalled")
+            case .currentItemDidChange: break
             case .outputDidChange(let isAvailable): texts.append("card \(isAvailable)")
             }
         }

@@ -21,8 +21,12 @@ final class Library: Sendable {
     let state = Mutex(State())
     /// Which of two items a sample is of.
     let sign: Float
+    /// Frame that the first one of an item is called by its value: an item that goes on with another's.
+    let offset: Int64
 
-    init(sign: Float = 1) { self.sign = sign }
+    init(sign: Float = 1, offset: Int64 = 0) {
+        (self.sign, self.offset) = (sign, offset)
+    }
 
     func opener(sampleRate: Int, frameCount: Int64) -> MediaOpener {
         MediaOpener { [self] location throws(MediaError) in
@@ -89,7 +93,7 @@ final class TestSource: MediaSource {
         }
         let count = Int(min(Int64(buffer.count / 2), format.frameCount! - next))
         for i in 0..<max(0, count) {
-            let value = Self.base + Float(next + Int64(i)) * Self.step
+            let value = Self.base + Float(library.offset + next + Int64(i)) * Self.step
             buffer[2 * i] = value * library.sign
             buffer[2 * i + 1] = value * library.sign
         }

@@ -89,6 +89,16 @@ final class VirtualRoom: @unchecked Sendable {
         return player
     }
 
+    func makeQueue(_ items: [PlayerItem], shared: Bool = false) throws -> QueuePlayer {
+        let player = try QueuePlayer(items: items, output: output)
+        if shared {
+            player.sourceClock = .shared(clock)
+            player.automaticallyWaitsToMinimizeStalling = false
+        }
+        players.append(WeakPlayer(player: player))
+        return player
+    }
+
     /// A player with an item that is ready, on a card whose rate is known.
     func makeReadyPlayer(
         _ item: PlayerItem, shared: Bool = false

@@ -28,11 +28,11 @@ extension PlayerMachine {
     private func map(_ clock: ClockID) -> SharedClock { world.clocks[clock] ?? .unknown }
 
     mutating func measureDevice() {
-        guard clock == nil, let facts = world.facts else { return }
+        guard clock == nil, let facts = itemFacts else { return }
         let current = program.entry(at: reading)
         if current.line.rate == 0 {
             // At rest: the next sound begins on local time.
-            if deviceLead != .zero, current == program.last {
+            if deviceLead != .zero, program.pending(after: reading).isEmpty {
                 program = Program(
                     continuing: Program.Entry(
                         item: current.item,
@@ -89,7 +89,7 @@ extension PlayerMachine {
         self.clock = clock
         deviceLead = .zero
         cuesToldTo = reading
-        guard let facts = world.facts else { return }
+        guard let facts = itemFacts else { return }
 
         var next = current
         next.line = Line(

@@ -1,3 +1,4 @@
+import Playout
 import Timing
 
 struct ObserverID: Hashable, Sendable { var number: Int }
@@ -26,10 +27,11 @@ extension PlayerMachine {
     }
 
     /// Tells of what was played by since the last look. The program has not changed since.
-    mutating func passCues() {
-        let now = reading
+    ///
+    /// - Parameter now: no later than the next item begins.
+    mutating func passCues(to now: GroupInstant) {
         defer { cuesToldTo = now }
-        guard let last = cuesToldTo, last < now, let facts = world.facts else { return }
+        guard let last = cuesToldTo, last < now, let facts = itemFacts else { return }
         for (id, observer) in timeObservers.sorted(by: { $0.key.number < $1.key.number }) {
             switch observer {
             case .periodic: tellStep(of: id)
@@ -75,7 +77,11 @@ extension PlayerMachine {
 
     /// When the next of them is due.
     var nextCue: LocalInstant? {
-        guard !timeObservers.isEmpty, let rate = world.facts?.sampleRate else { return nil }
+        guard !timeObservers.isEmpty, let rate = itemFacts?.sampleRate else { return nil }
+        // Behind that it is another item's time, and another look.
+        let end =
+            program.pending(after: reading).first { $0.item != item }?.line.instant
+            ?? GroupInstant(nanoseconds: .max)
         let instants = timeObservers.values.flatMap { observer -> [GroupInstant] in
             let frames: [Double] =
                 switch observer {
@@ -86,7 +92,7 @@ extension PlayerMachine {
                 }
             return frames.compactMap {
                 program.instant(of: $0, after: reading, sampleRate: rate)
-            }
+            }.filter { $0 <= end }
         }
         // Rounded, a clock's inverse may be a nanosecond early, and then again.
         return instants.min().map { local($0) + .microseconds(1) }

@@ -4,52 +4,87 @@ import Timing
 /// Getting, loading and losing an item, and what its feeds report.
 extension PlayerMachine {
     mutating func replace(with item: ItemID?) {
-        for feed in feeds.keys where facts(feed).isAlive { cancel(feed) }
-        prepared = nil
+        let old = self.item
+        begin(item)
+        if let old { release(old) }
+        if item == nil { emit(.announce(.itemStatusDidChange(nil))) }
+    }
+
+    /// Another item is the current one, and stands at its beginning.
+    mutating func begin(_ item: ItemID?) {
+        dropJoins()
+        // Only what waits at the beginning of an item that follows, or is this one now, is of use.
+        let first = item.flatMap { kept.removeValue(forKey: $0) }
+        for feed in feeds.keys where facts(feed).isAlive && feed != first {
+            if !kept.values.contains(feed) { cancel(feed) }
+        }
+        prepared = first
         endSeek(finished: false)
         error = nil
         self.item = item
         toldStatus = nil
         program = Program(stillAt: 0, of: item)
+        hasJumped = true
         if rate == 0 || item == nil {
             intent = .decided
         } else if case .awaitsItem = intent {
         } else {
             intent = .awaitsItem(waits: automaticallyWaits)
         }
-        if item == nil { emit(.announce(.itemStatusDidChange(nil))) }
-        loads += 1
-        isLoading = false
-        emit(.stopLoading)
-        if let item { load(item) }
+        emit(.itemChanged)
+        guard let item else { return }
+        if case .ready = itemState, case .awaitsItem(let waits) = intent {
+            tellStatus()
+            takeOver(waits: waits)
+        } else if loading[item] == nil {
+            load(item)
+        }
+    }
+
+    /// Nothing of an item is needed any more.
+    mutating func release(_ item: ItemID) {
+        if loading.removeValue(forKey: item) != nil { emit(.stopLoading(item)) }
+        if let feed = kept.removeValue(forKey: item) { cancel(feed) }
+        emit(.release(item))
     }
 
     /// Loads the item, or loads it again, beside whatever else is going on.
     mutating func load(_ item: ItemID) {
         loads += 1
-        isLoading = true
+        loading[item] = loads
         emit(.load(item, loads))
     }
 
     /// May come long after the item was ready, and after anything that was asked for since.
-    mutating func itemDidLoad() {
-        isLoading = false
+    mutating func itemDidLoad(_ load: Int) {
+        guard let loaded = loading.first(where: { $0.value == load })?.key else { return }
+        loading[loaded] = nil
+        guard loaded == item else { return }
         tellStatus()
-        if case .failed(let error) = world.item {
+        if case .failed(let error) = itemState {
             endSeek(finished: false)
             guard case .awaitsItem = intent else { return }
-            intent = .decided
-            setRate(0, .setRateFailed)
-            emit(.announce(.failedToPlayToEnd(error)))
+            giveUpItem(error)
         } else if case .awaitsItem(let waits) = intent, ready != nil {
             takeOver(waits: waits)
         }
     }
 
+    /// The item cannot be played, or not on: the next is, where there is one.
+    mutating func giveUpItem(_ error: PlaybackError) {
+        emit(.announce(.failedToPlayToEnd(error)))
+        if actionAtItemEnd == .advance, !queue.isEmpty {
+            leaveItem(isOver: false)
+        } else {
+            intent = .decided
+            setRate(0, .setRateFailed)
+        }
+    }
+
     /// Tells observers of the item's status where it is another than they know.
-    private mutating func tellStatus() {
+    mutating func tellStatus() {
         let status: PlayerItem.Status
-        switch world.item {
+        switch itemState {
         case .unknown: return
         case .ready: status = .readyToPlay
         case .failed: status = .failed
@@ -65,20 +100,30 @@ extension PlayerMachine {
         performTransition()
     }
 
-    /// Whether `feed` is what sounds, and nothing is to take over from it.
+    /// Whether `feed` is what sounds, and nothing of its item is to take over from it.
     private func isInForce(_ feed: FeedID) -> Bool {
         program.entry(at: reading).feed == feed
-            && program.pending(after: reading).allSatisfy { $0.feed == feed }
+            && program.pending(after: reading).allSatisfy { $0.feed == feed || $0.item != item }
     }
 
     /// Nothing more comes of `feed`; what it had has been heard.
     mutating func fail(_ error: PlaybackError, _ feed: FeedID) {
         world.feeds[feed]?.isAlive = false
+        if prepared == feed { prepared = nil }
+        if let other = feeds[feed]?.item, other != item {
+            // It was to follow.
+            dropJoins()
+            if kept[other] == feed { kept[other] = nil }
+            guard error.code == .mediaFailed, queue.contains(other) else { return }
+            emit(.failItem(other, error))
+            world.items[other]?.state = .failed(error)
+            return
+        }
         if isInForce(feed) {
             // Where the sound ended.
             let place = facts(feed).report.map(\.itemFrame) ?? currentFrame
             standStill(at: place)
-        } else if program.last.feed == feed || transition?.feed == feed {
+        } else if decided.feed == feed || transition?.feed == feed {
             standStill(at: currentFrame)
         } else if case .going(feed, _) = seek?.stage {
             endSeek(finished: false)
@@ -87,14 +132,12 @@ extension PlayerMachine {
         }
         if error.code == .mediaFailed, let item {
             emit(.failItem(item, error))
-            world.item = .failed(error)
+            world.items[item]?.state = .failed(error)
             tellStatus()
         } else {
             self.error = error
         }
-        guard rate != 0 else { return }
-        setRate(0, .setRateFailed)
-        emit(.announce(.failedToPlayToEnd(error)))
+        if rate != 0 { giveUpItem(error) }
     }
 
     mutating func stall(_ feed: FeedID) {
@@ -116,9 +159,11 @@ extension PlayerMachine {
     }
 
     mutating func end(_ feed: FeedID) {
-        guard isInForce(feed) else { return }
+        // What follows begins by itself.
+        guard isInForce(feed), !program.pending(after: reading).contains(where: { $0.item != item })
+        else { return }
         world.feeds[feed]?.isAlive = false
-        let end = (world.facts?.endFrame ?? facts(feed).endFrame).map(Double.init)
+        let end = (itemFacts?.endFrame ?? facts(feed).endFrame).map(Double.init)
         program.replace(feed, by: nil)
         // Somebody wants to be elsewhere already: this is a wait, and not the end.
         if isSeeking {
@@ -130,7 +175,9 @@ extension PlayerMachine {
             program = Program(stillAt: end, of: item)
             setRate(0, .itemEnded)
         }
-        emit(.announce(.didPlayToEnd))
+        guard let item else { return }
+        emit(.playedToEnd(item))
+        if actionAtItemEnd == .advance { leaveItem(isOver: true) }
     }
 
     /// The line ran away while the decoder stood: begins anew where the line is now.
@@ -144,7 +191,8 @@ extension PlayerMachine {
         replace(feed, by: next)
         start(next, by: line, fadesIn: true)
         // A pause that was decided holds for whoever sounds by then.
-        for entry in program.pending(after: reading) where entry.line.rate == 0 {
+        for entry in program.pending(after: reading)
+        where entry.line.rate == 0 && entry.item == item {
             emit(.stop(next, at: entry.line.instant))
         }
         emit(.announce(.timeJumped(to: time(of: clamped(place)))))
@@ -154,6 +202,7 @@ extension PlayerMachine {
     private mutating func standStill(at frame: Double) {
         let sounding = program.entry(at: reading).feed
         if let sounding { emit(.stop(sounding, at: nil)) }
+        dropJoins()
         for entry in program.pending(after: reading) where entry.feed != sounding {
             cancel(entry.feed)
         }
@@ -169,6 +218,7 @@ extension PlayerMachine {
         world.feeds[feed] = nil
         program.replace(feed, by: nil)
         if prepared == feed { prepared = nil }
+        kept = kept.filter { $0.value != feed }
         if transition?.feed == feed { intent = .decided }
     }
 }

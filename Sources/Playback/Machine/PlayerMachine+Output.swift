@@ -16,8 +16,10 @@ extension PlayerMachine {
     /// Nothing of what was got ready can be used elsewhere. Item time goes on by a shared clock, and
     /// stands until the next output plays without one.
     private mutating func leaveOutput() {
+        dropJoins()
         for feed in feeds.keys where facts(feed).isAlive { cancel(feed) }
         prepared = nil
+        kept = [:]
         if let transition {
             // There are no frames any more: as if the item were only just ready.
             intent = .awaitsItem(waits: transition.waits)
@@ -56,6 +58,6 @@ extension PlayerMachine {
             program.append(Program.Entry(item: entry.item, line: line, feed: feed))
             sounding = feed
         }
-        if program.last.line.rate != rate { takeOver(waits: waits) }
+        if decided.line.rate != rate { takeOver(waits: waits) }
     }
 }

@@ -12,7 +12,7 @@ extension PlayerMachine {
             dropIntent()
             guard rate != 0 else { return }
             intent = .awaitsItem(waits: waits)
-            if case .failed = world.item, let item { load(item) }
+            if case .failed = itemState, let item { load(item) }
             return
         }
         if rate == 0 {
@@ -73,9 +73,9 @@ extension PlayerMachine {
 
     func readyFacts() throws(PlaybackError) -> PlayerWorld.ItemFacts {
         guard item != nil else { throw PlaybackError(.noItem, "there is no item") }
-        switch world.item {
+        switch itemState {
         case .failed(let error): throw error
-        case .ready: if let facts = world.facts { return facts }
+        case .ready: if let facts = itemFacts { return facts }
         case .unknown: break
         }
         throw PlaybackError(.itemNotReady, "the item is not ready to play")
@@ -91,13 +91,18 @@ extension PlayerMachine {
     mutating func settle() {
         let sounding = program.entry(at: reading).feed
         for entry in program.settle(at: reading) where entry.feed != sounding {
-            cancel(entry.feed)
+            if let feed = entry.feed, entry.item != item, entry.item.flatMap({ kept[$0] }) == feed {
+                // It begins at another instant, if at all.
+                emit(.stop(feed, at: nil))
+            } else {
+                cancel(entry.feed)
+            }
         }
     }
 
     /// From `instant` on item time stands at `frame`, or where it is then; a seek under way goes on.
     mutating func pause(at instant: GroupInstant, frame: Double?) {
-        guard let facts = world.facts else { return }
+        guard let facts = itemFacts else { return }
         var frame = frame
         if frame == nil, let destination = takeDestination() {
             frame = destination.frame
@@ -128,7 +133,7 @@ extension PlayerMachine {
         }
         dropIntent()
         let current = program.entry(at: reading)
-        if current == program.last, current.line.rate == rate,
+        if current == decided, current.line.rate == rate,
             let feed = current.feed, self.facts(feed).isAlive
         {
             return
@@ -187,7 +192,7 @@ extension PlayerMachine {
     /// Whether `line` goes on where the one in force is by then: the same voice plays on, and what
     /// was to stop it is taken back.
     private mutating func continues(_ line: Line) -> Bool {
-        guard let facts = world.facts, let sounding = program.last.feed,
+        guard let facts = itemFacts, let sounding = program.last.feed,
             self.facts(sounding).isAlive, isOnClock(sounding)
         else { return false }
         let now = program.last.line
@@ -229,7 +234,7 @@ extension PlayerMachine {
             let ahead = Double(record.firstFrame) - frame
             let reach = Feed.reachSeconds * Double(record.sampleRate)
             if reaches(prepared, frame, rate: rate)
-                || (record.rate == rate && ahead > 0 && ahead < reach)
+                || (record.rate == rate && ahead > 0 && ahead < reach && facts(prepared).isAlive)
             {
                 return prepared
             }

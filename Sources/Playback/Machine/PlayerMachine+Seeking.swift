@@ -11,9 +11,9 @@ extension PlayerMachine {
         }
         error = nil
         seek = Seek(id: id, stage: .asked(time))
-        switch world.item {
+        switch itemState {
         case .ready: break
-        case .unknown: if !isLoading { load(item) }
+        case .unknown: if loading[item] == nil { load(item) }
         case .failed: load(item)
         }
     }
@@ -49,7 +49,7 @@ extension PlayerMachine {
         // Its line may begin a moment later; one that begins much later was given by somebody else,
         // who knows.
         if isUpcoming(feed) {
-            let rest = program.last.line.instant - reading
+            let rest = decided.line.instant - reading
             if rest > .zero, rest <= world.latency { return }
         }
         endSeek(finished: true)
@@ -92,7 +92,7 @@ extension PlayerMachine {
 
     /// Whether `feed` sounds by what was decided last, and that is yet to come.
     func isUpcoming(_ feed: FeedID) -> Bool {
-        program.last.feed == feed && program.last.line.instant > reading
+        decided.feed == feed && decided.line.instant > reading
             && program.entry(at: reading).feed != feed
     }
 
@@ -110,6 +110,7 @@ extension PlayerMachine {
             }
             guard isUpcoming(feed) else { return nil }
             emit(.stop(feed, at: nil))
+            dropJoins()
             program.settle(at: reading)
             return (frame, feed)
         }

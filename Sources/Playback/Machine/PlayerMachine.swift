@@ -61,6 +61,10 @@ struct PlayerMachine: Sendable {
 
     var world: PlayerWorld
     var item: ItemID?
+    /// What follows the item, in order.
+    var queue: [ItemID] = []
+    /// Feeds at the beginning of items that follow: they wait for their line, or have one.
+    var kept: [ItemID: FeedID] = [:]
     /// What drives item time; `nil`: the output's own clock.
     var clock: ClockID?
     /// How far the output's own time is ahead of the local clock; see `PlayerMachine+Clock.swift`.
@@ -75,9 +79,9 @@ struct PlayerMachine: Sendable {
     var intent = Intent.decided
     var seek: Seek?
     var feeds: [FeedID: FeedRecord] = [:]
-    /// Counts what was loaded: a load that was replaced says nothing.
+    /// Loads under way, by number: one that was replaced says nothing.
+    var loading: [ItemID: Int] = [:]
     var loads = 0
-    var isLoading = false
     /// Of the item, as observers were told last.
     var toldStatus: PlayerItem.Status?
     var timeObservers: [ObserverID: TimeObserver] = [:]
@@ -105,6 +109,11 @@ struct PlayerMachine: Sendable {
         look(world)
         switch command {
         case .replaceItem(let item): replace(with: item)
+        case .insert(let item, let place): insert(item, after: place)
+        case .remove(let item): remove(item)
+        case .removeAll: removeAll()
+        case .advance: leaveItem(isOver: false)
+        case .refresh: break
         case .rate(let rate, let waits): request(rate, waits: waits)
         case .line(let rate, let time, let hostTime):
             try setLine(rate, time: time, atHostTime: hostTime)
@@ -126,7 +135,7 @@ struct PlayerMachine: Sendable {
     mutating func receive(_ event: PlayerEvent, in world: PlayerWorld) -> [PlayerEffect] {
         look(world)
         switch event {
-        case .itemLoaded(let load): if load == loads { itemDidLoad() }
+        case .itemLoaded(let load): itemDidLoad(load)
         case .cardChanged: cardDidChange()
         case .supplied(let feed): supply(feed)
         case .failed(let feed, let error): fail(error, feed)
@@ -146,23 +155,24 @@ struct PlayerMachine: Sendable {
 
     /// When something happens by itself; `nil`: never, by what is known.
     var nextDeadline: LocalInstant? {
-        [seekDeadline, nextCue].compactMap(\.self).min()
+        [seekDeadline, nextCue, joinDeadline].compactMap(\.self).min()
     }
 
     private var seekDeadline: LocalInstant? {
         guard case .going(let feed, _) = seek?.stage, isUpcoming(feed) else { return nil }
-        return local(program.last.line.instant)
+        return local(decided.line.instant)
     }
 
     /// Everything below is about this moment.
     mutating func look(_ world: PlayerWorld) {
         self.world = world
         measureDevice()
-        passCues()
+        passJoins()
     }
 
     private mutating func turnEnds() -> [PlayerEffect] {
         checkSeek()
+        arrangeJoins()
         tellChanges()
         defer { outbox = [] }
         return outbox
@@ -183,16 +193,24 @@ struct PlayerMachine: Sendable {
 
     // MARK: What it is doing
 
+    /// What was decided last of the item that plays.
+    var decided: Program.Entry { program.last(of: item) }
+
+    var itemState: PlayerWorld.Item.State { item.flatMap { world.items[$0]?.state } ?? .unknown }
+
+    /// Of the item, once it was ready; also when it has failed since.
+    var itemFacts: PlayerWorld.ItemFacts? { item.flatMap { world.items[$0]?.facts } }
+
     /// The item, once it is known what it is.
     var ready: (item: ItemID, facts: PlayerWorld.ItemFacts)? {
-        guard let item, case .ready = world.item, let facts = world.facts else { return nil }
+        guard let item, case .ready = itemState, let facts = itemFacts else { return nil }
         return (item, facts)
     }
 
     var status: Player.Status {
         if error != nil { return .failed }
         guard item != nil else { return .unknown }
-        return switch world.item {
+        return switch itemState {
         case .unknown: .unknown
         case .ready: .readyToPlay
         case .failed: .failed
@@ -205,7 +223,7 @@ struct PlayerMachine: Sendable {
         if !world.hasCard { return .outputUnavailable }
         if item == nil { return .noItemToPlay }
         if ready == nil { return .evaluatingBufferingRate }
-        return program.last.line.rate == 0 ? .toMinimizeStalls : nil
+        return decided.line.rate == 0 ? .toMinimizeStalls : nil
     }
 
     var timeControlStatus: Player.TimeControlStatus {
@@ -219,25 +237,25 @@ struct PlayerMachine: Sendable {
 
     /// Item time in frames, now.
     var currentFrame: Double {
-        guard let facts = world.facts else { return 0 }
+        guard let facts = itemFacts else { return 0 }
         let line = program.entry(at: reading).line
         let frame = line.frame(at: reading, sampleRate: facts.sampleRate)
         return actionAtItemEnd == .none && line.rate != 0 ? max(0, frame) : clamped(frame)
     }
 
     func clamped(_ frame: Double) -> Double {
-        max(0, min(frame, world.facts?.endFrame.map(Double.init) ?? .infinity))
+        max(0, min(frame, itemFacts?.endFrame.map(Double.init) ?? .infinity))
     }
 
     /// A time as a frame within the item.
     func frame(of time: MediaTime) throws(PlaybackError) -> Double {
-        guard let facts = world.facts, let frame = time.frame(atSampleRate: facts.sampleRate)
+        guard let facts = itemFacts, let frame = time.frame(atSampleRate: facts.sampleRate)
         else { throw PlaybackError(.timeNotNumeric, "\(time) is not a time to play from") }
         return Double(max(0, min(frame, facts.endFrame ?? .max)))
     }
 
     func time(of frame: Double) -> MediaTime {
-        Player.time(ofFrame: frame, sampleRate: world.facts?.sampleRate ?? 1)
+        Player.time(ofFrame: frame, sampleRate: itemFacts?.sampleRate ?? 1)
     }
 
     // MARK: Feeds
@@ -270,9 +288,14 @@ struct PlayerMachine: Sendable {
         guard let (item, facts) = ready else {
             preconditionFailure("a feed is made only for an item that is ready")
         }
+        return makeFeed(of: item, facts, frame: clamped(frame), rate: rate)
+    }
+
+    mutating func makeFeed(
+        of item: ItemID, _ facts: PlayerWorld.ItemFacts, frame: Double, rate: Double
+    ) -> FeedID {
         lastFeed += 1
         let feed = FeedID(number: lastFeed)
-        let frame = clamped(frame)
         feeds[feed] = FeedRecord(
             item: item, sampleRate: facts.sampleRate, firstFrame: Feed.firstFrame(for: frame),
             rate: rate, start: nil)
@@ -282,7 +305,9 @@ struct PlayerMachine: Sendable {
 
     mutating func start(_ feed: FeedID, by line: Line, fadesIn: Bool) {
         let start = FeedStart(
-            line: line, clock: clock, endFrame: world.facts?.endFrame, fadesIn: fadesIn)
+            line: line, clock: clock,
+            endFrame: feeds[feed].flatMap { world.items[$0.item]?.facts?.endFrame },
+            fadesIn: fadesIn)
         feeds[feed]?.start = start
         // What it reported was about another start.
         world.feeds[feed]?.report = nil
@@ -305,6 +330,10 @@ struct PlayerMachine: Sendable {
     mutating func dropIntent() {
         let transition = transition
         intent = .decided
-        if let feed = transition?.feed, !program.names(feed), feed != prepared { cancel(feed) }
+        if let feed = transition?.feed, !program.names(feed), feed != prepared,
+            !kept.values.contains(feed)
+        {
+            cancel(feed)
+        }
     }
 }

@@ -8,9 +8,16 @@ struct ClockID: Hashable, Sendable { var number: Int }
 
 /// What the machine is told of everything around it, at one moment.
 struct PlayerWorld: Sendable {
-    enum ItemState: Sendable {
-        case unknown, ready
-        case failed(PlaybackError)
+    /// Of the item that plays, and of those that follow it soon.
+    struct Item: Sendable {
+        enum State: Sendable {
+            case unknown, ready
+            case failed(PlaybackError)
+        }
+
+        var state = State.unknown
+        /// Once it was ready; also when it has failed since.
+        var facts: ItemFacts?
     }
 
     struct ItemFacts: Equatable, Sendable {
@@ -37,9 +44,7 @@ struct PlayerWorld: Sendable {
     /// How far ahead an instant must lie for every sample from it on to be heard.
     var latency: Nanoseconds
     var hasCard = true
-    var item = ItemState.unknown
-    /// Of the item, once it was ready; also when it has failed since.
-    var facts: ItemFacts?
+    var items: [ItemID: Item] = [:]
     /// Those by which the player or a feed of it goes.
     var clocks: [ClockID: SharedClock] = [:]
     var feeds: [FeedID: FeedFacts] = [:]
@@ -47,8 +52,16 @@ struct PlayerWorld: Sendable {
 
 /// What a player is asked for.
 enum PlayerCommand: Sendable {
-    /// Another item, or none; plays on at the rate that there is.
+    /// Another item, or none, in the place of the one that there is; plays on at the rate that there is.
     case replaceItem(ItemID?)
+    /// Behind an item of the queue; `nil`: at its end.
+    case insert(ItemID, after: ItemID?)
+    /// Out of the queue; the one that plays is left for the next.
+    case remove(ItemID)
+    case removeAll
+    case advance
+    /// A setting is another.
+    case refresh
     /// At once; 0 pauses. `waits`: for enough to play on, `nil`: as the player is set.
     case rate(Double, waits: Bool?)
     /// From an instant of the clock on; see ``Player/setRate(_:time:atHostTime:)``.
@@ -93,9 +106,14 @@ enum PlayerEvent: Sendable {
 enum PlayerEffect: Sendable {
     /// Load the item; tell ``PlayerEvent/itemLoaded(_:)`` with this number.
     case load(ItemID, Int)
-    case stopLoading
-    /// Of the item: it was ready, and then could not be played on.
+    case stopLoading(ItemID)
+    /// It was ready, and then could not be played on.
     case failItem(ItemID, PlaybackError)
+    /// It has left the queue: nothing of it is needed any more.
+    case release(ItemID)
+    /// Another item is the current one.
+    case itemChanged
+    case playedToEnd(ItemID)
     case make(FeedID, ItemID, frame: Double, rate: Double, gain: Float)
     case start(FeedID, FeedStart)
     /// `nil`: now.

@@ -28,6 +28,9 @@ struct Program: Equatable, Sendable {
     /// What was decided last.
     var last: Entry { entries[entries.count - 1] }
 
+    /// What was decided last of an item; of whichever, where nothing was.
+    func last(of item: ItemID?) -> Entry { entries.last { $0.item == item } ?? last }
+
     /// The entry in force at `instant`.
     func entry(at instant: GroupInstant) -> Entry {
         entries[place(at: instant)]
@@ -61,6 +64,22 @@ struct Program: Equatable, Sendable {
     mutating func append(_ entry: Entry) {
         entries.removeAll { $0.line.instant >= entry.line.instant }
         entries.append(entry)
+    }
+
+    /// Forgets what was decided for other items after `now`.
+    ///
+    /// - Returns: what was to come.
+    mutating func dropOthers(
+        than item: ItemID?, after now: GroupInstant, behind count: Int
+    ) -> [Entry] {
+        let dropped = pending(after: now).filter { $0.item != item }.dropFirst(count)
+        entries.removeAll { dropped.contains($0) }
+        return Array(dropped)
+    }
+
+    /// Forgets entries that were in force before that of `instant`.
+    mutating func forget(before instant: GroupInstant) {
+        entries.removeFirst(place(at: instant))
     }
 
     /// Where `old` was to sound, `new` does, or nothing.

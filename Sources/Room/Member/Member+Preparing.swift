@@ -43,7 +43,7 @@ extension Member {
                         level: complaintLevel, "playing failed", metadata: ["reason": "\(reason)"])
                     receiveInput(.itemFailed(preparation.id, reason: reason))
                 case .playbackStalled: logger.warning("the decoder does not keep up")
-                case .itemStatusDidChange, .rateDidChange, .timeJumped, .outputDidChange: break
+                default: break
                 }
             }
         } catch is CancellationError {

@@ -1,0 +1,191 @@
+import Playout
+import Timing
+
+/// What follows the item: a join is an entry of the program like any other, at the instant at which the
+/// item before it ends.
+///
+/// It is arranged some seconds ahead, and anew whenever the line before it is another: a join is where
+/// the program says that the item ends, whatever was asked for since.
+extension PlayerMachine {
+    /// How long before its beginning an item is decoded ahead.
+    static let joinLead = Nanoseconds.seconds(10)
+    /// The same of those behind the next one, which may be shorter than what the output holds.
+    static let furtherLead = Nanoseconds.seconds(1)
+    /// Joins at a time: each has a voice.
+    static let mostJoins = 8
+
+    // MARK: Editing
+
+    mutating func insert(_ item: ItemID, after place: ItemID?) {
+        if self.item == nil, queue.isEmpty {
+            begin(item)
+        } else if let place, place == self.item {
+            queue.insert(item, at: 0)
+        } else if let place, let index = queue.firstIndex(of: place) {
+            queue.insert(item, at: index + 1)
+        } else {
+            queue.append(item)
+        }
+    }
+
+    mutating func remove(_ item: ItemID) {
+        if item == self.item { return leaveItem(isOver: false) }
+        guard let index = queue.firstIndex(of: item) else { return }
+        queue.remove(at: index)
+        dropJoins()
+        release(item)
+    }
+
+    mutating func removeAll() {
+        let all = queue
+        queue = []
+        dropJoins()
+        for item in all { release(item) }
+        replace(with: nil)
+    }
+
+    /// The item is done with: the next one plays on, or none is there.
+    mutating func leaveItem(isOver: Bool) {
+        guard let old = item else { return }
+        let next = queue.isEmpty ? nil : queue.removeFirst()
+        if next == nil, isOver { setRate(0, .itemEnded) }
+        begin(next)
+        release(old)
+        if next == nil { emit(.announce(.itemStatusDidChange(nil))) }
+    }
+
+    // MARK: Joining
+
+    /// Items that follow one another to a given length, as far as they are known. One that cannot be
+    /// played is passed over when it comes to its turn.
+    private var nextItems: [ItemID] {
+        queue.filter { id in
+            if case .failed = world.items[id]?.state { false } else { true }
+        }
+    }
+
+    /// Forgets the joins; their feeds wait for what is decided instead.
+    ///
+    /// - Parameter count: as many stay.
+    mutating func dropJoins(behind count: Int = 0) {
+        for entry in program.dropOthers(than: item, after: reading, behind: count) {
+            if let feed = entry.feed { emit(.stop(feed, at: nil)) }
+        }
+    }
+
+    /// Makes the joins be what the program and the queue say.
+    mutating func arrangeJoins() {
+        loadNext()
+        guard actionAtItemEnd == .advance, rate != 0, intent == .decided, item != nil,
+            decided.line.rate > 0
+        else { return dropJoins() }
+        let old = program.pending(after: reading).filter { $0.item != item }
+        let wanted = joins()
+        let same = zip(old, wanted).prefix { $0.item == $1.item && $0.line == $1.line }.count
+        if same == old.count, same == wanted.count { return }
+        // Those that are right already are not told again.
+        if same < old.count { dropJoins(behind: same) }
+        for entry in wanted.dropFirst(same) { join(entry) }
+    }
+
+    /// The next item is loaded ahead of its turn, and those behind it as far as they begin soon.
+    private mutating func loadNext() {
+        var begin = endInstant
+        for next in nextItems {
+            switch world.items[next]?.state {
+            case .unknown?: return loading[next] == nil ? load(next) : ()
+            case .ready?: break
+            case .failed?, nil: return
+            }
+            guard let known = begin, known - reading <= Self.joinLead else { return }
+            begin = end(of: next, from: known)
+        }
+    }
+
+    private func joins() -> [Program.Entry] {
+        var entries: [Program.Entry] = []
+        var end = endInstant
+        for next in nextItems.prefix(Self.mostJoins) {
+            // An item without a frame begins and ends at one instant: the next one begins there.
+            if world.items[next]?.facts?.endFrame == 0 { continue }
+            let lead = entries.isEmpty ? Self.joinLead : Self.furtherLead
+            guard let begin = end, begin - reading <= lead, case .ready? = world.items[next]?.state
+            else { break }
+            let line = Line(itemFrame: 0, instant: begin, rate: rate)
+            entries.append(Program.Entry(item: next, line: line, feed: nil))
+            end = self.end(of: next, from: begin)
+        }
+        return entries
+    }
+
+    private func end(of item: ItemID, from begin: GroupInstant) -> GroupInstant? {
+        guard rate > 0, let facts = world.items[item]?.facts, let frames = facts.endFrame else {
+            return nil
+        }
+        return begin + Nanoseconds(seconds: Double(frames) / (rate * Double(facts.sampleRate)))
+    }
+
+    /// When the item will have been played to its end.
+    private var endInstant: GroupInstant? {
+        let line = decided.line
+        guard let facts = itemFacts, let frames = facts.endFrame, line.rate > 0 else { return nil }
+        let seconds = (Double(frames) - line.itemFrame) / (line.rate * Double(facts.sampleRate))
+        let end = line.instant + Nanoseconds(seconds: seconds)
+        // Who begins at the end hears that from the feed.
+        return end > line.instant ? end : nil
+    }
+
+    private mutating func join(_ entry: Program.Entry) {
+        guard let item = entry.item, let facts = world.items[item]?.facts else { return }
+        var feed = kept[item]
+        if let known = feed, feeds[known]?.rate != rate || !self.facts(known).isAlive {
+            cancel(known)
+            feed = nil
+        }
+        let joining = feed ?? makeFeed(of: item, facts, frame: 0, rate: rate)
+        kept[item] = joining
+        // As it was mastered: nothing fades at a join.
+        start(joining, by: entry.line, fadesIn: false)
+        program.append(Program.Entry(item: item, line: entry.line, feed: joining))
+    }
+
+    /// The items whose beginning has come are the current ones, one after the other.
+    mutating func passJoins() {
+        while let old = item,
+            let join = program.entries.first(where: {
+                $0.item != old && $0.line.instant <= reading
+            }), let next = join.item, let index = queue.firstIndex(of: next)
+        {
+            passCues(to: join.line.instant)
+            emit(.playedToEnd(old))
+            for passed in queue[..<index] {
+                if case .failed(let error)? = world.items[passed]?.state {
+                    emit(.announce(.failedToPlayToEnd(error)))
+                }
+                release(passed)
+            }
+            queue.removeSubrange(...index)
+            kept[next] = nil
+            item = next
+            toldStatus = nil
+            program.forget(before: join.line.instant)
+            endSeek(finished: false)
+            emit(.itemChanged)
+            release(old)
+            tellStatus()
+            hasJumped = true
+        }
+        passCues(to: reading)
+    }
+
+    /// When a join has to be arranged, or passes.
+    var joinDeadline: LocalInstant? {
+        if let next = program.pending(after: reading).first(where: { $0.item != item }) {
+            return local(next.line.instant) + .microseconds(1)
+        }
+        guard actionAtItemEnd == .advance, rate != 0, intent == .decided, !queue.isEmpty,
+            let end = endInstant, end - reading > Self.joinLead
+        else { return nil }
+        return local(end - Self.joinLead) + .microseconds(1)
+    }
+}
