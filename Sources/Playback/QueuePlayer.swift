@@ -1,5 +1,5 @@
 import Synchronization
-public import Timing
+
 
 /// Plays items one after the other, without a gap between them.
 ///

@@ -72,8 +72,12 @@ import Testing
         let declaration = try #require(
             manifest.firstMatch(of: /let besidesRoom = \[([^\]]*)\]/)?.output.1)
         let product = Set(
-            declaration.matches(of: /"([A-Za-z]+)"/).map { String($0.output.1) } + ["Room"])
-        #expect(manifest.contains(#".library(name: "Tutti", targets: ["Room"] + besidesRoom)"#))
+            declaration.matches(of: /"([A-Za-z]+)"/).map { String($0.output.1) } + [
+                "Tutti", "Room",
+            ])
+        #expect(
+            manifest.contains(#".library(name: "Tutti", targets: ["Tutti", "Room"] + besidesRoom)"#)
+        )
         for file in Self.files(below: ["Tests/DocumentationTests"], ending: "Samples.swift") {
             let text = try String(contentsOf: file, encoding: .utf8)
             for found in text.matches(of: /(?m)^(@testable )?import ([A-Za-z]+)/) {

@@ -7,8 +7,6 @@ public enum ReadingKind: String, CaseIterable, Sendable {
     case edges
     /// Lines through the places where the delays of many blocks gather: ``ModeBlocks``.
     case gatherings
-    /// All packets of the first seconds on wires together: ``JointModeFit``.
-    case joint
     /// All packets of a room that joins on air: ``JoiningPosterior``.
     case joining
 }

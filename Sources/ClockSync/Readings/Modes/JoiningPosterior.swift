@@ -10,7 +10,7 @@ import func Glibc.sqrt
 /// s count by what was known before, drifts c of both delays by ``change``.
 ///
 /// The need: a room that joins knows its rate to 80 ppm only, and plays after 0.35 s. While few
-/// packets are clean, chance chooses the one best slope (``JointModeFit``), or there is none yet.
+/// packets are clean, chance chooses the one best slope, or there is none yet.
 /// Here all slopes that are possible have their say.
 ///
 /// The drift: a host that begins to play takes longer for packets both ways, by 20 µs within a

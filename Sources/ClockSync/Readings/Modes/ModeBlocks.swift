@@ -39,13 +39,6 @@ struct ModeBlocks: Sendable {
     /// The share of all time that must have had clear gatherings. Now and then chance makes one
     /// where there is none.
     static let clearShare = 0.4
-    /// On wires, as long as all packets are younger than this, they are read together
-    /// (``JointModeFit``) and no line is drawn; seconds. That is three blocks, the first number
-    /// that can contradict each other.
-    static let youngSpan = 6.0
-    /// Time between two such readings, seconds. Each looks at every packet along some tens of
-    /// slopes.
-    static let youngInterval = 0.05
     /// On air, as long as all packets are younger than this, all that they allow has its say beside
     /// the line (``JoiningPosterior``); seconds. Later the floors may have moved.
     static let joiningSpan = 5.5
@@ -54,8 +47,6 @@ struct ModeBlocks: Sendable {
     /// Half of what the gatherings of both directions may differ by although they belong to the
     /// same queueing, seconds. A block claims no smaller error.
     static let noise = 5e-6
-    /// The same for the first seconds on a wire, in which the load of the hosts hardly changes.
-    static let youngNoise = 2.5e-6
     /// A block is measured again when the skew that was known then blurred it by this much,
     /// seconds.
     static let blur = 5e-6
@@ -131,20 +122,15 @@ struct ModeBlocks: Sendable {
     private var isWire = true
     /// The reading of the block under way, where it can be read already.
     private var newest: Reading?
-    private var pair: (reading: JointModeFit?, time: Double)?
     /// The last one, of a room that joins on air.
-    private var joint: JoiningPosterior?
-    /// What the last reading had which tried all slopes: packets, and the variance of the prior.
-    private var searched = (packets: 0, variance: 0.0)
+    private var joining: JoiningPosterior?
     private var forward: [ModePeak.Point] = []
     private var backward: [ModePeak.Point] = []
 
     mutating func removeAll() {
         blocks = []
         newest = nil
-        pair = nil
-        joint = nil
-        searched = (0, 0)
+        joining = nil
         forward = []
         backward = []
     }
@@ -192,7 +178,7 @@ struct ModeBlocks: Sendable {
         backward = []
     }
 
-    /// A reading for each walk of the skew, or none; of the first seconds one of all packets.
+    /// A reading for each walk of the skew, or none; of the first seconds on air one of all packets.
     ///
     /// - Parameters:
     ///   - prior: of the skew, before the samples.
@@ -202,11 +188,6 @@ struct ModeBlocks: Sendable {
         at now: Double, prior: (skew: Double, variance: Double), delay: Double,
         withholding withheld: Set<ReadingKind> = []
     ) -> [ClockReading] {
-        if isWire, !withheld.contains(.joint),
-            let young = young(at: now, prior: prior, delay: delay)
-        {
-            return [young]
-        }
         var fits =
             withheld.contains(.gatherings) ? [] : lines(at: now, prior: prior, delay: delay)
         if !isWire, !withheld.contains(.joining),
@@ -274,8 +255,8 @@ struct ModeBlocks: Sendable {
         // counts.
         let reading = JoiningPosterior(
             blocks.flatMap(\.forward) + forward, blocks.flatMap(\.backward) + backward, at: now,
-            prior: prior, found: joint)
-        joint = reading
+            prior: prior, found: joining)
+        joining = reading
         guard let reading else { return nil }
         let span = now - first.time
         let noise = sqrt(reading.variance + Self.noise * Self.noise)
@@ -284,41 +265,6 @@ struct ModeBlocks: Sendable {
             noise: noise, skewSpread: sqrt(reading.skewVariance), isPinned: false, wander: 0)
         fit.error = noise
         return fit
-    }
-
-    /// What all packets say together, as long as they are so few that a line has nothing to hold.
-    private mutating func young(
-        at now: Double, prior: (skew: Double, variance: Double), delay: Double
-    ) -> ClockReading? {
-        guard let first = blocks.first?.forward.first ?? forward.first,
-            now - first.time <= Self.youngSpan
-        else { return nil }
-        if pair.map({ now - $0.time >= Self.youngInterval }) ?? true {
-            pair = (readPair(at: now, prior: prior), now)
-        }
-        guard let pair, let reading = pair.reading else { return nil }
-        let span = now - first.time
-        let noise = sqrt(reading.variance + Self.youngNoise * Self.youngNoise)
-        var fit = ClockReading(
-            window: span, span: span, offset: reading.offset + reading.skew * (now - pair.time),
-            skew: reading.skew, delay: delay, noise: noise + EnvelopeSolver.stampNoise,
-            skewSpread: sqrt(reading.skewVariance), isPinned: false, wander: 0)
-        fit.error = sqrt(fit.noise * fit.noise + reading.lean * reading.lean)
-        return fit
-    }
-
-    /// Trying all slopes is most of the work: that is done whenever the packets have doubled, when
-    /// the prior has come into doubt, and as long as no slope is known.
-    private mutating func readPair(
-        at now: Double, prior: (skew: Double, variance: Double)
-    ) -> JointModeFit? {
-        let out = blocks.flatMap(\.forward) + forward
-        let home = blocks.flatMap(\.backward) + backward
-        let isSearched =
-            out.count < 2 * searched.packets && prior.variance <= searched.variance
-        let known = isSearched ? pair?.reading?.skew : nil
-        if known == nil { searched = (out.count, prior.variance) }
-        return JointModeFit(out, home, at: now, prior: prior, known: known)
     }
 
     /// By how much the variance of a line is larger than its readings say.
