@@ -26,6 +26,13 @@ public final class CachedFile: Sendable {
         self.grant = grant
     }
 
+    /// Whether nobody has written to it since its bytes were found right, whatever is at ``path`` by now:
+    /// those who read it have this file.
+    public var holdsItsBytes: Bool {
+        guard let stamp, let now = FileStamp(of: file.descriptor) else { return true }
+        return now.hasBytes(of: stamp)
+    }
+
     /// For a reader of its own.
     func reopened() -> OpenFile? { file.reopened() }
 

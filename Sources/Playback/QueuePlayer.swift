@@ -1,6 +1,5 @@
 import Synchronization
 
-
 /// Plays items one after the other, without a gap between them.
 ///
 /// What follows is opened and decoded ahead. A join is a line like any other: the first sample of an

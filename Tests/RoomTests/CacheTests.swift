@@ -20,6 +20,39 @@ extension IntegrationTests {
             try Data(contentsOf: URL(fileURLWithPath: path))
         }
 
+        @Test func `bytes that are overwritten while they play are an alarm, and come again`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 63, as: "a.wav")
+                try await group.lead([asset], output: .none)
+                group.follow("attic")
+                try await group.untilPlaying(["attic"])
+                try await until("all of it is here") { try finished(in: group).count == 1 }
+                // From here on it plays from the file.
+                try await group.perform(.seek(seconds: 5))
+                try await group.untilStatus("it plays there") {
+                    $0.positionSeconds > 5 && $0.rooms.allSatisfy { $0.state == .playing }
+                }
+                let path = try #require(try finished(in: group).first)
+                let right = try contents(path)
+                let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+                try file.seek(toOffset: UInt64(right.count / 4))
+                try file.write(contentsOf: Data(repeating: 7, count: right.count / 2))
+                try file.close()
+                try await group.untilStatus("an alarm") {
+                    $0.rooms.contains { $0.sync?.lineAlarm == true }
+                }
+                try await group.untilStatus("it plays what was committed") {
+                    $0.rooms.allSatisfy { $0.state == .playing && $0.sync?.line == "on the line" }
+                }
+                try await until("the right bytes are here") {
+                    guard let path = try finished(in: group).first else { return false }
+                    return try contents(path) == right
+                }
+            }
+        }
+
         @Test func `other bytes under a good name are not played, and the right ones come again`()
             async throws
         {

@@ -260,6 +260,7 @@ struct LineProof: Equatable, Sendable {
     private static func judge(
         _ heard: HeardVoice, on span: Span, deviation: Nanoseconds
     ) -> LineFinding {
+        if heard.isAltered { return .otherItem }
         if let hash = heard.hash, hash != span.asset.hash { return .otherItem }
         if heard.at >= span.end + ending { return .stray }
         let unknown = (deviation - heard.knownError).magnitude

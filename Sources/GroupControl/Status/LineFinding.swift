@@ -59,6 +59,8 @@ public struct HeardVoice: Equatable, Sendable {
     public var source: UInt64?
     /// Of the bytes that it plays.
     public var hash: ContentHash?
+    /// Somebody has written into them since they were found to have that hash.
+    public var isAltered = false
     /// False: it is on its line and has no frames.
     public var isSupplied: Bool
     /// What leaves the card …
@@ -70,8 +72,9 @@ public struct HeardVoice: Equatable, Sendable {
 
     public init(
         voice: UInt64?, source: UInt64? = nil, hash: ContentHash?, isSupplied: Bool,
-        itemFrame: Double, at: GroupInstant, knownError: Nanoseconds
+        itemFrame: Double, at: GroupInstant, knownError: Nanoseconds, isAltered: Bool = false
     ) {
+        self.isAltered = isAltered
         self.voice = voice
         self.source = source
         self.hash = hash

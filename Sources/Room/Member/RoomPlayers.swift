@@ -47,6 +47,8 @@ final class RoomPlayers {
         let clock: ClockCell
         /// Of what it reads, which may be waiting for bytes.
         let reading: MediaCancellation
+        /// What it plays from, where that is a file of the cache.
+        let hold: CachedFile?
         /// Given a line that is not a pause; set when the commit was applied.
         var sounds = false
         /// Paused, or replaced by another: silent from this instant on, and then not needed.
@@ -124,7 +126,8 @@ final class RoomPlayers {
         player.sourceClock = .shared(clock)
         let notices = player.notices()
         parts[preparation.id] = Part(
-            ticket: ticket, player: player, order: preparation, clock: clock, reading: reading)
+            ticket: ticket, player: player, order: preparation, clock: clock, reading: reading,
+            hold: file.hold)
         do {
             try await item.ready()
             try check(item, against: preparation.asset)
@@ -327,7 +330,8 @@ final class RoomPlayers {
                 voice: part?.order.id, source: id.number, hash: part?.order.asset.hash,
                 isSupplied: voice.state == .playing, itemFrame: voice.itemFrame,
                 at: (part?.clock.load() ?? shared).map(voice.at),
-                knownError: Nanoseconds(Int64(saturating: voice.errorNanoseconds)))
+                knownError: Nanoseconds(Int64(saturating: voice.errorNanoseconds)),
+                isAltered: part?.hold?.holdsItsBytes == false)
         }
         return OutputLook(until: shared.map(rendered), voices: voices)
     }
