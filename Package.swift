@@ -142,7 +142,8 @@ let package = Package(
             name: "tutti",
             dependencies: [
                 "Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout", "FFmpegMedia",
-                "DeviceOutput", "AvahiDiscovery", "LinuxHost", "Simulation", "Room",
+                "DeviceOutput", "AvahiDiscovery", "LinuxHost", "Simulation", "Playback", "Tutti",
+                "Room",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -209,7 +210,8 @@ let package = Package(
             name: "CommandLineTests",
             dependencies: [
                 "Timing", "Chance", "ClockSync", "GroupControl", "LinuxHost", "DeviceOutput",
-                "tutti",
+                "Room",
+                "Tutti", "tutti",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: everywhere),

@@ -59,7 +59,8 @@ enum Arrows {
             name: "tutti",
             mayImport: [
                 "Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout", "FFmpegMedia",
-                "DeviceOutput", "AvahiDiscovery", "LinuxHost", "Simulation", "Room",
+                "DeviceOutput", "AvahiDiscovery", "LinuxHost", "Simulation", "Playback", "Tutti",
+                "Room",
                 "ArgumentParser", "Configuration", "Logging",
             ]),
     ]

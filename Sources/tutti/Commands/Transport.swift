@@ -1,12 +1,111 @@
 import ArgumentParser
+import DeviceOutput
 import GroupControl
+import Playback
+import Room
+import Tutti
 
 /// `tutti play`.
 struct Play: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Play, or go on after a pause.", discussion: "Example:\n  tutti play")
+        abstract: "Play, or go on after a pause; files are played on this machine alone.",
+        discussion: """
+            Without a file the group plays, or goes on. With files, folders, playlists or \
+            addresses it is a player of its own, without a group: items follow one another \
+            without a gap. In a terminal there are keys:
+
+              \(PlayKeyParser.help)
+
+            At another rate the pitch goes along.
+
+            Examples:
+              tutti play
+              tutti play Music/Album
+              tutti play talk.mp3 --start 12:30 --rate 1.25
+              tutti play song.flac --output alsa:hw:1,0
+              tutti play --device-list
+            """)
+
+    @Argument(
+        help: ArgumentHelp(
+            "What to play here, without a group.", valueName: "file|folder|playlist|url"),
+        completion: .file())
+    var files: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "With files: where the sound goes (default: alsa:default).", valueName: "out"),
+        completion: .list(["alsa", "alsa:hw:", "virtual", "file:"]))
+    var output: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("With files: how fast, 0.5 to 2 (default: 1).", valueName: "rate"))
+    var rate: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "With files: where in the first one to begin, as in tutti seek.", valueName: "time"))
+    var start: String?
+
+    @Flag(help: "List the sound cards and PCMs that ALSA knows, and end.")
+    var deviceList = false
+
     @OptionGroup var options: ControlOptions
-    func run() async throws { try await options.perform(.play) }
+
+    func validate() throws {
+        let isHere = !files.isEmpty
+        guard isHere || output == nil && rate == nil && start == nil else {
+            throw ValidationError(
+                "--output, --rate and --start are for files: tutti play FILE --rate 1.25")
+        }
+        guard !isHere || options.leader.flags.isEmpty else {
+            throw ValidationError(
+                "files are played on this machine alone; a group gets them by tutti add")
+        }
+        _ = try parsedRate()
+        _ = try parsedStart()
+    }
+
+    private func parsedRate() throws(ValidationError) -> Double {
+        guard let rate else { return 1 }
+        guard let value = Double(rate), Player.rates.contains(value) else {
+            throw ValidationError("--rate \(rate): 0.5 to 2")
+        }
+        return value
+    }
+
+    private func parsedStart() throws(ValidationError) -> Double {
+        guard let start else { return 0 }
+        guard case .time(let seconds)? = PositionArgument(argument: start) else {
+            throw ValidationError("--start \(start): seconds, M:SS or H:MM:SS")
+        }
+        return seconds
+    }
+
+    func run() async throws {
+        if deviceList {
+            for device in AudioDevice.available() {
+                let words = device.description.isEmpty ? "" : "  \(device.description)"
+                Terminal.output.say("alsa:\(device.name)\(words)")
+            }
+            return
+        }
+        guard !files.isEmpty else { return try await options.perform(.play) }
+        let device: AudioDevice
+        do {
+            device = try output.map { try AudioDevice($0) } ?? .default
+        } catch {
+            throw ValidationError("\(error)")
+        }
+        guard device.specification != .none else {
+            throw ValidationError("--output none: without an output nothing plays")
+        }
+        let (rate, start) = (try parsedRate(), try parsedStart())
+        try await untilInterrupted { [files] in
+            try await PlayFiles(PlayableFiles(files), on: device).run(rate: rate, start: start)
+        }
+    }
 }
 
 /// `tutti pause`.

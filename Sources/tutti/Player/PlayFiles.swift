@@ -1,0 +1,214 @@
+import FFmpegMedia
+import Playback
+import Room
+import Synchronization
+import Timing
+import Tutti
+
+/// `tutti play FILE …`: a player on this machine alone, without a group.
+final class PlayFiles: Sendable {
+    /// Between two frames on a terminal.
+    private static let frame = Duration.milliseconds(200)
+    /// Into an item, from where "previous" means its own beginning.
+    private static let restartSeconds = 3.0
+
+    private let files: PlayableFiles
+    private let player: QueuePlayer
+    private let device: AudioDevice
+
+    private struct State {
+        /// Of the files, by the item that plays it.
+        var places: [ObjectIdentifier: Int] = [:]
+        var infos: [String: MediaInfo] = [:]
+        var failures = 0
+        /// Said before, where lines stay.
+        var said: Int?
+        var saidWaiting = false
+    }
+    private let state = Mutex(State())
+
+    init(_ files: PlayableFiles, on device: AudioDevice) {
+        self.files = files
+        self.device = device
+        player = QueuePlayer(output: device.output)
+    }
+
+    /// - Parameters:
+    ///   - start: into the first item, seconds.
+    /// - Throws: `CommandError` when something was not played.
+    func run(rate: Double, start: Double) async throws {
+        for passed in files.passedOver { Terminal.error.say("tutti: skipped \(passed.sentence)") }
+        guard !files.items.isEmpty else {
+            throw CommandError("there is nothing to play in what was given")
+        }
+        do {
+            try player.setDefaultRate(rate)
+            for place in files.items.indices { try player.insert(item(at: place), after: nil) }
+        } catch {
+            throw CommandError("\(error)")
+        }
+        let notices = player.notices()
+        player.play()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await self.hear(notices) }
+            if Terminal.output.isInteractive {
+                let keys = TerminalMode.shared.keys()
+                group.addTask {
+                    var parser = PlayKeyParser()
+                    for await byte in keys {
+                        guard let key = parser.take(byte) else { continue }
+                        if key == .quit { return }
+                        await self.do(key)
+                    }
+                    try await Task.sleep(for: .seconds(Int64(Int32.max)))
+                }
+            }
+            group.addTask { try await self.show() }
+            if start > 0 { await player.seek(to: MediaTime(seconds: start)) }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+        let missed =
+            state.withLock { $0.failures } + files.passedOver.count { $0.isMissed }
+        guard missed == 0 else {
+            throw CommandError(
+                "\(missed) of \(files.items.count + files.passedOver.count { $0.isMissed }) "
+                    + "could not be played; each has a line above that says why")
+        }
+    }
+
+    private func item(at place: Int) -> PlayerItem {
+        let item = PlayerItem(asset: Asset(location: files.items[place].location, opener: opener))
+        state.withLock { $0.places[ObjectIdentifier(item)] = place }
+        return item
+    }
+
+    /// FFmpeg, and what it says of a file as it opens it.
+    private var opener: MediaOpener {
+        MediaOpener { [weak self] location throws(MediaError) in
+            let source = try FFmpegSource(location)
+            let info = source.info
+            self?.state.withLock { $0.infos[location] = info }
+            return source
+        }
+    }
+
+    // MARK: What happens
+
+    /// Until nothing is left to play.
+    private func hear(_ notices: AsyncStream<PlayerNotice>) async {
+        for await notice in notices {
+            switch notice {
+            case .failedToPlayToEnd(let error):
+                state.withLock { $0.failures += 1 }
+                let cause = error.underlying.map { "\($0)" } ?? "\(error)"
+                Terminal.error.say("tutti: cannot play \(cause)")
+                // The last one has nobody to follow it.
+                if player.rate == 0, player.items().count <= 1 { return }
+            case .currentItemDidChange(nil) where player.items().isEmpty: return
+            default: break
+            }
+        }
+    }
+
+    private func `do`(_ key: PlayKey) async {
+        switch key {
+        case .togglePause: if player.rate == 0 { player.play() } else { player.pause() }
+        case .next: if player.items().count > 1 { player.advanceToNextItem() }
+        case .previous: await goBack()
+        case .seek(let span):
+            let time = max(0, player.currentTime().seconds + span)
+            await player.seek(to: MediaTime(seconds: time))
+        case .volume(let percent):
+            player.isMuted = false
+            player.volume =
+                Float(min(100, max(0, Int((player.volume * 100).rounded()) + percent)))
+                / 100
+        case .mute: player.isMuted.toggle()
+        case .rate(let step):
+            let wanted = step.map { player.defaultRate + Double($0) / 100 } ?? 1
+            let rate = min(Player.rates.upperBound, max(Player.rates.lowerBound, wanted))
+            try? player.setDefaultRate(rate)
+            if player.rate != 0 { try? player.setRate(rate) }
+        case .quit: break
+        }
+    }
+
+    private func goBack() async {
+        guard let place = place, place > 0,
+            player.currentTime().seconds < Self.restartSeconds
+        else {
+            await player.seek(to: .zero)
+            return
+        }
+        // What has been played has left the queue.
+        let (before, again) = (item(at: place - 1), item(at: place))
+        try? player.replaceCurrentItem(with: before)
+        try? player.insert(again, after: before)
+    }
+
+    private var place: Int? {
+        player.currentItem.flatMap { item in
+            state.withLock { $0.places[ObjectIdentifier(item)] }
+        }
+    }
+
+    // MARK: What is seen
+
+    private func show() async throws {
+        var screen = LiveScreen(.output)
+        defer { screen.close() }
+        while true {
+            if let view {
+                if screen.isLive {
+                    let lines = view.lines(width: screen.width, showsColour: screen.showsColour)
+                    guard screen.draw(lines) else { return }
+                } else {
+                    guard say(view) else { return }
+                }
+            }
+            try await Task.sleep(for: Self.frame)
+        }
+    }
+
+    /// Where lines stay, each item has one, and a wait for the card too.
+    private func say(_ view: PlayView) -> Bool {
+        if case .waiting(let what) = view.state, player.reasonForWaitingToPlay == .outputUnavailable
+        {
+            let isNews = state.withLock { state in
+                defer { state.saidWaiting = true }
+                return !state.saidWaiting
+            }
+            if isNews { Terminal.error.say("tutti: \(what)") }
+            return true
+        }
+        guard view.duration != nil else { return true }
+        let isNews = state.withLock { state in
+            defer { state.said = view.number }
+            return state.said != view.number
+        }
+        return !isNews || Terminal.output.say(view.line)
+    }
+
+    private var view: PlayView? {
+        guard let item = player.currentItem, let place else { return nil }
+        let file = files.items[place]
+        let info = state.withLock { $0.infos[file.location] }
+        let isNamed = info.map { !$0.isNamedByFile } ?? false
+        let title = isNamed ? info?.title : file.title ?? info?.title
+        let waiting: String? =
+            switch player.reasonForWaitingToPlay {
+            case nil, .noItemToPlay: nil
+            case .evaluatingBufferingRate: "opens it"
+            case .toMinimizeStalls: "waits for its bytes"
+            case .outputUnavailable: "waits for \(device.error.map { "\($0)" } ?? "\(device)")"
+            }
+        return PlayView(
+            title: title ?? file.location.readableFileName, artist: info?.artist,
+            number: place + 1, count: files.items.count, seconds: player.currentTime().seconds,
+            duration: item.duration.isNumeric ? item.duration.seconds : nil,
+            state: player.rate == 0 ? .paused : waiting.map { .waiting($0) } ?? .playing,
+            volume: Int((player.volume * 100).rounded()), isMuted: player.isMuted,
+            rate: player.defaultRate)
+    }
+}
