@@ -4,6 +4,7 @@
 @_exported public import DeviceOutput
 @_exported public import FFmpegMedia
 @_exported public import LinuxHost
+@_exported public import Observation
 @_exported public import Playback
 @_exported public import Playout
 @_exported public import RealTime
