@@ -17,6 +17,7 @@ public import Playout
 public final class FFmpegSource: MediaSource {
     public let format: MediaFormat
     public let info: MediaInfo
+    public let metadata: MediaMetadata
     /// Ends a blocking call from another thread.
     public let cancellation: MediaCancellation
 
@@ -103,6 +104,7 @@ public final class FFmpegSource: MediaSource {
         let spliced = try Self.splice(demuxer, map, own, memory, cancellation)
         splice = spliced?.splice
         format = spliced?.format ?? own
+        metadata = demuxer.metadata
         info = MediaInfo(
             demuxer, decoder, format, missing: spliced?.missing ?? map.missing)
         if splice == nil { try begin() } else { try seek(toFrame: 0) }

@@ -14,27 +14,38 @@ public struct MediaOpener: Sendable {
     }
 }
 
+/// What an asset is found to be when it is opened.
+struct AssetFacts: Equatable, Sendable {
+    var format: MediaFormat
+    var metadata: MediaMetadata
+}
+
 /// What can be asked of an asset.
 public struct AssetProperty<Value: Sendable>: Sendable {
-    let read: @Sendable (Result<MediaFormat, PlaybackError>) throws(PlaybackError) -> Value
+    let read: @Sendable (Result<AssetFacts, PlaybackError>) throws(PlaybackError) -> Value
 }
 
 extension AssetProperty {
     /// Sample rate, channels and number of frames.
     public static var format: AssetProperty<MediaFormat> {
-        AssetProperty<MediaFormat> { format throws(PlaybackError) in try format.get() }
+        AssetProperty<MediaFormat> { facts throws(PlaybackError) in try facts.get().format }
     }
 
     /// Exact, in frames of the asset; ``MediaTime/indefinite`` for a live stream.
     public static var duration: AssetProperty<MediaTime> {
-        AssetProperty<MediaTime> { format throws(PlaybackError) in try format.get().duration }
+        AssetProperty<MediaTime> { facts throws(PlaybackError) in try facts.get().format.duration }
+    }
+
+    /// Tags, chapters, cover picture and loudness.
+    public static var metadata: AssetProperty<MediaMetadata> {
+        AssetProperty<MediaMetadata> { facts throws(PlaybackError) in try facts.get().metadata }
     }
 
     /// Whether there is audio that this build can decode; throws when the asset cannot be reached,
     /// because then nobody knows.
     public static var isPlayable: AssetProperty<Bool> {
-        AssetProperty<Bool> { format throws(PlaybackError) in
-            switch format {
+        AssetProperty<Bool> { facts throws(PlaybackError) in
+            switch facts {
             case .success: return true
             case .failure(let error):
                 switch (error.underlying as? MediaError)?.code {
@@ -81,7 +92,7 @@ public final class Asset: Sendable {
     public func load<Value>(
         _ property: AssetProperty<Value>
     ) async throws(PlaybackError) -> Value {
-        try property.read(await format(keepingIn: nil))
+        try property.read(await facts(keepingIn: nil))
     }
 
     /// Several values in one batch.
@@ -89,9 +100,9 @@ public final class Asset: Sendable {
         _ first: AssetProperty<First>, _ second: AssetProperty<Second>,
         _ rest: repeat AssetProperty<each Rest>
     ) async throws(PlaybackError) -> (First, Second, repeat each Rest) {
-        let format = await format(keepingIn: nil)
+        let facts = await facts(keepingIn: nil)
         return (
-            try first.read(format), try second.read(format), repeat try (each rest).read(format)
+            try first.read(facts), try second.read(facts), repeat try (each rest).read(facts)
         )
     }
 
@@ -101,40 +112,40 @@ public final class Asset: Sendable {
     }
 
     /// The same for an item, which keeps what was opened to play it from.
-    func loadFormat(for sources: SourcePool) async throws(PlaybackError) -> MediaFormat {
-        try await format(keepingIn: sources).get()
+    func loadFacts(for sources: SourcePool) async throws(PlaybackError) -> AssetFacts {
+        try await facts(keepingIn: sources).get()
     }
 
     /// Opens the asset once; an asset that failed is tried again.
-    private func format(
+    private func facts(
         keepingIn sources: SourcePool?
-    ) async -> Result<MediaFormat, PlaybackError> {
+    ) async -> Result<AssetFacts, PlaybackError> {
         progress.withLock { if $0 != .loaded { $0 = .loading } }
-        let format = await prober.format(keepingIn: sources)
+        let facts = await prober.facts(keepingIn: sources)
         progress.withLock {
-            switch format {
+            switch facts {
             case .success: $0 = .loaded
             case .failure(let error):
                 // Another one who asked may know better, or still wait.
                 if $0 != .loaded, error.code != .cancelled { $0 = .failed(error.description) }
             }
         }
-        return format
+        return facts
     }
 }
 
-/// Opens an asset to look at its format, off the cooperative pool, once for all who ask at a time.
+/// Opens an asset to look at what it is, off the cooperative pool, once for all who ask at a time.
 ///
 /// Opening cannot be interrupted; waiting for it can.
 private final class Prober: Sendable {
-    typealias Answer = Result<MediaFormat, PlaybackError>
+    typealias Answer = Result<AssetFacts, PlaybackError>
 
     private struct State {
-        var known: MediaFormat?
+        var known: AssetFacts?
         var isOpening = false
         var askers: [Int: CheckedContinuation<Answer, Never>] = [:]
         var count = 0
-        /// Who wants what is opened, besides the format, while it has not been emptied since.
+        /// Who wants what is opened, besides the facts, while it has not been emptied since.
         var sources: SourcePool?
         var generation = 0
     }
@@ -149,7 +160,7 @@ private final class Prober: Sendable {
         self.opener = opener
     }
 
-    func format(keepingIn sources: SourcePool?) async -> Answer {
+    func facts(keepingIn sources: SourcePool?) async -> Answer {
         let asker = state.withLock { state in
             state.count += 1
             return state.count
@@ -189,7 +200,7 @@ private final class Prober: Sendable {
         do throws(MediaError) {
             let opened = SourcePool.Cursor(try opener.open(location))
             cursor = opened
-            answer = .success(opened.format)
+            answer = .success(AssetFacts(format: opened.format, metadata: opened.metadata))
         } catch {
             answer = .failure(
                 PlaybackError(.mediaFailed, "\(location) cannot be opened", underlying: error))

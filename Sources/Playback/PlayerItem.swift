@@ -17,6 +17,7 @@ public final class PlayerItem: Sendable, Observable {
         var status = Status.unknown
         var error: PlaybackError?
         var format: MediaFormat?
+        var metadata: MediaMetadata?
         weak var player: Player?
     }
     private let state = Mutex(State())
@@ -44,6 +45,11 @@ public final class PlayerItem: Sendable, Observable {
         observation.access(self, keyPath: \.format)
         return state.withLock { $0.format }
     }
+    /// Tags, chapters, cover picture and loudness; `nil` until the item is ready.
+    public var metadata: MediaMetadata? {
+        observation.access(self, keyPath: \.metadata)
+        return state.withLock { $0.metadata }
+    }
     /// ``MediaTime/indefinite`` until the item is ready, and for a live stream.
     public var duration: MediaTime { format?.duration ?? .indefinite }
 
@@ -64,9 +70,10 @@ public final class PlayerItem: Sendable, Observable {
     public func ready() async throws(PlaybackError) {
         if status == .readyToPlay { return }
         do throws(PlaybackError) {
-            let format = try await asset.loadFormat(for: sources)
+            let facts = try await asset.loadFacts(for: sources)
             state.withLock {
-                $0.format = format
+                $0.format = facts.format
+                $0.metadata = facts.metadata
                 $0.status = .readyToPlay
                 $0.error = nil
             }
@@ -88,6 +95,7 @@ public final class PlayerItem: Sendable, Observable {
         observation.withMutation(of: self, keyPath: \.status) {}
         observation.withMutation(of: self, keyPath: \.error) {}
         observation.withMutation(of: self, keyPath: \.format) {}
+        observation.withMutation(of: self, keyPath: \.metadata) {}
     }
 
     /// It was ready, and then could not be played on; ``tellChange()`` is to follow.

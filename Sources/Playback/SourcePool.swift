@@ -25,6 +25,7 @@ final class SourcePool: Sendable {
         }
 
         var format: MediaFormat { source.format }
+        var metadata: MediaMetadata { source.metadata }
 
         /// A live stream does not go back.
         func reaches(_ frame: Int64) -> Bool {

@@ -21,6 +21,9 @@ public struct MediaFormat: Equatable, Sendable {
 public protocol MediaSource: AnyObject {
     var format: MediaFormat { get }
 
+    /// What it says of itself besides; nothing, where it does not know.
+    var metadata: MediaMetadata { get }
+
     /// Makes the next ``read(into:)`` begin with exactly `frame` (0 is the item's first frame).
     func seek(toFrame frame: Int64) throws(MediaError)
 
@@ -30,6 +33,10 @@ public protocol MediaSource: AnyObject {
     /// - Parameter buffer: room for `buffer.count / 2` frames.
     /// - Returns: frames written; 0 only at the end of the item.
     func read(into buffer: UnsafeMutableBufferPointer<Float>) throws(MediaError) -> Int
+}
+
+extension MediaSource {
+    public var metadata: MediaMetadata { MediaMetadata() }
 }
 
 /// Why an asset cannot be opened, read or positioned.

@@ -1,4 +1,3 @@
-import FFmpegMedia
 import Playback
 import Room
 import Synchronization
@@ -19,7 +18,6 @@ final class PlayFiles: Sendable {
     private struct State {
         /// Of the files, by the item that plays it.
         var places: [ObjectIdentifier: Int] = [:]
-        var infos: [String: MediaInfo] = [:]
         var failures = 0
         /// Said before, where lines stay.
         var said: Int?
@@ -78,19 +76,9 @@ final class PlayFiles: Sendable {
     }
 
     private func item(at place: Int) -> PlayerItem {
-        let item = PlayerItem(asset: Asset(location: files.items[place].location, opener: opener))
+        let item = PlayerItem(url: files.items[place].location)
         state.withLock { $0.places[ObjectIdentifier(item)] = place }
         return item
-    }
-
-    /// FFmpeg, and what it says of a file as it opens it.
-    private var opener: MediaOpener {
-        MediaOpener { [weak self] location throws(MediaError) in
-            let source = try FFmpegSource(location)
-            let info = source.info
-            self?.state.withLock { $0.infos[location] = info }
-            return source
-        }
     }
 
     // MARK: What happens
@@ -130,8 +118,21 @@ final class PlayFiles: Sendable {
             let rate = min(Player.rates.upperBound, max(Player.rates.lowerBound, wanted))
             try? player.setDefaultRate(rate)
             if player.rate != 0 { try? player.setRate(rate) }
+        case .chapter(let step): await goToChapter(step)
         case .quit: break
         }
+    }
+
+    /// - Parameter step: 1: the next one; −1: the one before, or the beginning of this one.
+    private func goToChapter(_ step: Int) async {
+        let chapters = player.currentItem?.metadata?.chapters ?? []
+        let now = player.currentTime()
+        let starts = chapters.map(\.range.start)
+        let target =
+            step > 0
+            ? starts.first { $0 > now }
+            : starts.last { $0.seconds < now.seconds - Self.restartSeconds } ?? starts.first
+        if let target { await player.seek(to: target) }
     }
 
     private func goBack() async {
@@ -193,9 +194,7 @@ final class PlayFiles: Sendable {
     private var view: PlayView? {
         guard let item = player.currentItem, let place else { return nil }
         let file = files.items[place]
-        let info = state.withLock { $0.infos[file.location] }
-        let isNamed = info.map { !$0.isNamedByFile } ?? false
-        let title = isNamed ? info?.title : file.title ?? info?.title
+        let time = player.currentTime()
         let waiting: String? =
             switch player.reasonForWaitingToPlay {
             case nil, .noItemToPlay: nil
@@ -204,11 +203,18 @@ final class PlayFiles: Sendable {
             case .outputUnavailable: "waits for \(device.error.map { "\($0)" } ?? "\(device)")"
             }
         return PlayView(
-            title: title ?? file.location.readableFileName, artist: info?.artist,
-            number: place + 1, count: files.items.count, seconds: player.currentTime().seconds,
+            title: item.metadata?.title ?? file.title ?? Self.name(of: file.location),
+            artist: item.metadata?.artist, chapter: item.metadata?.chapter(at: time)?.title,
+            number: place + 1, count: files.items.count, seconds: time.seconds,
             duration: item.duration.isNumeric ? item.duration.seconds : nil,
             state: player.rate == 0 ? .paused : waiting.map { .waiting($0) } ?? .playing,
             volume: Int((player.volume * 100).rounded()), isMuted: player.isMuted,
             rate: player.defaultRate)
+    }
+
+    /// The last part of a path or an address.
+    private static func name(of location: String) -> String {
+        let text = location.readableFileName
+        return text.split(separator: "/").last.map(String.init) ?? text
     }
 }

@@ -6,6 +6,8 @@ enum PlayKey: Equatable, Sendable {
     /// Percent.
     case volume(Int)
     case mute
+    /// 1: the next one; −1: the one before.
+    case chapter(Int)
     /// Hundredths of the rate; `nil`: back to 1.
     case rate(Int?)
 }
@@ -43,10 +45,12 @@ struct PlayKeyParser {
         case UInt8(ascii: "]"), UInt8(ascii: ">"): .rate(5)
         case UInt8(ascii: "["), UInt8(ascii: "<"): .rate(-5)
         case UInt8(ascii: "1"): .rate(nil)
+        case UInt8(ascii: "."): .chapter(1)
+        case UInt8(ascii: ","): .chapter(-1)
         default: nil
         }
     }
 
     static let help =
-        "space pause · ←/→ 10 s · ↑/↓ volume · n/p next, previous · [ ] rate · m mute · q quit"
+        "space pause · ←/→ 10 s · ↑/↓ volume · n/p next, previous · , . chapter · [ ] rate · m mute · q quit"
 }

@@ -8,6 +8,7 @@ struct PlayView: Equatable {
 
     var title: String
     var artist: String?
+    var chapter: String?
     /// From 1.
     var number: Int
     var count: Int
@@ -31,8 +32,8 @@ struct PlayView: Equatable {
             case .waiting: "…"
             }
         let place = "\(number)/\(count)"
-        let name = [title, artist].compactMap { $0?.printable }.filter { !$0.isEmpty }
-            .joined(separator: " — ")
+        let name = [title, artist, chapter].compactMap { $0?.printable }
+            .filter { !$0.isEmpty }.joined(separator: " — ")
         let room = max(1, width - place.columns - 3)
         let head = "\(sign) \(name.padded(to: room)) \(place)"
         return [head, bar(width: width, showsColour: showsColour), note]

@@ -1,0 +1,92 @@
+public import Timing
+
+/// What a piece of media says of itself besides its sound.
+public struct MediaMetadata: Equatable, Sendable {
+    /// A part with a name.
+    public struct Chapter: Equatable, Sendable {
+        public var title: String?
+        public var range: TimeRange
+
+        public init(title: String?, range: TimeRange) {
+            self.title = title
+            self.range = range
+        }
+    }
+
+    /// A picture that came with the sound, as it is stored.
+    public struct Artwork: Equatable, Sendable {
+        public var bytes: [UInt8]
+        /// `image/jpeg`, `image/png` …
+        public var mimeType: String
+
+        public init(bytes: [UInt8], mimeType: String) {
+            self.bytes = bytes
+            self.mimeType = mimeType
+        }
+    }
+
+    /// How much louder or quieter it is to be played to sound as loud as others, and how loud its
+    /// loudest sample is then 1 (ReplayGain 2.0; EBU R 128 in Opus, RFC 7845, 5.2.1).
+    public struct Loudness: Equatable, Sendable {
+        /// dB.
+        public var gain: Double
+        /// Linear; `nil` where it is not said.
+        public var peak: Double?
+
+        public init(gain: Double, peak: Double?) {
+            self.gain = gain
+            self.peak = peak
+        }
+    }
+
+    /// Every tag by its name in lower case, as the container calls it.
+    public var tags: [String: String] = [:]
+    public var chapters: [Chapter] = []
+    public var artwork: Artwork?
+
+    public init() {}
+}
+
+extension MediaMetadata {
+    // Names that containers share, as FFmpeg maps them.
+
+    public var title: String? { tags["title"] }
+    public var artist: String? { tags["artist"] ?? tags["album_artist"] }
+    public var album: String? { tags["album"] }
+    public var genre: String? { tags["genre"] }
+    public var date: String? { tags["date"] ?? tags["year"] }
+    public var comment: String? { tags["comment"] }
+
+    /// The chapter at a time.
+    public func chapter(at time: MediaTime) -> Chapter? {
+        chapters.last { $0.range.contains(time) }
+    }
+
+    /// Of the item by itself.
+    public var trackLoudness: Loudness? { loudness("track") }
+    /// Of the album that it is of: keeps quiet items quiet beside loud ones.
+    public var albumLoudness: Loudness? { loudness("album") }
+
+    private func loudness(_ kind: String) -> Loudness? {
+        if let gain = decibels(tags["replaygain_\(kind)_gain"]) {
+            return Loudness(gain: gain, peak: tags["replaygain_\(kind)_peak"].flatMap(Self.number))
+        }
+        // 1/256 dB to −23 LUFS; ReplayGain aims at −18.
+        guard let text = tags["r128_\(kind)_gain"], let steps = Int(text),
+            (-32_768...32_767).contains(steps)
+        else { return nil }
+        return Loudness(gain: Double(steps) / 256 + 5, peak: nil)
+    }
+
+    private func decibels(_ text: String?) -> Double? {
+        guard let word = text?.split(separator: " ").first, let gain = Self.number(String(word)),
+            abs(gain) <= 60
+        else { return nil }
+        return gain
+    }
+
+    private static func number(_ text: String) -> Double? {
+        guard let value = Double(text), value.isFinite else { return nil }
+        return value
+    }
+}
