@@ -13,6 +13,8 @@ public struct PlaybackError: Error, CustomStringConvertible {
         case alreadyPlaying
         /// A rate at a host time needs `automaticallyWaitsToMinimizeStalling == false`.
         case waitsToMinimizeStalling
+        /// At that host time another item of the queue plays.
+        case itemEndsBefore
         /// The time is not a number.
         case timeNotNumeric
         /// The player has no output.

@@ -107,6 +107,7 @@ extension Player {
             item.fail(error)
             state.failedItems.append(item)
         case .release(let id):
+            state.loads[id] = nil
             guard let item = state.items.removeValue(forKey: id) else { return }
             state.closing += item.unclaim(from: self)
         case .itemChanged: announce(.currentItemDidChange(state.item), &state)
@@ -125,6 +126,7 @@ extension Player {
         case .changeOutput:
             guard let output = state.nextOutput else { return }
             state.output.port.stopObservingCard(state.cardObserver)
+            state.leftOutputs.append(state.output)
             (state.output, state.nextOutput) = (output, nil)
             observeCard(&state)
         case .announce(let notice): announce(notice, &state)

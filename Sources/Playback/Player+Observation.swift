@@ -47,12 +47,12 @@ extension Player: Observable {
     func turn<Value: Sendable, Failure: Error>(
         _ body: (inout State) throws(Failure) -> sending Value
     ) throws(Failure) -> Value {
-        let (value, change, closing) = try state.withLock { state throws(Failure) in
+        let (value, change, closing, left) = try state.withLock { state throws(Failure) in
             let value = try body(&state)
-            defer { state.closing = [] }
-            return (value, state.takeChange(), state.closing)
+            defer { (state.closing, state.leftOutputs) = ([], []) }
+            return (value, state.takeChange(), state.closing, state.leftOutputs)
         }
-        withExtendedLifetime(closing) {}
+        withExtendedLifetime((closing, left)) {}
         if let change { tell(change) }
         return value
     }

@@ -35,8 +35,7 @@ extension Player {
     /// Item time now, at every multiple of `interval` that is played by, and after each jump, start
     /// and stop.
     ///
-    /// Nothing runs while the consumer is busy, which then gets the newest; so it is never called twice
-    /// at once. Ends when the consuming task is cancelled, and with the player, which it does not keep.
+    /// A consumer that is busy gets the newest when it asks again; so it is never called twice at once. Ends when the consuming task is cancelled, and with the player, which it does not keep.
     ///
     /// - Parameter interval: item time, at least 10 ms.
     public func periodicTimes(every interval: MediaTime) -> AsyncStream<MediaTime> {

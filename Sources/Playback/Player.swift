@@ -52,6 +52,8 @@ public class Player: @unchecked Sendable {
         var loads: [ItemID: Task<Void, Never>] = [:]
         /// What was open for items that have left; closing may take its time, outside of the lock.
         var closing: [SourcePool.Cursor] = []
+        /// The same of outputs: a device may end with them.
+        var leftOutputs: [PlayerOutput] = []
         /// Those that have not closed.
         var feeds: [FeedID: Feed] = [:]
         var clocks: [ClockID: SourceClock] = [:]
@@ -104,8 +106,11 @@ public class Player: @unchecked Sendable {
 
     func observeCard(_ state: inout State) {
         state.cardObserver = state.output.port.observeCard { [weak self] _ in
-            // What counts is how it is now, not how it was when this was sent.
-            self?.hear { player in player.turn { player.receive(.cardChanged, &$0) } }
+            // What counts is how it is now, not how it was when this was sent. Not on the output's
+            // own thread: the last reference to the player, and with it to the output, may be this.
+            Task { [weak self] in
+                self?.hear { player in player.turn { player.receive(.cardChanged, &$0) } }
+            }
         }
     }
 

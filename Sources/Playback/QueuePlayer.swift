@@ -23,6 +23,7 @@ public final class QueuePlayer: Player, @unchecked Sendable {
         }
     }
 
+    /// A player without an item.
     public override init(output: PlayerOutput) {
         super.init(output: output)
         actionAtItemEnd = .advance

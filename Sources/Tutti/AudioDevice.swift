@@ -2,7 +2,8 @@ import Synchronization
 
 /// A sound card, or what stands for one, with all the players that sound on it.
 ///
-/// It is opened when it is first asked for and closed with its last reference; a player is one. A card
+/// It is opened when it is first asked for and closed with its last reference; a player is one, and
+/// ``default`` is kept from its first use on. A card
 /// that is not there, is in use or goes away is tried once a second, and its players wait meanwhile:
 /// ``error`` says why.
 public final class AudioDevice: Sendable, CustomStringConvertible {
@@ -52,6 +53,7 @@ public final class AudioDevice: Sendable, CustomStringConvertible {
     private let port: OutputPort
     private let threadError: OutputError?
 
+    /// - Parameter overwrites: whether a file may replace what is there.
     public init(_ specification: OutputSpecification, overwrites: Bool = false) {
         self.specification = specification
         do throws(OutputError) {

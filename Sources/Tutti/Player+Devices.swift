@@ -42,6 +42,7 @@ extension PlayerItem {
         self.init(asset: Asset(url: url), forwardPlaybackEndTime: forwardPlaybackEndTime)
     }
 
+    /// The same for Foundation's addresses.
     public convenience init(url: URL, forwardPlaybackEndTime: MediaTime = .invalid) {
         self.init(url: url.absoluteString, forwardPlaybackEndTime: forwardPlaybackEndTime)
     }
@@ -51,6 +52,7 @@ extension Asset {
     /// A path or an http, https or file address, decoded by FFmpeg; reads nothing yet.
     public convenience init(url: String) { self.init(location: url, opener: .ffmpeg) }
 
+    /// The same for Foundation's addresses.
     public convenience init(url: URL) { self.init(url: url.absoluteString) }
 }
 

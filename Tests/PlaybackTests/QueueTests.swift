@@ -93,14 +93,15 @@ import Timing
     /// Shorter than what the output holds.
     @Test func `items of a few hundredths of a second leave no hole`() async throws {
         let room = VirtualRoom()
-        let items = parts([1] + Array(repeating: 0.05, count: 20) + [1])
+        // The first is longer than what is decoded ahead: nothing happens when the others come near.
+        let items = parts([15] + Array(repeating: 0.05, count: 20) + [1])
         let player = try room.makeQueue(items)
         try await items[0].ready()
         await room.step(seconds: 1)
         player.play()
         await room.step { player.currentItem == nil }
         await room.step(seconds: 0.5)
-        expectWhole(3, rate: 1, in: room)
+        expectWhole(17, rate: 1, in: room)
     }
 
     @Test func `a join survives a pause, another rate and a seek just before it`() async throws {
@@ -125,6 +126,84 @@ import Timing
         #expect(abs(pace - 1) < 3e-4)
         let worst = sound.enumerated().map { abs($1 - sound[0] - pace * Double($0)) }.max() ?? 0
         #expect(worst < 40)
+    }
+
+    /// What follows does not begin while the item before it waits for its bytes, and begins at its
+    /// beginning afterwards.
+    @Test func `a stall before a join delays the join`() async throws {
+        let room = VirtualRoom()
+        let (first, second) = (Library(), Library(offset: 20 * 8_000))
+        let items = [first.item(seconds: 20), second.item(seconds: 2)]
+        let player = try room.makeQueue(items)
+        try await items[0].ready()
+        first.state.withLock { $0.blocksAt = 13 * 8_000 }
+        await room.step(seconds: 1)
+        room.waitsForFeeds = false
+        player.play()
+        await room.step { player.timeControlStatus == .playing }
+        await room.step { player.timeControlStatus == .waitingToPlayAtSpecifiedRate }
+        // Longer than the rest of the item.
+        await room.step(seconds: 9)
+        #expect(player.currentItem === items[0])
+        let silent = room.heard.suffix(8_000 * 8).allSatisfy { abs($0.value) < 1e-3 }
+        #expect(silent)
+        first.state.withLock { $0.blocksAt = nil }
+        room.waitsForFeeds = true
+        let before = room.heard.count
+        await room.step { player.currentItem === items[1] && player.currentTime().seconds > 1 }
+        let sound = room.heard[before...].drop { $0.value < 0.2 }.dropFirst(100)
+            .map { TestSource.frame(ofValue: $0.value) }
+        let pace = (sound[sound.count - 1] - sound[0]) / Double(sound.count - 1)
+        #expect(abs(pace - 1) < 3e-4)
+        let worst = sound.enumerated().map { abs($1 - sound[0] - pace * Double($0)) }.max() ?? 0
+        #expect(worst < 40)
+    }
+
+    @Test func `what was prerolled of an item is not played as the next`() async throws {
+        let room = VirtualRoom()
+        let items = parts([2, 8])
+        let player = try room.makeQueue(items, shared: true)
+        try await items[0].ready()
+        await room.step(seconds: 1)
+        try player.setRate(1, time: .zero, atHostTime: room.groupNow + .milliseconds(300))
+        await room.step { player.currentTime().seconds > 0.2 }
+        let place = MediaTime(value: 1, timescale: 1)
+        #expect(try await room.during { try await player.preroll(atRate: 1, time: place) })
+        await room.step { player.currentItem === items[1] }
+        let begin = room.groupNow + .milliseconds(500)
+        try player.setRate(1, time: place, atHostTime: begin)
+        await room.step(seconds: 2)
+        let sound = room.frames(from: room.local(begin + .milliseconds(100)), to: room.now)
+        #expect(
+            sound.allSatisfy { $0.frame > 3 * 8_000 }, "of the second item, which is behind 2 s")
+    }
+
+    @Test func `a line behind the end of an item is refused`() async throws {
+        let room = VirtualRoom()
+        let items = parts([2, 8])
+        let player = try room.makeQueue(items, shared: true)
+        try await items[0].ready()
+        await room.step(seconds: 1)
+        try player.setRate(1, time: .zero, atHostTime: room.groupNow + .milliseconds(300))
+        await room.step { player.currentTime().seconds > 1 }
+        let error = #expect(throws: PlaybackError.self) {
+            try player.setRate(0, atHostTime: room.groupNow + .seconds(3))
+        }
+        #expect(error?.code == .itemEndsBefore)
+        await room.step { player.currentItem === items[1] }
+        try player.setRate(0, atHostTime: room.groupNow + .seconds(1))
+        await room.step(seconds: 2)
+        #expect(player.rate == 0)
+    }
+
+    @Test func `what follows an item that was taken away can be advanced to`() async throws {
+        let room = VirtualRoom()
+        let items = parts([2, 2])
+        let player = try room.makeQueue(items)
+        try player.replaceCurrentItem(with: nil)
+        #expect(player.currentItem == nil && player.items().count == 1)
+        player.advanceToNextItem()
+        #expect(player.currentItem === items[1])
     }
 
     @Test func `what cannot be played is passed over and said`() async throws {

@@ -181,8 +181,14 @@ struct RequestTests {
         #expect(player.timeControlStatus == .waitingToPlayAtSpecifiedRate)
         #expect(player.reasonForWaitingToPlay == .outputUnavailable)
         #expect(player.rate == 1 && !player.isOutputAvailable)
+        // It is told on another thread than the output's.
+        func untilTold(_ hasCard: Bool) async {
+            while player.state.withLock({ $0.observed?.hasCard }) != hasCard { await Task.yield() }
+        }
+        await untilTold(false)
         room.engine.port.setHasCard(true)
         #expect(player.timeControlStatus == .playing)
+        await untilTold(true)
         let said = await notices.drain()
         #expect(said.filter { $0.hasPrefix("card") } == ["card false", "card true"])
     }

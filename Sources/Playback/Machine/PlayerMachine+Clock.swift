@@ -81,6 +81,8 @@ extension PlayerMachine {
     /// A voice cannot change its clock while it sounds; a second one takes over, through a dip of
     /// 10 ms.
     mutating func change(to clock: ClockID?) {
+        // Joins are where the item ends, by the next clock too.
+        dropJoins()
         let handOver = world.now + world.latency + Self.decodingMargin
         let handOverBefore = reading(at: handOver)
         let current = program.entry(at: reading)

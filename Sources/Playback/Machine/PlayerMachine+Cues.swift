@@ -30,11 +30,12 @@ extension PlayerMachine {
     ///
     /// - Parameter now: no later than the next item begins.
     mutating func passCues(to now: GroupInstant) {
-        defer { cuesToldTo = now }
+        // A clock that is corrected may step back: what was told is not told again.
+        defer { cuesToldTo = cuesToldTo.map { max($0, now) } ?? now }
         guard let last = cuesToldTo, last < now, let facts = itemFacts else { return }
         for (id, observer) in timeObservers.sorted(by: { $0.key.number < $1.key.number }) {
             switch observer {
-            case .periodic: tellStep(of: id)
+            case .periodic: tellStep(of: id, at: now)
             case .boundaries(let times):
                 let passed = times.compactMap { time -> (GroupInstant, MediaTime)? in
                     guard let frame = time.frame(atSampleRate: facts.sampleRate),
@@ -62,17 +63,29 @@ extension PlayerMachine {
         }
     }
 
-    private mutating func tellStep(of id: ObserverID) {
-        guard case .periodic(let interval)? = timeObservers[id] else { return }
-        let step = step(of: interval)
+    /// - Parameter now: no later than the next item begins.
+    private mutating func tellStep(of id: ObserverID, at now: GroupInstant) {
+        guard case .periodic(let interval)? = timeObservers[id], let facts = itemFacts else {
+            return
+        }
+        let line =
+            program.entries.last { $0.item == item && $0.line.instant <= now }?.line
+            ?? decided.line
+        let frame = line.frame(at: now, sampleRate: facts.sampleRate)
+        let time = time(of: actionAtItemEnd == .none ? max(0, frame) : clamped(frame))
+        let step = Self.step(of: interval, at: time)
         guard step != steps[id] else { return }
         steps[id] = step
-        emit(.tell(id, time(of: currentFrame)))
+        emit(.tell(id, time))
     }
 
     /// Intervals up to now; a hair before one counts as there, since instants are whole nanoseconds.
+    private static func step(of interval: Double, at time: MediaTime) -> Int64 {
+        Int64(saturating: (time.seconds / interval + 1e-6).rounded(.down))
+    }
+
     private func step(of interval: Double) -> Int64 {
-        Int64(saturating: (time(of: currentFrame).seconds / interval + 1e-6).rounded(.down))
+        Self.step(of: interval, at: time(of: currentFrame))
     }
 
     /// When the next of them is due.

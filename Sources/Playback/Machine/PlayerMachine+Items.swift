@@ -148,6 +148,7 @@ extension PlayerMachine {
             // Not this feed again: it counts as filled, and would be started at once.
             emit(.stop(feed, at: nil))
             emit(.retire(feed))
+            dropJoins()
             program = Program(stillAt: clamped(frame), of: item)
             // A seek under way is waited for instead.
             if !isSeeking { takeOver(waits: true) }
@@ -159,9 +160,12 @@ extension PlayerMachine {
     }
 
     mutating func end(_ feed: FeedID) {
-        // What follows begins by itself.
-        guard isInForce(feed), !program.pending(after: reading).contains(where: { $0.item != item })
-        else { return }
+        guard isInForce(feed) else { return }
+        if program.pending(after: reading).contains(where: { $0.item != item }) {
+            // What follows begins by itself, unless there was less of the item than was promised.
+            guard let end = facts(feed).endFrame, end < itemFacts?.endFrame ?? end else { return }
+            dropJoins()
+        }
         world.feeds[feed]?.isAlive = false
         let end = (itemFacts?.endFrame ?? facts(feed).endFrame).map(Double.init)
         program.replace(feed, by: nil)

@@ -3,61 +3,74 @@ import Timing
 
 /// From one output to another.
 extension PlayerMachine {
+    /// Nothing of what was got ready can be used elsewhere, and what was decided holds there too: item
+    /// time goes on, by a shared clock or by the next card, and lines to come keep their moment.
     mutating func change(toOutputIn there: PlayerWorld) {
-        leaveOutput()
+        dropJoins()
+        let current = program.entry(at: reading)
+        let pending = program.pending(after: reading).map { ($0, local($0.line.instant)) }
+        let place = currentFrame
+        for feed in feeds.keys where facts(feed).isAlive { cancel(feed) }
+        prepared = nil
+        kept = [:]
         emit(.changeOutput)
         var there = there
         // What is known of feeds is of those that end.
         there.feeds = world.feeds
         world = there
-        joinOutput()
+        deviceLead = .zero
+        cuesToldTo = reading
+        cardDidChange()
+        guard let facts = itemFacts else { return }
+
+        var line = current.line
+        if clock == nil {
+            // Its own card's time begins anew.
+            line =
+                line.rate == 0
+                ? Program(stillAt: place).last.line
+                : Line(
+                    itemFrame: place,
+                    instant: reading(at: world.now + world.latency)
+                        + Self.decodingMargin, rate: line.rate)
+        }
+        program = Program(
+            continuing: Program.Entry(
+                item: item, line: line, feed: sound(by: line, instead: nil, facts)))
+        for (entry, moment) in pending {
+            var line = entry.line
+            line.instant = reading(at: moment)
+            let before = program.last.feed
+            let feed = line.rate == 0 ? before : sound(by: line, instead: before, facts)
+            if line.rate == 0, let before { emit(.stop(before, at: line.instant)) }
+            program.append(Program.Entry(item: item, line: line, feed: feed))
+        }
+        askAgain()
     }
 
-    /// Nothing of what was got ready can be used elsewhere. Item time goes on by a shared clock, and
-    /// stands until the next output plays without one.
-    private mutating func leaveOutput() {
-        dropJoins()
-        for feed in feeds.keys where facts(feed).isAlive { cancel(feed) }
-        prepared = nil
-        kept = [:]
-        if let transition {
-            // There are no frames any more: as if the item were only just ready.
-            intent = .awaitsItem(waits: transition.waits)
+    /// A feed for a line, from its instant on in the place of another.
+    private mutating func sound(
+        by line: Line, instead other: FeedID?, _ facts: PlayerWorld.ItemFacts
+    ) -> FeedID? {
+        guard line.rate != 0, ready != nil else { return nil }
+        let first = line.frame(at: max(line.instant, soon), sampleRate: facts.sampleRate)
+        let feed = makeFeed(frame: first, rate: line.rate)
+        if let other {
+            emit(.stop(other, at: line.instant))
+            emit(.retire(other))
         }
+        start(feed, by: line, fadesIn: true)
+        return feed
+    }
+
+    /// What was waited for is waited for there.
+    private mutating func askAgain() {
         if let seek, case .going(_, let frame) = seek.stage {
             self.seek = Seek(id: seek.id, stage: .asked(time(of: frame)))
         }
-        for feed in Set(program.entries.compactMap(\.feed)) { program.replace(feed, by: nil) }
-        guard clock == nil else { return }
-        program = Program(stillAt: currentFrame, of: item)
-        deviceLead = .zero
-        cuesToldTo = nil
-    }
-
-    private mutating func joinOutput() {
-        cardDidChange()
-        guard rate != 0, let facts = ready?.facts else { return }
-        var waits = automaticallyWaits
-        if case .awaitsItem(let wanted) = intent { waits = wanted }
-        guard clock != nil, intent == .decided else { return takeOver(waits: waits) }
-        // The lines are those of all who share the clock: each goes on where it is.
-        var sounding: FeedID?
-        for entry in [program.entry(at: reading)] + program.pending(after: reading) {
-            let line = entry.line
-            guard line.rate != 0 else {
-                if let sounding { emit(.stop(sounding, at: line.instant)) }
-                continue
-            }
-            let first = line.frame(at: max(line.instant, soon), sampleRate: facts.sampleRate)
-            let feed = makeFeed(frame: first, rate: line.rate)
-            if let sounding {
-                emit(.stop(sounding, at: line.instant))
-                emit(.retire(sounding))
-            }
-            start(feed, by: line, fadesIn: true)
-            program.append(Program.Entry(item: entry.item, line: line, feed: feed))
-            sounding = feed
-        }
-        if decided.line.rate != rate { takeOver(waits: waits) }
+        guard let transition else { return }
+        intent = .decided
+        guard seek == nil || transition.frame == nil else { return }
+        takeOver(from: transition.frame, waits: transition.waits)
     }
 }

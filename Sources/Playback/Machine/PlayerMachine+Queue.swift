@@ -46,11 +46,12 @@ extension PlayerMachine {
 
     /// The item is done with: the next one plays on, or none is there.
     mutating func leaveItem(isOver: Bool) {
-        guard let old = item else { return }
+        guard item != nil || !queue.isEmpty else { return }
+        let old = item
         let next = queue.isEmpty ? nil : queue.removeFirst()
         if next == nil, isOver { setRate(0, .itemEnded) }
         begin(next)
-        release(old)
+        if let old { release(old) }
         if next == nil { emit(.announce(.itemStatusDidChange(nil))) }
     }
 
@@ -62,6 +63,14 @@ extension PlayerMachine {
         queue.filter { id in
             if case .failed = world.items[id]?.state { false } else { true }
         }
+    }
+
+    /// Whether another item will be playing by then.
+    func hasJoins(before instant: GroupInstant) -> Bool {
+        guard actionAtItemEnd == .advance, !nextItems.isEmpty, let end = endInstant else {
+            return false
+        }
+        return instant > end
     }
 
     /// Forgets the joins; their feeds wait for what is decided instead.
@@ -138,7 +147,7 @@ extension PlayerMachine {
     private mutating func join(_ entry: Program.Entry) {
         guard let item = entry.item, let facts = world.items[item]?.facts else { return }
         var feed = kept[item]
-        if let known = feed, feeds[known]?.rate != rate || !self.facts(known).isAlive {
+        if let known = feed, !reaches(known, 0, rate: rate, of: item) {
             cancel(known)
             feed = nil
         }
@@ -168,6 +177,8 @@ extension PlayerMachine {
             kept[next] = nil
             item = next
             toldStatus = nil
+            // It is of the item that has ended.
+            dropPrepared()
             program.forget(before: join.line.instant)
             endSeek(finished: false)
             emit(.itemChanged)
@@ -180,12 +191,25 @@ extension PlayerMachine {
 
     /// When a join has to be arranged, or passes.
     var joinDeadline: LocalInstant? {
-        if let next = program.pending(after: reading).first(where: { $0.item != item }) {
-            return local(next.line.instant) + .microseconds(1)
+        let arranged = program.pending(after: reading).filter { $0.item != item }
+        let next = arranged.first.map { $0.line.instant }
+        return [next, arrangement(behind: arranged)].compactMap(\.self).min().map {
+            local($0) + .microseconds(1)
         }
-        guard actionAtItemEnd == .advance, rate != 0, intent == .decided, !queue.isEmpty,
-            let end = endInstant, end - reading > Self.joinLead
+    }
+
+    /// When the first join that is not arranged yet comes near enough.
+    private func arrangement(behind arranged: [Program.Entry]) -> GroupInstant? {
+        guard actionAtItemEnd == .advance, rate != 0, intent == .decided,
+            arranged.count < Self.mostJoins, nextItems.count > arranged.count
         else { return nil }
-        return local(end - Self.joinLead) + .microseconds(1)
+        let begin =
+            if let last = arranged.last, let item = last.item {
+                end(of: item, from: last.line.instant)
+            } else {
+                endInstant
+            }
+        let lead = arranged.isEmpty ? Self.joinLead : Self.furtherLead
+        return begin.flatMap { $0 - reading > lead ? $0 - lead : nil }
     }
 }

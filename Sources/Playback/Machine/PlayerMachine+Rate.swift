@@ -41,6 +41,12 @@ extension PlayerMachine {
         }
         let facts = try readyFacts()
         var frame = try time.isValid ? self.frame(of: time) : nil
+        if frame == nil, seek == nil, let hostTime, hasJoins(before: hostTime) {
+            throw PlaybackError(
+                .itemEndsBefore,
+                "the item ends before that host time, and another one plays then: say which time of it, or give the line when it plays"
+            )
+        }
         // A place of its own is newer than any seek; without one, this is about where that goes.
         if frame != nil { endSeek(finished: false) }
         setRate(rate, .setRateCalled)
@@ -233,16 +239,17 @@ extension PlayerMachine {
         if let prepared, let record = feeds[prepared] {
             let ahead = Double(record.firstFrame) - frame
             let reach = Feed.reachSeconds * Double(record.sampleRate)
-            if reaches(prepared, frame, rate: rate)
-                || (record.rate == rate && ahead > 0 && ahead < reach && facts(prepared).isAlive)
-            {
+            let isNear =
+                record.item == item && record.rate == rate && ahead > 0 && ahead < reach
+                && facts(prepared).isAlive
+            if isNear || reaches(prepared, frame, rate: rate, of: item) {
                 return prepared
             }
             dropPrepared()
         }
         let last = program.last
         if let paused = last.feed, last.line.rate == 0, isOnClock(paused),
-            reaches(paused, frame, rate: rate)
+            reaches(paused, frame, rate: rate, of: item)
         {
             return paused
         }
@@ -251,9 +258,13 @@ extension PlayerMachine {
 
     /// It had ended since it was looked at: another one does what it was to do.
     mutating func startAnother(insteadOf feed: FeedID) {
-        guard let start = feeds[feed]?.start, program.names(feed), ready != nil else { return }
-        let next = makeFeed(frame: start.line.itemFrame, rate: start.line.rate)
+        guard let record = feeds[feed], let start = record.start, program.names(feed),
+            let facts = world.items[record.item]?.facts
+        else { return }
+        let next = makeFeed(
+            of: record.item, facts, frame: start.line.itemFrame, rate: start.line.rate)
         replace(feed, by: next)
+        if kept[record.item] == feed { kept[record.item] = next }
         self.start(next, by: start.line, fadesIn: start.fadesIn)
     }
 

@@ -279,9 +279,10 @@ struct PlayerMachine: Sendable {
         }
     }
 
-    func reaches(_ feed: FeedID, _ frame: Double, rate: Double) -> Bool {
+    func reaches(_ feed: FeedID, _ frame: Double, rate: Double, of item: ItemID?) -> Bool {
         let facts = facts(feed)
-        return feeds[feed]?.rate == rate && facts.isAlive && facts.reach?.contains(frame) == true
+        return feeds[feed]?.item == item && feeds[feed]?.rate == rate && facts.isAlive
+            && facts.reach?.contains(frame) == true
     }
 
     mutating func makeFeed(frame: Double, rate: Double) -> FeedID {

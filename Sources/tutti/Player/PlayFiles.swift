@@ -56,13 +56,13 @@ final class PlayFiles: Sendable {
                     for await byte in keys {
                         guard let key = parser.take(byte) else { continue }
                         if key == .quit { return }
-                        await self.do(key)
+                        self.do(key)
                     }
                     try await Task.sleep(for: .seconds(Int64(Int32.max)))
                 }
             }
             group.addTask { try await self.show() }
-            if start > 0 { await player.seek(to: MediaTime(seconds: start)) }
+            if start > 0 { seek(to: MediaTime(seconds: start)) }
             defer { group.cancelAll() }
             try await group.next()
         }
@@ -80,6 +80,9 @@ final class PlayFiles: Sendable {
         state.withLock { $0.places[ObjectIdentifier(item)] = place }
         return item
     }
+
+    /// Nobody waits for a slow medium: another key may be pressed meanwhile, and a newer seek ends it.
+    private func seek(to time: MediaTime) { Task { await player.seek(to: time) } }
 
     // MARK: What happens
 
@@ -99,14 +102,14 @@ final class PlayFiles: Sendable {
         }
     }
 
-    private func `do`(_ key: PlayKey) async {
+    private func `do`(_ key: PlayKey) {
         switch key {
         case .togglePause: if player.rate == 0 { player.play() } else { player.pause() }
         case .next: if player.items().count > 1 { player.advanceToNextItem() }
-        case .previous: await goBack()
+        case .previous: goBack()
         case .seek(let span):
             let time = max(0, player.currentTime().seconds + span)
-            await player.seek(to: MediaTime(seconds: time))
+            seek(to: MediaTime(seconds: time))
         case .volume(let percent):
             player.isMuted = false
             player.volume =
@@ -118,13 +121,13 @@ final class PlayFiles: Sendable {
             let rate = min(Player.rates.upperBound, max(Player.rates.lowerBound, wanted))
             try? player.setDefaultRate(rate)
             if player.rate != 0 { try? player.setRate(rate) }
-        case .chapter(let step): await goToChapter(step)
+        case .chapter(let step): goToChapter(step)
         case .quit: break
         }
     }
 
     /// - Parameter step: 1: the next one; −1: the one before, or the beginning of this one.
-    private func goToChapter(_ step: Int) async {
+    private func goToChapter(_ step: Int) {
         let chapters = player.currentItem?.metadata?.chapters ?? []
         let now = player.currentTime()
         let starts = chapters.map(\.range.start)
@@ -132,15 +135,14 @@ final class PlayFiles: Sendable {
             step > 0
             ? starts.first { $0 > now }
             : starts.last { $0.seconds < now.seconds - Self.restartSeconds } ?? starts.first
-        if let target { await player.seek(to: target) }
+        if let target { seek(to: target) }
     }
 
-    private func goBack() async {
+    private func goBack() {
         guard let place = place, place > 0,
             player.currentTime().seconds < Self.restartSeconds
         else {
-            await player.seek(to: .zero)
-            return
+            return seek(to: .zero)
         }
         // What has been played has left the queue.
         let (before, again) = (item(at: place - 1), item(at: place))
