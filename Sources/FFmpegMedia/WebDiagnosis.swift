@@ -75,6 +75,12 @@ struct WebDiagnosis {
     }
     /// Whether whoever is there would answer to the other of the two schemes.
     private func schemeError(of address: WebAddress) -> MediaError? {
+        // Who speaks TLS has another reason to be silent, and would wait for its beginning.
+        if address.isSecure,
+            WebHeader.connects(to: address, looks: false, trust, cancellation)
+        {
+            return nil
+        }
         var other = address
         other.isSecure.toggle()
         let answers =

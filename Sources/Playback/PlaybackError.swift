@@ -17,8 +17,6 @@ public struct PlaybackError: Error, CustomStringConvertible {
         case itemEndsBefore
         /// The time is not a number.
         case timeNotNumeric
-        /// The player has no output.
-        case noOutput
         /// All voices of the output are in use.
         case outputBusy
         /// The task that waited was cancelled.

@@ -13,7 +13,9 @@ extension Player {
     func world(_ state: State, on output: PlayerOutput? = nil) -> PlayerWorld {
         var world = Self.world(of: output ?? state.output)
         // Of what follows, no more than may be joined soon.
-        let near = [state.machine.item].compactMap(\.self) + state.machine.queue.prefix(8)
+        let near =
+            [state.machine.item].compactMap(\.self)
+            + state.machine.queue.prefix(PlayerMachine.mostJoins)
         for id in near { world.items[id] = state.items[id]?.facts }
         for (id, clock) in state.clocks { world.clocks[id] = clock.cell.load() }
         for (id, feed) in state.feeds { world.feeds[id] = feed.facts }

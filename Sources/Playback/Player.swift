@@ -242,6 +242,9 @@ public class Player: @unchecked Sendable {
         set { changeGain { $0.isMuted = newValue } }
     }
 
+    /// An item is to be played at another loudness.
+    func gainDidChange() { changeGain { _ in } }
+
     private func changeGain(_ body: (inout State) -> Void) {
         turn { state in
             body(&state)

@@ -9,15 +9,26 @@ public final class PlayerItem: Sendable, Observable {
         case unknown, readyToPlay, failed
     }
 
+    /// Which loudness of its tags an item is played at.
+    public enum LoudnessNormalization: Equatable, Sendable {
+        /// As it was mastered.
+        case off
+        /// As loud as other items.
+        case track
+        /// As loud as other albums: what is quiet on its own stays so.
+        case album
+    }
+
     public let asset: Asset
     /// Where playing forward ends, if before the end of the asset; ``MediaTime/invalid`` otherwise.
     public let forwardPlaybackEndTime: MediaTime
 
-    private struct State {
+    fileprivate struct State {
         var status = Status.unknown
         var error: PlaybackError?
         var format: MediaFormat?
         var metadata: MediaMetadata?
+        var normalization = LoudnessNormalization.off
         weak var player: Player?
     }
     private let state = Mutex(State())
@@ -50,6 +61,23 @@ public final class PlayerItem: Sendable, Observable {
         observation.access(self, keyPath: \.metadata)
         return state.withLock { $0.metadata }
     }
+    /// By the item's ReplayGain or R 128 tags, the other kind where one is missing; never so loud that
+    /// a sample is beyond full scale. May be changed while it plays.
+    public var loudnessNormalization: LoudnessNormalization {
+        get {
+            observation.access(self, keyPath: \.loudnessNormalization)
+            return state.withLock { $0.normalization }
+        }
+        set {
+            let player = state.withLock { state in
+                state.normalization = newValue
+                return state.player
+            }
+            observation.withMutation(of: self, keyPath: \.loudnessNormalization) {}
+            player?.gainDidChange()
+        }
+    }
+
     /// ``MediaTime/indefinite`` until the item is ready, and for a live stream.
     public var duration: MediaTime { format?.duration ?? .indefinite }
 
@@ -147,9 +175,12 @@ public final class PlayerItem: Sendable, Observable {
 
     /// What a player's machine is told of it.
     var facts: PlayerWorld.Item {
-        let (status, error, format) = state.withLock { ($0.status, $0.error, $0.format) }
+        let (status, error, format, gain) = state.withLock {
+            ($0.status, $0.error, $0.format, $0.gain)
+        }
         let facts = format.map {
-            PlayerWorld.ItemFacts(sampleRate: $0.sampleRate, endFrame: endFrame(of: $0))
+            PlayerWorld.ItemFacts(
+                sampleRate: $0.sampleRate, endFrame: endFrame(of: $0), gain: gain)
         }
         let now: PlayerWorld.Item.State =
             switch status {
@@ -167,5 +198,16 @@ public final class PlayerItem: Sendable, Observable {
             ? forwardPlaybackEndTime.frame(atSampleRate: format.sampleRate) : nil
         guard let forced else { return format.frameCount }
         return max(0, min(forced, format.frameCount ?? .max))
+    }
+}
+
+extension PlayerItem.State {
+    fileprivate var gain: Float {
+        let (track, album) = (metadata?.trackLoudness, metadata?.albumLoudness)
+        return switch normalization {
+        case .off: 1
+        case .track: (track ?? album)?.factor ?? 1
+        case .album: (album ?? track)?.factor ?? 1
+        }
     }
 }

@@ -1,3 +1,4 @@
+import func Glibc.exp
 public import Timing
 
 /// What a piece of media says of itself besides its sound.
@@ -36,6 +37,14 @@ public struct MediaMetadata: Equatable, Sendable {
         public init(gain: Double, peak: Double?) {
             self.gain = gain
             self.peak = peak
+        }
+
+        /// What samples are multiplied by: never so much that the loudest is beyond full scale, and no
+        /// more than 1 where nobody says how loud that is.
+        public var factor: Float {
+            let linear = exp(gain * 0.115_129_254_649_702_28)  // ln 10 / 20
+            let loudest = peak.map { $0 > 0 ? $0 : 1 } ?? 1
+            return Float(min(linear, 1 / loudest))
         }
     }
 

@@ -60,7 +60,9 @@ import Tutti
 
     @Test(arguments: [
         (["--rate", "3", "a"], "0.5 to 2"), (["--rate", "1"], "for files"),
-        (["a", "--start", "x"], "--start x"), (["a", "--leader", "b:1"], "tutti add"),
+        (["a", "--start", "x"], "--start x"), (["a", "--start", "1", "--resume"], "choose one"),
+        (["a", "--loudness", "x"], "off, track or album"),
+        (["a", "--leader", "b:1"], "tutti add"),
     ])
     func `what makes no sense is said`(words: [String], reason: String) {
         let error = #expect(throws: (any Error).self) { try Play.parse(words) }

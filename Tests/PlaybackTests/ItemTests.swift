@@ -152,6 +152,41 @@ struct ItemTests {
         #expect(count == 64)
     }
 
+    private static let loudness: [([String: String], Float)] = [
+        (["replaygain_track_gain": "-6.0206 dB"], 0.5), (["r128_album_gain": "-2821"], 0.5),
+        (["replaygain_track_gain": "12 dB", "replaygain_track_peak": "0.5"], 2),
+        // Nobody knows how loud its loudest sample is.
+        (["replaygain_track_gain": "12 dB"], 1), (["replaygain_track_gain": "loud"], 1),
+    ]
+
+    @Test(arguments: loudness)
+    func `an item is as loud as its tags ask for, and never clips`(
+        tags: [String: String], factor: Float
+    ) async throws {
+        let room = VirtualRoom()
+        let library = Library()
+        library.state.withLock { $0.tags = tags }
+        let item = library.item()
+        item.loudnessNormalization = .track
+        let player = try await room.makeReadyPlayer(item)
+        player.play()
+        await room.step { player.currentTime().seconds > 1 }
+        func expect(_ factor: Float, sourceLocation: SourceLocation = #_sourceLocation) {
+            let frame = Int64(player.currentTime().seconds * 8_000)
+            let value = TestSource.base + Float(frame) * TestSource.step
+            let heard = room.heard.last?.value ?? 0
+            #expect(abs(heard / value - factor) < 0.01, sourceLocation: sourceLocation)
+        }
+        expect(factor)
+        player.volume = 0.5
+        await room.step(seconds: 0.5)
+        expect(factor / 2)
+        item.loudnessNormalization = .off
+        await room.step(seconds: 0.5)
+        expect(0.5)
+        #expect(item.metadata?.tags == tags)
+    }
+
     @Test func `with all voices taken a preroll waits and then says so`() async throws {
         let room = VirtualRoom()
         let player = try await room.makeReadyPlayer(Library().item(), shared: true)

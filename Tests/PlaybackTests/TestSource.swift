@@ -17,6 +17,7 @@ final class Library: Sendable {
         /// Reading from this frame on waits while this is set.
         var blocksAt: Int64?
         var readsWaiting = 0
+        var tags: [String: String] = [:]
     }
     let state = Mutex(State())
     /// Which of two items a sample is of.
@@ -73,6 +74,12 @@ final class TestSource: MediaSource {
     }
 
     deinit { library.state.withLock { $0.living -= 1 } }
+
+    var metadata: MediaMetadata {
+        var metadata = MediaMetadata()
+        metadata.tags = library.state.withLock { $0.tags }
+        return metadata
+    }
 
     static func frame(ofValue value: Float) -> Double { Double((value - base) / step) }
 

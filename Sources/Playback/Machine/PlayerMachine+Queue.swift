@@ -57,10 +57,10 @@ extension PlayerMachine {
 
     // MARK: Joining
 
-    /// Items that follow one another to a given length, as far as they are known. One that cannot be
+    /// Items that follow, as far as anything is known of them: a queue may be long. One that cannot be
     /// played is passed over when it comes to its turn.
     private var nextItems: [ItemID] {
-        queue.filter { id in
+        queue.prefix(Self.mostJoins).filter { id in
             if case .failed = world.items[id]?.state { false } else { true }
         }
     }

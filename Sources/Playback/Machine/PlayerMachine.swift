@@ -49,6 +49,8 @@ struct PlayerMachine: Sendable {
         var firstFrame: Int64
         var rate: Double
         var start: FeedStart?
+        /// Of its item, when that was known last.
+        var itemGain: Float
     }
 
     // MARK: Settings
@@ -127,7 +129,7 @@ struct PlayerMachine: Sendable {
         case .endObserving(let id): endObserving(id)
         case .gain(let gain):
             self.gain = gain
-            for feed in feeds.keys { outbox.append(.setGain(feed, gain)) }
+            setGains()
         }
         return turnEnds()
     }
@@ -299,9 +301,17 @@ struct PlayerMachine: Sendable {
         let feed = FeedID(number: lastFeed)
         feeds[feed] = FeedRecord(
             item: item, sampleRate: facts.sampleRate, firstFrame: Feed.firstFrame(for: frame),
-            rate: rate, start: nil)
-        emit(.make(feed, item, frame: frame, rate: rate, gain: gain))
+            rate: rate, start: nil, itemGain: facts.gain)
+        emit(.make(feed, item, frame: frame, rate: rate, gain: gain * facts.gain))
         return feed
+    }
+
+    private mutating func setGains() {
+        for (feed, record) in feeds {
+            let itemGain = world.items[record.item]?.facts?.gain ?? record.itemGain
+            feeds[feed]?.itemGain = itemGain
+            emit(.setGain(feed, gain * itemGain))
+        }
     }
 
     mutating func start(_ feed: FeedID, by line: Line, fadesIn: Bool) {

@@ -24,6 +24,8 @@ struct PlayerWorld: Sendable {
         var sampleRate: Int
         /// The first frame that is not played; `nil` when only the source knows.
         var endFrame: Int64?
+        /// What its own loudness asks for; linear.
+        var gain: Float = 1
     }
 
     /// Of a feed that was begun.

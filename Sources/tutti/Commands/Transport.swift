@@ -22,6 +22,7 @@ struct Play: AsyncParsableCommand {
               tutti play
               tutti play Music/Album
               tutti play talk.mp3 --start 12:30 --rate 1.25
+              tutti play audiobook.m4b --resume
               tutti play song.flac --output alsa:hw:1,0
               tutti play --device-list
             """)
@@ -48,6 +49,16 @@ struct Play: AsyncParsableCommand {
             "With files: where in the first one to begin, as in tutti seek.", valueName: "time"))
     var start: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "With files: play each as loud as its ReplayGain or R 128 tags say: off, track or album "
+                + "(default: off).", valueName: "kind"),
+        completion: .list(["off", "track", "album"]))
+    var loudness: String?
+
+    @Flag(help: "With files: go on where the first one was left, if it is longer than ten minutes.")
+    var resume = false
+
     @Flag(help: "List the sound cards and PCMs that ALSA knows, and end.")
     var deviceList = false
 
@@ -55,9 +66,13 @@ struct Play: AsyncParsableCommand {
 
     func validate() throws {
         let isHere = !files.isEmpty
-        guard isHere || output == nil && rate == nil && start == nil else {
+        guard !resume || start == nil else {
+            throw ValidationError("--resume and --start are two places: choose one")
+        }
+        guard isHere || !resume && [output, rate, start, loudness].allSatisfy({ $0 == nil }) else {
             throw ValidationError(
-                "--output, --rate and --start are for files: tutti play FILE --rate 1.25")
+                "--output, --rate, --start and --loudness are for files: tutti play FILE --rate 1.25"
+            )
         }
         guard !isHere || options.leader.flags.isEmpty else {
             throw ValidationError(
@@ -65,6 +80,16 @@ struct Play: AsyncParsableCommand {
         }
         _ = try parsedRate()
         _ = try parsedStart()
+        _ = try parsedLoudness()
+    }
+
+    private func parsedLoudness() throws(ValidationError) -> PlayerItem.LoudnessNormalization {
+        switch loudness {
+        case nil, "off": return .off
+        case "track": return .track
+        case "album": return .album
+        case let word?: throw ValidationError("--loudness \(word): off, track or album")
+        }
     }
 
     private func parsedRate() throws(ValidationError) -> Double {
@@ -101,9 +126,16 @@ struct Play: AsyncParsableCommand {
         guard device.specification != .none else {
             throw ValidationError("--output none: without an output nothing plays")
         }
-        let (rate, start) = (try parsedRate(), try parsedStart())
-        try await untilInterrupted { [files] in
-            try await PlayFiles(PlayableFiles(files), on: device).run(rate: rate, start: start)
+        let (rate, start, loudness) = (
+            try parsedRate(), try parsedStart(), try parsedLoudness()
+        )
+        let folder = try await Settings.announced(
+            flags: options.common.flags, file: options.common.config
+        ).stateFolder
+        try await untilInterrupted { [files, resume] in
+            let player = PlayFiles(
+                PlayableFiles(files), on: device, loudness: loudness, stateFolder: folder)
+            try await player.run(rate: rate, start: resume ? player.left : start)
         }
     }
 }

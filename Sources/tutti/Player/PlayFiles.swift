@@ -1,4 +1,6 @@
+import Glibc
 import Playback
+import Playout
 import Room
 import Synchronization
 import Timing
@@ -14,6 +16,9 @@ final class PlayFiles: Sendable {
     private let files: PlayableFiles
     private let player: QueuePlayer
     private let device: AudioDevice
+    private let loudness: PlayerItem.LoudnessNormalization
+    /// Where long items are remembered; `nil`: nowhere.
+    private let stateFolder: String?
 
     private struct State {
         /// Of the files, by the item that plays it.
@@ -25,10 +30,50 @@ final class PlayFiles: Sendable {
     }
     private let state = Mutex(State())
 
-    init(_ files: PlayableFiles, on device: AudioDevice) {
+    init(
+        _ files: PlayableFiles, on device: AudioDevice,
+        loudness: PlayerItem.LoudnessNormalization = .off, stateFolder: String? = nil
+    ) {
+        self.stateFolder = stateFolder
         self.files = files
+        self.loudness = loudness
         self.device = device
         player = QueuePlayer(output: device.output)
+    }
+
+    /// Where the first item was left, seconds; 0 where it was not.
+    var left: Double {
+        guard let stateFolder, let first = files.items.first,
+            let places = try? ResumePlaces.load(folder: stateFolder)
+        else { return 0 }
+        return places.seconds(of: Self.identity(of: first.location)) ?? 0
+    }
+
+    /// Remembers where a long item is left.
+    private func remember() {
+        guard let stateFolder, let item = player.currentItem, let place,
+            item.duration.isNumeric
+        else { return }
+        do {
+            var places = try ResumePlaces.load(folder: stateFolder)
+            let before = places
+            places.leave(
+                Self.identity(of: files.items[place].location),
+                at: player.currentTime().seconds, of: item.duration.seconds)
+            if places != before { try places.save(folder: stateFolder) }
+        } catch {
+            Terminal.error.say("tutti: the place is not remembered: \(error)")
+        }
+    }
+
+    /// The same file from whichever folder it is named.
+    private static func identity(of location: String) -> String {
+        guard !location.contains("://"), let path = realpath(location.cFileName, nil) else {
+            return location
+        }
+        defer { free(path) }
+        let bytes = UnsafeBufferPointer(start: path, count: strlen(path))
+        return String(fileName: bytes.map { UInt8(bitPattern: $0) })
     }
 
     /// - Parameters:
@@ -47,6 +92,7 @@ final class PlayFiles: Sendable {
         }
         let notices = player.notices()
         player.play()
+        defer { remember() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await self.hear(notices) }
             if Terminal.output.isInteractive {
@@ -77,6 +123,7 @@ final class PlayFiles: Sendable {
 
     private func item(at place: Int) -> PlayerItem {
         let item = PlayerItem(url: files.items[place].location)
+        item.loudnessNormalization = loudness
         state.withLock { $0.places[ObjectIdentifier(item)] = place }
         return item
     }
@@ -96,10 +143,23 @@ final class PlayFiles: Sendable {
                 Terminal.error.say("tutti: cannot play \(cause)")
                 // The last one has nobody to follow it.
                 if player.rate == 0, player.items().count <= 1 { return }
+            case .didPlayToEnd(let item): forget(item)
             case .currentItemDidChange(nil) where player.items().isEmpty: return
             default: break
             }
         }
+    }
+
+    /// It was heard to its end: the next time it begins anew.
+    private func forget(_ item: PlayerItem) {
+        guard let stateFolder, item.duration.seconds >= ResumePlaces.shortestItem,
+            let place = state.withLock({ $0.places[ObjectIdentifier(item)] }),
+            var places = try? ResumePlaces.load(folder: stateFolder)
+        else { return }
+        let length = item.duration.seconds
+        places.leave(
+            Self.identity(of: files.items[place].location), at: length, of: length)
+        try? places.save(folder: stateFolder)
     }
 
     private func `do`(_ key: PlayKey) {
