@@ -58,8 +58,10 @@ final class ByteStream {
         self.cancellation = cancellation
         self.patience = patience
         unsafe block = .allocate(capacity: Self.blockSize)
-        // libavformat takes a redirection that leads nowhere for the body.
-        if location.isRemote, byteCount == 0 || exported("mime_type")?.hasPrefix("text/") == true,
+        // libavformat takes a redirection that leads nowhere for the body: nothing, or a web page. The
+        // server is asked once more only for these; it may serve one connection at a time.
+        if location.isRemote,
+            byteCount == 0 || exported("mime_type")?.lowercased().hasPrefix("text/html") == true,
             let failure = WebDiagnosis(
                 location: location, trust: trust, cancellation: cancellation
             ).error()
