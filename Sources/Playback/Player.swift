@@ -86,10 +86,11 @@ public class Player: @unchecked Sendable {
         turn { observeCard(&$0) }
     }
 
-    /// Where the player sounds. Several players may share a port, eight of them at once.
+    /// Where the player sounds. Several players may share a port, which has `OutputPort.voiceLimit`
+    /// voices.
     ///
-    /// Another one takes over where item time is: without a shared clock as soon as it has frames, by
-    /// one where its line is by then.
+    /// Another one takes over where item time is: without a shared clock its ``PlayerOutput/latency``
+    /// and a tenth of a second later, by one where the line is by then.
     public var output: PlayerOutput {
         get {
             observation.access(self, keyPath: \.output)

@@ -384,7 +384,6 @@ struct MachineStage {
     }
 
     private mutating func carryOut(_ effect: PlayerEffect) {
-        func known(_ id: FeedID) -> Bool { feeds[id] != nil }
         switch effect {
         case .load(let item, let load): pendingLoads[item] = load
         case .stopLoading(let item): pendingLoads[item] = nil

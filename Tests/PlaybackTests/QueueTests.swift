@@ -159,13 +159,21 @@ import Timing
         #expect(worst < 40)
     }
 
-    @Test func `what was prerolled of an item is not played as the next`() async throws {
+    /// Items that play by a shared clock from their beginning on, 0.3 s from now.
+    private func sharedQueue(
+        _ seconds: [Double]
+    ) async throws -> (VirtualRoom, QueuePlayer, [PlayerItem]) {
         let room = VirtualRoom()
-        let items = parts([2, 8])
+        let items = parts(seconds)
         let player = try room.makeQueue(items, shared: true)
         try await items[0].ready()
         await room.step(seconds: 1)
         try player.setRate(1, time: .zero, atHostTime: room.groupNow + .milliseconds(300))
+        return (room, player, items)
+    }
+
+    @Test func `what was prerolled of an item is not played as the next`() async throws {
+        let (room, player, items) = try await sharedQueue([2, 8])
         await room.step { player.currentTime().seconds > 0.2 }
         let place = MediaTime(value: 1, timescale: 1)
         #expect(try await room.during { try await player.preroll(atRate: 1, time: place) })
@@ -174,17 +182,13 @@ import Timing
         try player.setRate(1, time: place, atHostTime: begin)
         await room.step(seconds: 2)
         let sound = room.frames(from: room.local(begin + .milliseconds(100)), to: room.now)
+        #expect(!sound.isEmpty)
         #expect(
             sound.allSatisfy { $0.frame > 3 * 8_000 }, "of the second item, which is behind 2 s")
     }
 
     @Test func `a line behind the end of an item is refused`() async throws {
-        let room = VirtualRoom()
-        let items = parts([2, 8])
-        let player = try room.makeQueue(items, shared: true)
-        try await items[0].ready()
-        await room.step(seconds: 1)
-        try player.setRate(1, time: .zero, atHostTime: room.groupNow + .milliseconds(300))
+        let (room, player, items) = try await sharedQueue([2, 8])
         await room.step { player.currentTime().seconds > 1 }
         let error = #expect(throws: PlaybackError.self) {
             try player.setRate(0, atHostTime: room.groupNow + .seconds(3))
