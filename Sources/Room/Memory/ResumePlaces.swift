@@ -33,16 +33,11 @@ package struct ResumePlaces: Equatable, Sendable {
     /// Items are written with percent signs where a line could not hold them.
     var text: String {
         places.map { place in
-            let item = place.item.fileNameBytes.map { byte in
+            let item = AssetName.escaped(place.item) { byte in
                 (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "%")
-                    ? String(UnicodeScalar(byte)) : "%" + hexadecimal(byte)
-            }.joined()
+            }
             return "\(Int(place.seconds)) \(item)\n"
         }.joined()
-    }
-
-    private func hexadecimal(_ byte: UInt8) -> String {
-        (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }
 
     /// Where an item was left; `nil` where it is played from its beginning.

@@ -69,11 +69,18 @@ enum AssetName {
 
     /// With escapes of RFC 3986 for all that needs one somewhere.
     static func escaped(_ name: String) -> String {
-        name.fileNameBytes.map { byte in
+        escaped(name) { byte in
             let scalar = Unicode.Scalar(byte)
             let isPlain =
                 scalar.isASCII && (Character(scalar).isLetter || Character(scalar).isNumber)
-            if isPlain || "-._~".utf8.contains(byte) { return String(Character(scalar)) }
+            return isPlain || "-._~".utf8.contains(byte)
+        }
+    }
+
+    /// A name whose bytes are written with percent signs where they are not `plain`.
+    static func escaped(_ name: String, except plain: (UInt8) -> Bool) -> String {
+        name.fileNameBytes.map { byte in
+            if plain(byte) { return String(Character(Unicode.Scalar(byte))) }
             return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
         }.joined()
     }
