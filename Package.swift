@@ -1,14 +1,20 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// What every Swift target is built with.
-let everywhere: [SwiftSetting] = [
+/// What every Swift target is built with that touches the C library beside NIO: to the compiler a
+/// `sockaddr_in` belongs to Glibc or to NIO's own shim, whichever it has met first.
+let besideNIO: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),  // SE-0335: `any` marks what costs an existential
-    .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444: a file imports what it uses
     .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409: imports stay out of the API
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),  // SE-0461: async stays on its caller
 ]
+
+/// What every other one is built with.
+let everywhere =
+    besideNIO + [
+        .enableUpcomingFeature("MemberImportVisibility")  // SE-0444: a file imports what it uses
+    ]
 
 /// For targets that touch pointers: each use says `unsafe` (SE-0458).
 let withPointers = everywhere + [.strictMemorySafety()]
@@ -24,113 +30,156 @@ let pureWithPointers = withPointers + optimised
 /// What applications import beside `Room`, so that the samples of the documentation compile with
 /// the product alone. What only our own targets need there has `package` access.
 let besidesRoom = [
-    "Timing", "ClockSync", "GroupControl", "RealTime", "Playout", "Playback", "FFmpegMedia",
-    "LinuxHost", "DeviceOutput",
+    "TuttiTiming", "TuttiClockSync", "TuttiGroupControl", "TuttiRealTime", "TuttiPlayout",
+    "TuttiPlayback", "TuttiFFmpegMedia",
+    "TuttiLinuxHost", "TuttiDeviceOutput",
 ]
 
 let package = Package(
     name: "tutti",
     products: [
         .executable(name: "tutti", targets: ["tutti"]),
-        .library(name: "Tutti", targets: ["Tutti", "Room"] + besidesRoom),
+        .library(name: "Tutti", targets: ["Tutti", "TuttiRoom"] + besidesRoom),
         // For tests: ALSA loads it as a sound card.
         .library(name: "VirtualALSACard", type: .dynamic, targets: ["VirtualALSACard"]),
         // Without the adapters: what Tests/ResamplerComparison measures beside other libraries.
-        .library(name: "Playout", targets: ["Playout"]),
+        .library(name: "TuttiPlayout", targets: ["TuttiPlayout"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(
             url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
-        // SHA-256 by the processor's instructions: 3.5 times as fast as libavutil's.
+        // SHA-256 by the processor's instructions: 3.5 times as fast as libavutil's. Keys, signatures
+        // and tags of a household.
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        // A version since August 2026: older ones crash on a peer without a certificate.
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
     ],
     targets: [
         // Pure: values decide. No clock, task, socket or random source of their own.
 
         // What an instant is, in which clock; media time; how two clocks relate; timebases.
-        .target(name: "Timing", swiftSettings: pure),
+        .target(name: "TuttiTiming", swiftSettings: pure),
         // Chance as an argument: seeded streams of numbers, their distributions, and crystals.
-        .target(name: "Chance", swiftSettings: pure),
+        .target(name: "TuttiChance", swiftSettings: pure),
         // Turns time-exchange packets into an estimate of the group clock with an honest bound.
         .target(
-            name: "ClockSync", dependencies: ["Timing", "Chance"], swiftSettings: pure),
+            name: "TuttiClockSync", dependencies: ["TuttiTiming", "TuttiChance"],
+            swiftSettings: pure),
         // Turns commands and messages into group state and scheduled rate changes.
-        .target(name: "GroupControl", dependencies: ["Timing", "Chance"], swiftSettings: pure),
+        .target(
+            name: "TuttiGroupControl", dependencies: ["TuttiTiming", "TuttiChance"],
+            swiftSettings: pure),
         // Messages of the two above as bytes and back; never trusts the bytes.
         .target(
-            name: "Wire",
+            name: "TuttiWire",
             dependencies: [
-                "Timing", "ClockSync", "GroupControl",
+                "TuttiTiming", "TuttiClockSync", "TuttiGroupControl",
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
             exclude: ["tutti.proto"], swiftSettings: pure),
+        // Who belongs to a household: keys, records, pairing, invites and tags; never trusts a stranger.
+        .target(
+            name: "TuttiTrust",
+            dependencies: ["TuttiTiming", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: pure),
         // Hands values between one writer and its readers without locks or allocation.
-        .target(name: "RealTime", swiftSettings: pureWithPointers),
+        .target(name: "TuttiRealTime", swiftSettings: pureWithPointers),
         // One header: the inner loop of the resampler for processors with AVX2 and FMA.
-        .systemLibrary(name: "CVector"),
+        .systemLibrary(name: "CTuttiVector", ),
         // Decides and renders the frames of each period; owns the ports to media and card.
         .target(
-            name: "Playout", dependencies: ["Timing", "Chance", "RealTime", "CVector"],
+            name: "TuttiPlayout",
+            dependencies: ["TuttiTiming", "TuttiChance", "TuttiRealTime", "CTuttiVector"],
             swiftSettings: pureWithPointers),
         // Runs all of the above in a seeded world of bad crystals, networks and cards.
         .target(
-            name: "Simulation",
+            name: "TuttiSimulation",
             dependencies: [
-                "Timing", "Chance", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout",
+                "TuttiTiming", "TuttiChance", "TuttiClockSync", "TuttiGroupControl", "TuttiWire",
+                "TuttiRealTime", "TuttiPlayout",
             ],
             swiftSettings: pureWithPointers),
 
         // Adapters: thin shells named after what they touch.
 
         .systemLibrary(
-            name: "CFFmpeg", pkgConfig: "libavformat",
+            name: "CTuttiFFmpeg", pkgConfig: "libavformat",
             providers: [
                 .apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswresample-dev"])
             ]),
-        .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
         .systemLibrary(
-            name: "CAvahi", pkgConfig: "avahi-client", providers: [.apt(["libavahi-client-dev"])]),
-        .systemLibrary(name: "CLinux"),
+            name: "CTuttiALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+        .systemLibrary(
+            name: "CTuttiAvahi", pkgConfig: "avahi-client",
+            providers: [.apt(["libavahi-client-dev"])]),
+        .systemLibrary(name: "CTuttiLinux", ),
         // Opens an asset and yields its decoded frames, sample-exact.
         .target(
-            name: "FFmpegMedia",
+            name: "TuttiFFmpegMedia",
             dependencies: [
-                "Timing", "Playout", "CFFmpeg", .product(name: "Crypto", package: "swift-crypto"),
+                "TuttiTiming", "TuttiPlayout", "CTuttiFFmpeg",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: withPointers),
         // The machine: clocks, kernel-time-stamped UDP sockets, real-time threads.
         .target(
-            name: "LinuxHost", dependencies: ["Timing", "ClockSync", "Wire", "RealTime", "CLinux"],
+            name: "TuttiLinuxHost",
+            dependencies: [
+                "TuttiTiming", "TuttiClockSync", "TuttiWire", "TuttiTrust", "TuttiRealTime",
+                "CTuttiLinux",
+            ],
             swiftSettings: withPointers),
         // The output thread, and what it drives: an ALSA card, a virtual card or a file.
         .target(
-            name: "DeviceOutput",
-            dependencies: ["Timing", "RealTime", "Playout", "LinuxHost", "CALSA"],
+            name: "TuttiDeviceOutput",
+            dependencies: [
+                "TuttiTiming", "TuttiRealTime", "TuttiPlayout", "TuttiLinuxHost", "CTuttiALSA",
+            ],
             swiftSettings: withPointers),
         // Advertises this room and lists the others.
-        .target(name: "AvahiDiscovery", dependencies: ["CAvahi"], swiftSettings: withPointers),
+        .target(
+            name: "TuttiAvahiDiscovery", dependencies: ["CTuttiAvahi"], swiftSettings: withPointers),
+        // Links on which both sides have shown their keys: TLS for NIO's channels.
+        .target(
+            name: "TuttiSecureLinks",
+            dependencies: [
+                "TuttiTrust",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "X509", package: "swift-certificates"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: everywhere),
         // The AVFoundation-like API: Asset, PlayerItem, Player.
         .target(
-            name: "Playback", dependencies: ["Timing", "RealTime", "Playout"],
+            name: "TuttiPlayback", dependencies: ["TuttiTiming", "TuttiRealTime", "TuttiPlayout"],
             swiftSettings: everywhere),
         // What applications import: all of the above that a player needs, made ready.
         .target(
             name: "Tutti",
             dependencies: [
-                "Timing", "ClockSync", "RealTime", "Playout", "FFmpegMedia", "LinuxHost",
-                "DeviceOutput", "Playback",
+                "TuttiTiming", "TuttiClockSync", "TuttiRealTime", "TuttiPlayout",
+                "TuttiFFmpegMedia", "TuttiLinuxHost",
+                "TuttiDeviceOutput", "TuttiPlayback",
             ],
             swiftSettings: everywhere),
         // One node: output, discovery, links, media service; leader or follower.
         .target(
-            name: "Room",
+            name: "TuttiRoom",
             dependencies: [
-                "Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout",
-                "FFmpegMedia", "LinuxHost", "DeviceOutput", "AvahiDiscovery", "Playback",
+                "TuttiTiming", "TuttiClockSync", "TuttiGroupControl", "TuttiWire", "TuttiTrust",
+                "TuttiRealTime", "TuttiPlayout",
+                "TuttiFFmpegMedia", "TuttiLinuxHost", "TuttiDeviceOutput", "TuttiAvahiDiscovery",
+                "TuttiPlayback", "TuttiSecureLinks",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -141,9 +190,11 @@ let package = Package(
         .executableTarget(
             name: "tutti",
             dependencies: [
-                "Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout", "FFmpegMedia",
-                "DeviceOutput", "AvahiDiscovery", "LinuxHost", "Simulation", "Playback", "Tutti",
-                "Room",
+                "TuttiTiming", "TuttiClockSync", "TuttiGroupControl", "TuttiWire", "TuttiRealTime",
+                "TuttiPlayout", "TuttiFFmpegMedia",
+                "TuttiDeviceOutput", "TuttiAvahiDiscovery", "TuttiLinuxHost", "TuttiSimulation",
+                "TuttiPlayback", "Tutti",
+                "TuttiTrust", "TuttiRoom",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -152,46 +203,81 @@ let package = Package(
 
         // Tests mirror the sources; the architecture test holds the arrows above.
         .testTarget(
-            name: "TimingTests", dependencies: ["Timing", "Chance"], swiftSettings: everywhere),
+            name: "TimingTests", dependencies: ["TuttiTiming", "TuttiChance"],
+            swiftSettings: everywhere),
         .testTarget(
-            name: "ChanceTests", dependencies: ["Chance"], swiftSettings: everywhere),
+            name: "ChanceTests", dependencies: ["TuttiChance"], swiftSettings: everywhere),
         .testTarget(
-            name: "ClockSyncTests", dependencies: ["Timing", "Chance", "ClockSync"],
+            name: "ClockSyncTests", dependencies: ["TuttiTiming", "TuttiChance", "TuttiClockSync"],
             swiftSettings: pure),
         .testTarget(
-            name: "GroupControlTests", dependencies: ["Timing", "Chance", "GroupControl"],
+            name: "GroupControlTests",
+            dependencies: ["TuttiTiming", "TuttiChance", "TuttiGroupControl"],
             swiftSettings: everywhere),
         .testTarget(
             name: "WireTests",
-            dependencies: ["Timing", "Chance", "ClockSync", "GroupControl", "Wire"],
+            dependencies: [
+                "TuttiTiming", "TuttiChance", "TuttiClockSync", "TuttiGroupControl", "TuttiWire",
+            ],
             swiftSettings: everywhere),
         .testTarget(
-            name: "RealTimeTests", dependencies: ["RealTime"], swiftSettings: everywhere),
+            name: "TrustTests",
+            dependencies: [
+                "TuttiTiming", "TuttiChance", "TuttiTrust",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: pure),
+        .testTarget(
+            name: "SecureLinksTests",
+            dependencies: [
+                "TuttiTrust", "TuttiSecureLinks",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "X509", package: "swift-certificates"),
+            ],
+            swiftSettings: everywhere),
+        .testTarget(
+            name: "RealTimeTests", dependencies: ["TuttiRealTime"], swiftSettings: everywhere),
         // Counts what a thread takes from the heap; for tests only.
-        .target(name: "CAllocations", path: "Tests/CAllocations"),
+        .target(name: "CTuttiAllocations", path: "Tests/CAllocations"),
         .testTarget(
             name: "PlayoutTests",
-            dependencies: ["Timing", "Chance", "RealTime", "Playout", "CAllocations"],
+            dependencies: [
+                "TuttiTiming", "TuttiChance", "TuttiRealTime", "TuttiPlayout", "CTuttiAllocations",
+            ],
             swiftSettings: everywhere),
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "Timing", "Chance", "ClockSync", "GroupControl", "Playout", "Simulation",
+                "TuttiTiming", "TuttiChance", "TuttiClockSync", "TuttiGroupControl", "TuttiPlayout",
+                "TuttiSimulation",
             ],
             resources: [.copy("GoldenTraces")], swiftSettings: pure),
         .testTarget(
-            name: "FFmpegMediaTests", dependencies: ["Timing", "Chance", "Playout", "FFmpegMedia"],
+            name: "FFmpegMediaTests",
+            dependencies: ["TuttiTiming", "TuttiChance", "TuttiPlayout", "TuttiFFmpegMedia"],
             swiftSettings: everywhere),
         .testTarget(
             name: "LinuxHostTests",
-            dependencies: ["Timing", "ClockSync", "Wire", "LinuxHost"], swiftSettings: everywhere),
+            dependencies: [
+                "TuttiTiming", "TuttiChance", "TuttiClockSync", "TuttiWire", "TuttiTrust",
+                "TuttiLinuxHost",
+            ],
+            swiftSettings: everywhere),
         .testTarget(
             name: "DeviceOutputTests",
-            dependencies: ["Timing", "RealTime", "Playout", "LinuxHost", "DeviceOutput"],
+            dependencies: [
+                "TuttiTiming", "TuttiRealTime", "TuttiPlayout", "TuttiLinuxHost",
+                "TuttiDeviceOutput",
+            ],
             swiftSettings: everywhere),
         .testTarget(
             name: "PlaybackTests",
-            dependencies: ["Timing", "Chance", "RealTime", "Playout", "Playback"],
+            dependencies: [
+                "TuttiTiming", "TuttiChance", "TuttiRealTime", "TuttiPlayout", "TuttiPlayback",
+            ],
             swiftSettings: everywhere),
         .testTarget(
             name: "TuttiTests", dependencies: ["Tutti"], packageAccess: false,
@@ -199,18 +285,20 @@ let package = Package(
         .testTarget(
             name: "RoomTests",
             dependencies: [
-                "Timing", "RealTime", "ClockSync", "GroupControl", "Wire", "LinuxHost", "Playout",
-                "Playback", "DeviceOutput", "Room",
+                "TuttiTiming", "TuttiRealTime", "TuttiClockSync", "TuttiGroupControl", "TuttiWire",
+                "TuttiLinuxHost", "TuttiPlayout",
+                "TuttiPlayback", "TuttiDeviceOutput", "TuttiTrust", "TuttiRoom",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
-            swiftSettings: everywhere),
+            swiftSettings: besideNIO),
         .testTarget(
             name: "CommandLineTests",
             dependencies: [
-                "Timing", "Chance", "ClockSync", "GroupControl", "LinuxHost", "DeviceOutput",
-                "Room",
+                "TuttiTiming", "TuttiChance", "TuttiClockSync", "TuttiGroupControl",
+                "TuttiLinuxHost", "TuttiDeviceOutput",
+                "TuttiRoom",
                 "Tutti", "tutti",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -219,22 +307,68 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "Timing", "Chance", "DeviceOutput", "LinuxHost", "Simulation", "tutti", "CLinux",
-                "CTap",
+                "TuttiTiming", "TuttiChance", "TuttiDeviceOutput", "TuttiLinuxHost",
+                "TuttiPlayout", "TuttiSimulation", "TuttiRoom", "tutti", "CTuttiLinux",
+                "CTuttiTap",
             ],
             swiftSettings: everywhere),
         // Network adapters whose frames a test carries; for tests only.
-        .target(name: "CTap", path: "Tests/CTap"),
+        .target(name: "CTuttiTap", path: "Tests/CTap"),
         // A sound card in software with a crystal of its own.
         .target(
             name: "VirtualALSACard", path: "Tests/VirtualALSACard",
             linkerSettings: [.linkedLibrary("asound"), .linkedLibrary("m")]),
         .testTarget(name: "ArchitectureTests", swiftSettings: everywhere),
+        // Every parser of what comes from network or disk, fed with bytes that nobody wrote.
+        .testTarget(
+            name: "FuzzingTests",
+            dependencies: [
+                "TuttiTiming", "TuttiChance", "TuttiClockSync", "TuttiGroupControl", "TuttiWire",
+                "TuttiTrust", "TuttiPlayout", "TuttiFFmpegMedia", "TuttiAvahiDiscovery",
+                "TuttiRoom", "tutti", "CTuttiFFmpeg", "CTuttiAllocations",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            path: "Tests/Fuzzing", exclude: ["Program"], swiftSettings: everywhere),
         // The samples of the documentation, compiled as an application would: with what the product
         // `Tutti` lists, and without what has `package` access.
         .testTarget(
             name: "DocumentationTests",
-            dependencies: ["Tutti", "Room"] + besidesRoom.map { .init(stringLiteral: $0) },
+            dependencies: ["Tutti", "TuttiRoom"] + besidesRoom.map { .init(stringLiteral: $0) },
             packageAccess: false, swiftSettings: everywhere),
     ]
 )
+
+// An application may have modules called `Playback` or `Timing` too, and a name is taken once in a
+// whole graph of packages. Ours begin with `Tutti`; our folders do not.
+for target in package.targets where target.path == nil && target.type != .test {
+    if target.name.hasPrefix("CTutti") {
+        target.path = "Sources/C\(target.name.dropFirst(6))"
+    } else if target.name.hasPrefix("Tutti"), target.name != "Tutti" {
+        target.path = "Sources/\(target.name.dropFirst(5))"
+    }
+}
+
+// For `deploy/fuzz` the harnesses are a program of libFuzzer's. A program cannot be linked into
+// another, so the command line is a library then, with a `main` that nobody calls.
+if Context.environment["FUZZING"] != nil {
+    let harnesses = package.targets.filter { $0.name == "FuzzingTests" }.map { tests in
+        Target.executableTarget(
+            name: "Fuzzing", dependencies: tests.dependencies, path: "Tests/Fuzzing",
+            exclude: ["FuzzingTests.swift"], swiftSettings: everywhere)
+    }
+    let program = package.targets.filter { $0.name == "tutti" }.map { program in
+        Target.target(
+            name: program.name, dependencies: program.dependencies,
+            swiftSettings: everywhere + [
+                .unsafeFlags([
+                    "-Xfrontend", "-entry-point-function-name", "-Xfrontend", "tutti_main",
+                ])
+            ])
+    }
+    package.products = []
+    package.targets.removeAll { $0.type == .test || $0.name == "tutti" }
+    package.targets += program + harnesses
+}

@@ -1,4 +1,4 @@
-import CAvahi
+import CTuttiAvahi
 
 /// A connection to the machine's Avahi daemon: advertises services and browses for them.
 ///

@@ -1,4 +1,4 @@
-import CAvahi
+import CTuttiAvahi
 
 /// One browse request: keeps what the daemon reports resolved; confined to the poll's lock.
 @safe

@@ -1,4 +1,4 @@
-import CAvahi
+import CTuttiAvahi
 
 /// One advertisement and the daemon's entry group behind it; confined to the poll's lock.
 @safe

@@ -1,4 +1,4 @@
-import CAvahi
+import CTuttiAvahi
 
 /// One service on one interface and protocol: where it is, for as long as it is seen there.
 ///

@@ -10,6 +10,7 @@ public struct Service: Hashable, Sendable {
     /// Key-value pairs of the service's TXT record.
     public var attributes: [String: String]
 
+    /// What a browser or a test has found out; nothing is looked up.
     public init(
         name: String, hostName: String, endpoints: [ServiceEndpoint], attributes: [String: String]
     ) {
@@ -24,10 +25,12 @@ public struct Service: Hashable, Sendable {
 public struct ServiceEndpoint: Hashable, Sendable {
     /// A numeric address; an IPv6 link-local one carries its scope: `fe80::1%3`.
     public var address: String
+    /// TCP port of the service, 1…65 535, in host order.
     public var port: Int
     /// The interface on which the service was seen.
     public var interfaceIndex: Int
 
+    /// A place as a resolver tells it; the address is not parsed.
     public init(address: String, port: Int, interfaceIndex: Int) {
         self.address = address
         self.port = port
@@ -53,7 +56,9 @@ public enum ServiceEvent: Hashable, Sendable {
 public struct Advertisement: Equatable, Sendable {
     /// The instance name: 1 to ``longestName`` bytes of UTF-8.
     public var name: String
+    /// TCP port that is told to whoever browses, 1…65 535.
     public var port: Int
+    /// Key-value pairs of the TXT record; each with its key is at most ``longestAttribute`` bytes.
     public var attributes: [String: String]
 
     /// A DNS label.
@@ -61,6 +66,7 @@ public struct Advertisement: Equatable, Sendable {
     /// Bytes of a key and its value together: a TXT record holds strings of 255, and "=".
     public static let longestAttribute = 254
 
+    /// What is to be told; whether the daemon takes it is said when it is published.
     public init(name: String, port: Int, attributes: [String: String]) {
         self.name = name
         self.port = port
@@ -78,9 +84,11 @@ public enum PublicationNews: Equatable, Sendable {
 
 /// Why Avahi cannot be used.
 public struct AvahiError: Error, Equatable, CustomStringConvertible {
+    /// The call of Avahi's library that failed: `avahi_client_new`.
     public var operation: String
     /// The library's negative error code.
     public var code: Int32
+    /// The library's words for the code, and what the user can do.
     public var reason: String
 
     public var description: String { "Avahi: \(reason) (\(operation): \(code))" }

@@ -1,5 +1,6 @@
 #pragma once
 #include <alsa/asoundlib.h>
+#include <stdlib.h>
 
 // The library prints its errors on stderr through a variadic handler, which Swift cannot write.
 // Every error also comes back as a return code, and we report that one.
@@ -14,5 +15,15 @@ static inline int tutti_alsa_defines(const char *key) {
     int code = snd_config_search(top, key, &found);
     snd_config_unref(top);
     return code >= 0;
+}
+// Where the loudspeakers of an open card stand, at most `most`; 0 where it does not say. The map ends
+// with an array of no length, which Swift cannot read.
+static inline unsigned tutti_alsa_channel_map(snd_pcm_t *pcm, unsigned *positions, unsigned most) {
+    snd_pcm_chmap_t *map = snd_pcm_get_chmap(pcm);
+    if (!map) return 0;
+    unsigned count = map->channels < most ? map->channels : most;
+    for (unsigned i = 0; i < count; i++) positions[i] = map->pos[i] & SND_CHMAP_POSITION_MASK;
+    free(map);
+    return count;
 }
 static inline void tutti_alsa_silence(void) { snd_lib_error_set_handler(tutti_alsa_ignore); }

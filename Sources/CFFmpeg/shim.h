@@ -10,6 +10,7 @@
 #include <libavutil/error.h>
 #include <libavutil/log.h>
 #include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
 #include <libswresample/swresample.h>
 
 // Function-like macros and compound literals, which Swift does not import.

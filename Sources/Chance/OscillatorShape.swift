@@ -12,11 +12,16 @@ public struct OscillatorShape: Sendable {
     public var constant: Double
     /// Random walk of the rate: ppm per √s. 0.004 is a good crystal at rest, 0.02 a bad one.
     public var wander: Double
+    /// Quick changes about the mean; `nil`: none.
     public var swing: Swing?
+    /// A slow sine; `nil`: none.
     public var breathing: Breathing?
+    /// Loads that begin, each by itself; their sum counts.
     public var thermalSteps: [ThermalStep]
+    /// Changes of rate at once; their sum counts.
     public var frequencySteps: [FrequencyStep]
 
+    /// A crystal that is exact in whatever is left out.
     public init(
         constant: Double = 0, wander: Double = 0, swing: Swing? = nil, breathing: Breathing? = nil,
         thermalSteps: [ThermalStep] = [], frequencySteps: [FrequencyStep] = []
@@ -37,6 +42,7 @@ public struct OscillatorShape: Sendable {
         /// Time constant, seconds.
         public var time: Double
 
+        /// A swing with a spread in ppm and a time constant in seconds.
         public init(partsPerMillion: Double, time: Double = 60) {
             self.partsPerMillion = partsPerMillion
             self.time = time
@@ -47,12 +53,14 @@ public struct OscillatorShape: Sendable {
 
     /// Room temperature, air conditioning, day and night.
     public struct Breathing: Sendable {
+        /// Amplitude: the rate goes as far to either side.
         public var partsPerMillion: Double
         /// Seconds.
         public var period: Double
         /// Turns, 0 to 1.
         public var phase: Double
 
+        /// A sine of the rate; see the properties for units.
         public init(partsPerMillion: Double, period: Double, phase: Double) {
             self.partsPerMillion = partsPerMillion
             self.period = period
@@ -64,10 +72,12 @@ public struct OscillatorShape: Sendable {
     public struct ThermalStep: Sendable {
         /// Seconds.
         public var at: Double
+        /// How much faster it runs once it is warm; positive: fast.
         public var partsPerMillion: Double
         /// Time constant, seconds.
         public var time: Double
 
+        /// A step at a time in seconds, approached with a time constant in seconds.
         public init(at: Double, partsPerMillion: Double, time: Double) {
             self.at = at
             self.partsPerMillion = partsPerMillion
@@ -79,8 +89,10 @@ public struct OscillatorShape: Sendable {
     public struct FrequencyStep: Sendable {
         /// Seconds.
         public var at: Double
+        /// Added to the rate from then on; positive: fast.
         public var partsPerMillion: Double
 
+        /// A step at a time in seconds.
         public init(at: Double, partsPerMillion: Double) {
             self.at = at
             self.partsPerMillion = partsPerMillion

@@ -12,6 +12,7 @@ import func Glibc.pow
 public struct SplitMix64: RandomNumberGenerator, Sendable, BitwiseCopyable {
     private var state: UInt64
 
+    /// The stream of that seed: the same numbers on every machine; 0 is a seed like any other.
     public init(seed: UInt64) { state = seed }
 
     public mutating func next() -> UInt64 {
@@ -27,6 +28,7 @@ public struct SplitMix64: RandomNumberGenerator, Sendable, BitwiseCopyable {
     /// 0 ..< 1.
     public mutating func uniform() -> Double { Double(next() >> 11) * 0x1p-53 }
 
+    /// `low` ..< `high`, each value as likely.
     public mutating func uniform(_ low: Double, _ high: Double) -> Double {
         low + (high - low) * uniform()
     }
@@ -34,6 +36,7 @@ public struct SplitMix64: RandomNumberGenerator, Sendable, BitwiseCopyable {
     /// True with probability `p`.
     public mutating func chance(_ p: Double) -> Bool { uniform() < p }
 
+    /// Exponentially distributed, 0 or more: waiting times of what happens at random.
     public mutating func exponential(mean: Double) -> Double { -mean * log(1 - uniform()) }
 
     /// Mean 0, standard deviation 1 (Box and Muller).

@@ -1,8 +1,8 @@
-import CALSA
+import CTuttiALSA
 import Glibc
-import LinuxHost
-public import Playout
-import Timing
+import TuttiLinuxHost
+public import TuttiPlayout
+import TuttiTiming
 
 /// A sound card, or anything else that ALSA calls a PCM.
 ///
@@ -22,6 +22,7 @@ public final class ALSADevice: AudioOutput {
     let sampleFormat: SampleFormat
 
     public let sampleRates: [Int]
+    public let channelLayout: ChannelLayout?
     public let sampleDescription: String
 
     private var pcm: OpaquePointer
@@ -105,6 +106,7 @@ public final class ALSADevice: AudioOutput {
         name = setup.name
         format = setup.format
         sampleFormat = setup.sampleFormat
+        channelLayout = unsafe Self.channelLayout(of: setup.pcm, count: setup.format.channelCount)
         cardFrames = setup.cardFrames
         stamps = PositionStamps(clock: setup.stampClock)
         encoder = SampleEncoder(

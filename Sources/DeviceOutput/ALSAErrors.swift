@@ -1,6 +1,6 @@
-import CALSA
+import CTuttiALSA
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// One PCM that ALSA's configuration offers for playback.
 public struct ALSAName: Equatable, Sendable {

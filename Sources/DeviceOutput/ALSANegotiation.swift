@@ -1,6 +1,6 @@
-import CALSA
+import CTuttiALSA
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// What a PCM was opened with. `@safe`: whoever takes the handle frees it.
 @safe

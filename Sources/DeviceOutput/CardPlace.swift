@@ -1,5 +1,5 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// Where a card is: what it says of its ring and of what is heard, and how far that can be true.
 ///

@@ -1,11 +1,12 @@
-import CALSA
+import CTuttiALSA
 import Glibc
-import LinuxHost
-public import Playout
-public import Timing
+import TuttiLinuxHost
+public import TuttiPlayout
+public import TuttiTiming
 
 /// What a sound card, or anything else that ALSA calls a PCM, turned out to be.
 public struct CardFacts: Equatable, Sendable {
+    /// Which clock a driver stamps its readings with.
     public enum Stamps: Equatable, Sendable {
         /// CLOCK_MONOTONIC_RAW, our local clock.
         case raw
@@ -15,14 +16,21 @@ public struct CardFacts: Equatable, Sendable {
         case none
     }
 
+    /// The name by which it was opened.
     public var pcm: String
     /// The library's word: HW is a driver of the kernel, others are plug-ins in this process.
     public var type = ""
+    /// ALSA's name of the sample format it was opened with: `S32_LE`.
     public var sampleFormat = ""
+    /// Frames per second that it was opened with.
     public var sampleRate = 0
+    /// Channels that it was opened with.
     public var channelCount = 0
+    /// Frames between two of the card's own wake-ups.
     public var periodFrames = 0
+    /// Frames that the card can hold.
     public var bufferFrames = 0
+    /// Which clock its readings are stamped with.
     public var stamps = Stamps.none
     /// The driver says that its pointer moves by transfers, not by frames.
     public var isBatch = false
@@ -33,8 +41,10 @@ public struct CardFacts: Equatable, Sendable {
     public var granularityFrames = 0.0
     /// The card's rate against the local clock; a second tells it to some ppm.
     public var partsPerMillion: Double?
+    /// Times it ran dry while it was looked at.
     public var underruns = 0
 
+    /// Of a card that nobody has looked at yet.
     public init(pcm: String) { self.pcm = pcm }
 }
 

@@ -1,6 +1,6 @@
-import Playout
-import RealTime
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// Records what leaves a virtual card, with the exact instants; ``CardRecording`` reads it back.
 ///

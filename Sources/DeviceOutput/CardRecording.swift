@@ -1,6 +1,6 @@
 import Glibc
-public import Playout
-public import Timing
+public import TuttiPlayout
+public import TuttiTiming
 
 /// What left a virtual card, and when: reads back what `virtual:record=PATH` has written.
 ///
@@ -8,16 +8,20 @@ public import Timing
 /// time but not in frames: ``segments`` are the stretches in between, and ``instant(ofFrame:)`` is
 /// piecewise linear, and exact to a nanosecond, in each.
 public struct CardRecording: Sendable {
+    /// Nominal frames per second.
     public let sampleRate: Int
+    /// Channels of a frame, at least 1.
     public let channelCount: Int
     /// Interleaved, `frameCount × channelCount`.
     public let samples: [Float]
+    /// Stretches of sound in their order; empty where nothing was heard.
     public let segments: [Segment]
     /// Times the card ran dry.
     public let underruns: Int
     /// Frames that the recorder replaced by zeros because the disk was too slow.
     public let lostFrames: Int
 
+    /// Frames that left the card while it was recorded.
     public var frameCount: Int { samples.count / channelCount }
 
     /// A stretch of uninterrupted sound.

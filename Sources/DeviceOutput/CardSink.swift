@@ -1,5 +1,5 @@
-import RealTime
-import Timing
+import TuttiRealTime
+import TuttiTiming
 
 /// What becomes of the frames that leave a paced card. Called on the output thread; never waits.
 protocol CardSink: AnyObject {

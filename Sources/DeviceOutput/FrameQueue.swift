@@ -1,9 +1,9 @@
 import Glibc
-import LinuxHost
-import Playout
-import RealTime
 import Synchronization
-import Timing
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// Samples on their way from the output thread to a file, written by a thread of its own.
 ///
@@ -208,7 +208,7 @@ final class RecordFile: Sendable {
             OutputError(
                 operation: "write", code: code, device: path,
                 reason: unsafe String(cString: strerror(code))
-                    + "; the recording ends here, the room plays on"))
+                    + "; the recording ends here"))
     }
 
     /// Replaces the first bytes of the file; what they say stays true of a file that failed.

@@ -1,5 +1,5 @@
-import Playout
-public import Timing
+import TuttiPlayout
+public import TuttiTiming
 
 /// What a card is asked for.
 struct OutputWish: Equatable, Sendable {
@@ -36,6 +36,7 @@ public struct OutputManner: Equatable, Sendable {
     /// From the wish to play to a card that was let go of and is known again.
     public static let reopening = Nanoseconds.milliseconds(700)
 
+    /// Without arguments: it only plays, as it was opened.
     public init(
         followsItems: Bool = false, releasesWhenIdle: Bool = false, lengthensBuffer: Bool = false
     ) {

@@ -1,9 +1,9 @@
 import Glibc
-import LinuxHost
-import Playout
-import RealTime
 import Synchronization
-import Timing
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// What runs on the output thread. `@safe`: the period's buffer is private and is replaced only
 /// while no device holds it.
@@ -17,6 +17,8 @@ final class OutputLoop {
         let counts = LatestValue(OutputThread.Counts())
         let state = Mutex(OutputThread.State.running)
         let card = Mutex("")
+        /// Since when the device has been fed without a break; `nil` before it was there.
+        let awakeSince = Mutex<LocalInstant?>(nil)
         let onChange: (@Sendable (OutputThread.State) -> Void)?
         let onAdapt: (@Sendable (String) -> Void)?
 
@@ -77,6 +79,7 @@ final class OutputLoop {
         unsafe period = Self.makePeriod(engine.format)
         guard let device else { return }
         self.adaptation.opened(with: device.format.sampleRate)
+        shared.awakeSince.withLock { $0 = HostClock.now() }
         describe(device)
     }
 
@@ -293,6 +296,7 @@ final class OutputLoop {
         if isLost, hasHadDevice { engine.restarted() }
         hasHadDevice = true
         engine.reopened(with: device.format)
+        engine.port.setChannelLayout(device.channelLayout)
         unsafe period.deallocate()
         unsafe period = Self.makePeriod(device.format)
         offered = device.sampleRates
@@ -306,6 +310,7 @@ final class OutputLoop {
             shared.onAdapt?("the card plays at \(device.format.sampleRate) Hz now")
         }
         engine.port.notePrepared(adaptation.seenTo)
+        shared.awakeSince.withLock { $0 = HostClock.now() }
         enter(.running)
     }
 

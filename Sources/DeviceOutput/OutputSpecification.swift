@@ -32,6 +32,7 @@ public struct VirtualCardOptions: Equatable, Sendable {
     /// 1…8.
     public var channelCount: Int
 
+    /// A virtual card; see the properties for ranges, which are checked where a text is parsed.
     public init(
         partsPerMillion: Double = 0, wander: Double = 0, seed: UInt64 = 1, record: String? = nil,
         sampleRate: Int? = nil, channelCount: Int = 2
@@ -54,6 +55,7 @@ public struct OutputSpecificationError: Error, Equatable, CustomStringConvertibl
     /// What the owner may have meant; `nil` where that cannot be told.
     public var slip: Slip?
 
+    /// A slip of the pen that can be recognised.
     public enum Slip: Equatable, Sendable {
         /// A word of the text is none of those that may stand there.
         case mistyped(String, among: [String])

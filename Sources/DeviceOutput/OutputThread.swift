@@ -1,8 +1,8 @@
-public import LinuxHost
-public import Playout
-import RealTime
 import Synchronization
-import Timing
+public import TuttiLinuxHost
+public import TuttiPlayout
+import TuttiRealTime
+public import TuttiTiming
 
 /// The thread that keeps one output fed: wait, read the position, render, write.
 ///
@@ -11,6 +11,7 @@ import Timing
 /// the same way, where its owner wants that; the engine keeps its voices meanwhile and takes them up
 /// where their lines are then.
 public final class OutputThread: Sendable {
+    /// Whether the thread has a card.
     public enum State: Equatable, Sendable {
         case running
         /// The card is gone, or has not been there yet; it is being opened again and again.
@@ -37,6 +38,7 @@ public final class OutputThread: Sendable {
     public let port: OutputPort
     /// How the thread is scheduled; when real-time priority was denied, why.
     public var scheduling: RealTimeThread.Scheduling { thread.scheduling }
+    /// Whether the kernel gave the thread real-time priority.
     public var realTimeGranted: Bool {
         if case .realTime = scheduling { true } else { false }
     }
@@ -67,7 +69,12 @@ public final class OutputThread: Sendable {
     private let thread: RealTimeThread
     private let shared: OutputLoop.Shared
 
+    /// Whether it has a card now; may be asked from any thread.
     public var state: State { shared.state.withLock(\.self) }
+    /// Since when the device that it has now has been fed, if only with silence; `nil` before there was
+    /// one.
+    public var awakeSince: LocalInstant? { shared.awakeSince.withLock(\.self) }
+    /// What the thread has counted so far; may be asked from any thread.
     public var counts: Counts { shared.counts.load() }
 
     /// Opens the device and starts to play silence on it.
@@ -109,20 +116,26 @@ public final class OutputThread: Sendable {
     }
 
     /// The same, where nothing that is wrong with the device is an error: it is opened again and again,
-    /// and ``state`` says meanwhile why it is not there.
+    /// and ``state`` says meanwhile why it is not there. A file that cannot be written on is a card that
+    /// is gone for good: to open it anew would begin it anew.
     ///
+    /// - Parameter recording: is told why what is recorded ends early, if it does.
     /// - Throws: when the system gives no thread.
     package static func attempt(
-        _ specification: OutputSpecification, overwrites: Bool
+        _ specification: OutputSpecification, overwrites: Bool,
+        recording: RecordingState = RecordingState()
     ) throws(OutputError) -> OutputThread {
         try open(
             OutputWish(sampleRate: 48_000, bufferMilliseconds: standardBufferMilliseconds),
             specification.allowed(OutputManner()), realTimePriority: RealTimeThread.usualPriority,
             shared: OutputLoop.Shared(onChange: nil), awaits: { _ in true }
         ) { wish throws(OutputError) in
-            try specification.makeDevice(
+            if let error = recording.failure { throw error }
+            let device = try specification.makeDevice(
                 sampleRate: wish.sampleRate, bufferMilliseconds: wish.bufferMilliseconds,
-                overwrites: overwrites)
+                overwrites: overwrites, onRecordingFailure: { recording.fail($0) })
+            guard case .file = specification else { return device }
+            return RecordedDevice(device, recording)
         }
     }
 
@@ -153,6 +166,7 @@ public final class OutputThread: Sendable {
         let engine = OutputEngine(format: device?.format ?? wish.format)
         let port = engine.port
         port.setHasCard(device != nil)
+        port.setChannelLayout(device?.channelLayout)
         let confined = Confined(
             OutputLoop(
                 device: device, engine: engine, shared: shared,

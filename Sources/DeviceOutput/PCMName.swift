@@ -1,4 +1,4 @@
-import CALSA
+import CTuttiALSA
 
 /// The name of a PCM as its owner wrote it, and whether something of that name may still come.
 ///

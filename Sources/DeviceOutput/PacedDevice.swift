@@ -1,6 +1,6 @@
-import LinuxHost
-public import Playout
-import Timing
+import TuttiLinuxHost
+public import TuttiPlayout
+import TuttiTiming
 
 /// A card in this process: a ring that a crystal empties at its own pace, into a sink.
 ///
@@ -9,6 +9,7 @@ import Timing
 /// known.
 public class PacedDevice: AudioOutput {
     public let format: OutputFormat
+    public var channelLayout: ChannelLayout? { nil }
     private var card: VirtualCard
     /// A twin of the card's crystal: says when frames left after the card has forgotten.
     private var truth: Crystal
@@ -151,6 +152,9 @@ public class PacedDevice: AudioOutput {
 
 /// A virtual card: `virtual:ppm=80,record=/tmp/kitchen`.
 public final class VirtualDevice: PacedDevice {
+    /// As WAVE files order as many channels.
+    public override var channelLayout: ChannelLayout? { .inFiles(format.channelCount) }
+
     private let isFixed: Bool
 
     /// One that records, or whose rate is given, has that only.

@@ -1,7 +1,7 @@
-import CALSA
+import CTuttiALSA
 import Glibc
-import LinuxHost
-import Timing
+import TuttiLinuxHost
+import TuttiTiming
 
 /// Reads a card's queue together with the instant at which it was that long, and refuses what
 /// cannot be true.

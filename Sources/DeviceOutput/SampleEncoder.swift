@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// How a card wants its samples, in the order in which we prefer them.
 ///
@@ -16,6 +16,7 @@ public enum SampleFormat: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case signed16
     case float32
 
+    /// Bytes that one sample takes: 2, 3 or 4.
     public var bytesPerSample: Int {
         switch self {
         case .signed32, .signed24, .float32: 4

@@ -1,7 +1,7 @@
-import CALSA
+import CTuttiALSA
 import Glibc
-import LinuxHost
-import Timing
+import TuttiLinuxHost
+import TuttiTiming
 
 /// The clock that a driver stamps its position with.
 ///

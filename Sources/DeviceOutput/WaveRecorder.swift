@@ -1,5 +1,5 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// Writes a WAV file of 32-bit Float samples while it grows.
 ///

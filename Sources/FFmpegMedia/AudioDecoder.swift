@@ -1,5 +1,5 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
 
 /// One codec context and the frames that come out of it.
 ///
@@ -14,7 +14,7 @@ final class AudioDecoder {
     private let codec: UnsafePointer<AVCodec>
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private let frame: UnsafeMutablePointer<AVFrame>
-    private let converter = StereoConverter()
+    private let converter: StereoConverter
     /// Frames a second of what was decoded first; 0 before the first frame.
     private(set) var sampleRate = 0
     private(set) var channelCount = 0
@@ -47,8 +47,13 @@ final class AudioDecoder {
         }
         unsafe self.codec = codec
         self.location = location
+        converter = StereoConverter(location.channels)
         guard let frame = unsafe av_frame_alloc() else { fatalError("no memory for a frame") }
         unsafe self.frame = frame
+        converter.mayMeetAnyBits = [
+            AV_CODEC_ID_PCM_F32LE, AV_CODEC_ID_PCM_F32BE, AV_CODEC_ID_PCM_F64LE,
+            AV_CODEC_ID_PCM_F64BE, AV_CODEC_ID_PCM_F16LE, AV_CODEC_ID_PCM_F24LE,
+        ].contains(unsafe codec.pointee.id)
         do throws(MediaError) { unsafe try restart(for: stream) } catch {
             // A class whose init throws after all fields are set runs its deinit.
             throw error

@@ -1,4 +1,4 @@
-public import Playout
+public import TuttiPlayout
 
 /// A node of the house that has whole files, as one sees it that needs their bytes.
 public protocol ByteServer: Sendable {

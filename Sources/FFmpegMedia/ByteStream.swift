@@ -1,7 +1,7 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// The bytes of a file, or of an address of the world, from an offset on (libavformat's I/O,
 /// undecoded). What another node has comes by a ``ServedStream``.

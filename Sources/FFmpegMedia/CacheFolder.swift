@@ -1,6 +1,6 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// The files in a cache's folder: finished ones `<64 hex digits>.<extension>`, arriving ones
 /// `….part`.

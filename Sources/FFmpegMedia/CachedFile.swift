@@ -7,7 +7,9 @@ import Synchronization
 /// same folder, and ends with the process whatever happens to it. Where the folder could not keep the
 /// file, it is one without a name, in memory as a rule, that ends with this object.
 public final class CachedFile: Sendable {
+    /// Where the file can be opened as long as this object lives.
     public let path: String
+    /// What the file's bytes were found to be.
     public let fingerprint: MediaFingerprint
     private let file: OpenFile
     /// When its bytes were found right; `nil` for a file without a name.

@@ -1,5 +1,5 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
 
 /// What a stream's coding is called, for people, and what FFmpeg is known to lack.
 enum CodingName {

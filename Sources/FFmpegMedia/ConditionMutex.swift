@@ -1,5 +1,5 @@
 // The C module that reaches `timespec` first owns its members, so both are imported.
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
 
 /// A value that threads wait for changes of.

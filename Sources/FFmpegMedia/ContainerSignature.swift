@@ -1,5 +1,5 @@
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// What the first bytes of a file say about its container.
 ///

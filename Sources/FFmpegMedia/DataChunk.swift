@@ -1,3 +1,5 @@
+import TuttiTiming
+
 /// The chunk of a file that holds the sound, as its header says it: a file that ends before that
 /// chunk does was cut off.
 ///
@@ -97,12 +99,14 @@ enum DataChunk {
                     || bytes(content, layout.beginning.count) == layout.beginning)
             if isIt {
                 if layout.size == 4, size == 0xFFFF_FFFF, let wide { size = wide }
-                if layout.countsHead { size -= Int64(head.count) }
+                if layout.countsHead { size = size.subtracting(saturating: Int64(head.count)) }
                 let isOpen = size <= 0 || size >= openSize && fileSize < openSize
                 return isOpen || size > .max - content ? nil : content..<content + size
             }
-            if layout.countsHead { size -= Int64(head.count) }
-            guard size >= 0, size < fileSize else { return nil }
+            if layout.countsHead { size = size.subtracting(saturating: Int64(head.count)) }
+            // Behind one that reaches the end there is none; a server may say that a file is as
+            // long as a number can be.
+            guard size >= 0, size < fileSize - content - layout.alignment else { return nil }
             offset = content + size
             let over = offset % layout.alignment
             if over > 0 { offset += layout.alignment - over }

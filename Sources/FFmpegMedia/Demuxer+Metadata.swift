@@ -1,6 +1,6 @@
-import CFFmpeg
-import Playout
-import Timing
+import CTuttiFFmpeg
+import TuttiPlayout
+import TuttiTiming
 
 extension Demuxer {
     /// A file may claim any number of either.
@@ -13,16 +13,16 @@ extension Demuxer {
     var metadata: MediaMetadata {
         var metadata = MediaMetadata()
         // Ogg keeps its tags with the stream, most others with the file.
-        unsafe collect(stream.pointee.metadata, into: &metadata.tags)
-        unsafe collect(context.pointee.metadata, into: &metadata.tags)
+        unsafe Self.collect(stream.pointee.metadata, into: &metadata.tags)
+        unsafe Self.collect(context.pointee.metadata, into: &metadata.tags)
         metadata.chapters = chapters
         metadata.artwork = artwork
         return metadata
     }
 
-    private func collect(_ dictionary: OpaquePointer?, into tags: inout [String: String]) {
+    static func collect(_ dictionary: OpaquePointer?, into tags: inout [String: String]) {
         var entry: UnsafePointer<AVDictionaryEntry>?
-        for _ in 0..<Self.mostTags {
+        for _ in 0..<mostTags {
             guard
                 let next = unsafe av_dict_get(
                     dictionary, "", entry, AV_DICT_IGNORE_SUFFIX),
@@ -37,7 +37,18 @@ extension Demuxer {
     }
 
     private var chapters: [MediaMetadata.Chapter] {
-        let count = unsafe min(Int(context.pointee.nb_chapters), Self.mostChapters)
+        unsafe Self.chapters(of: context).compactMap { chapter in
+            guard let end = chapter.end, chapter.start < end else { return nil }
+            return MediaMetadata.Chapter(
+                title: chapter.title, range: TimeRange(start: chapter.start, end: end))
+        }
+    }
+
+    /// As the container lists them; the end is `nil` where it does not say it.
+    static func chapters(
+        of context: UnsafeMutablePointer<AVFormatContext>
+    ) -> [(title: String?, start: MediaTime, end: MediaTime?)] {
+        let count = unsafe min(Int(context.pointee.nb_chapters), mostChapters)
         return (0..<count).compactMap { index in
             guard let chapter = unsafe context.pointee.chapters[index] else { return nil }
             let base = unsafe chapter.pointee.time_base
@@ -46,12 +57,11 @@ extension Demuxer {
                 let (scaled, isTooLong) = value.multipliedReportingOverflow(by: Int64(base.num))
                 return isTooLong ? nil : MediaTime(value: scaled, timescale: base.den)
             }
-            guard let start = unsafe time(chapter.pointee.start),
-                let end = unsafe time(chapter.pointee.end), start < end
-            else { return nil }
-            return MediaMetadata.Chapter(
-                title: unsafe MediaInfo.text("title", in: chapter.pointee.metadata),
-                range: TimeRange(start: start, end: end))
+            guard let start = unsafe time(chapter.pointee.start) else { return nil }
+            return (
+                title: unsafe MediaInfo.text("title", in: chapter.pointee.metadata), start: start,
+                end: unsafe time(chapter.pointee.end)
+            )
         }
     }
 

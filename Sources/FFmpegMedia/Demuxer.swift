@@ -1,36 +1,14 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
 
-/// The packets of one audio stream of an opened file or address, with the ways back.
+/// The packets of one stream of an opened file or address, with the ways back.
 ///
 /// Confined to its owner's thread. Owns the format context and one packet that is used again.
 @safe
 final class Demuxer {
-    /// Longest wait for a server that says nothing; long enough for a sleeping disk behind it.
-    static let ioTimeoutMicroseconds = 10_000_000
-
-    /// What may be opened. The list keeps out everything that names other files or devices
-    /// (concat, playlists on disk, image sequences, lavfi); hls only from a server.
-    private static let containers =
-        "aac,ac3,aiff,alac,amr,ape,asf,au,avi,bonk,caf,dsf,dts,eac3,flac,flv,iff,loas,matroska,mlp,"
-        + "mov,mp3,mpc,mpc8,mpeg,mpegts,oga,ogg,oma,rm,rso,sln,sox,tak,truehd,tta,voc,vqf,w64,wav,"
-        + "wv,xwma"
-
-    /// What else may be opened as a local file: old, of studios and of games. Whoever sends them over
-    /// the network would reach demuxers that few look after.
-    ///
-    /// Left out on purpose: what only a name's ending tells (G.722, GSM, aptX), since rooms keep files
-    /// under names of their own; and tracker modules and the chips of game consoles (libopenmpt,
-    /// libgme), which are programs for a synthesiser that varies them at random or plays without
-    /// end: two rooms would not hear the same.
-    private static let localContainers =
-        ",adx,aea,ast,avr,bfstm,brstm,epaf,gxf,hca,ircam,mmf,mxf,nistsphere,nsp,nut,paf,pvf,qcp,"
-        + "sds,shn,spdif,svs,wtv,wve,xa"
-
-    /// Headers are shorter, the pictures in them included: 64 MiB.
-    private static let headerBlocksMax = (64 << 20) / ByteStream.blockSize
-
     let location: MediaLocation
+    /// What is looked for: sound, or text.
+    let kind: MediaTrack.Kind
     let cancellation: MediaCancellation
     private(set) var context: UnsafeMutablePointer<AVFormatContext>
     private(set) var stream: UnsafeMutablePointer<AVStream>
@@ -41,18 +19,27 @@ final class Demuxer {
     private let openedByteCount: Int64?
     /// Packets of the stream that were read.
     private(set) var packetCount = 0
+    /// Of streams of sound, as far as they were met on the way from the first packet.
+    private(set) var firstPackets: [Int: FirstPacket] = [:]
+    /// Streams of sound whose first packet may still come by; how many packets until then.
+    private var awaited: [Int: Int] = [:]
+    /// Of all tracks of an MP4, by their numbers there.
+    private(set) lazy var editLists = readEditLists()
     /// The packet was read ahead and is to be yielded by the next `next()`.
     private var isHeld = false
 
     /// - Parameters:
     ///   - location: a file must be one, see ``MediaLocation/checkReadable()``.
     ///   - container: FFmpeg's name for what is there; `nil` to ask each of its demuxers.
+    ///   - kind: of the stream that is looked for, audio or text.
     init(
-        _ location: MediaLocation, container: String? = nil, cancellation: MediaCancellation
+        _ location: MediaLocation, container: String? = nil, kind: MediaTrack.Kind = .audio,
+        cancellation: MediaCancellation
     ) throws(MediaError) {
         precondition(libraryIsQuiet)
         let location = try location.opened()
         self.location = location
+        self.kind = kind
         self.cancellation = cancellation
         guard let packet = unsafe av_packet_alloc() else { fatalError("no memory for a packet") }
         do throws(MediaError) {
@@ -61,7 +48,7 @@ final class Demuxer {
             defer { withExtendedLifetime(reader) {} }
             let context = unsafe try Self.open(location, container, reader, cancellation)
             do throws(MediaError) {
-                unsafe self.stream = try Self.audioStream(of: context, location)
+                unsafe self.stream = try Self.stream(kind, of: context, location)
             } catch {
                 var context: UnsafeMutablePointer<AVFormatContext>? = unsafe context
                 unsafe avformat_close_input(&context)
@@ -71,6 +58,7 @@ final class Demuxer {
             unsafe self.packet = packet
             self.reader = reader
             unsafe openedByteCount = Self.byteCount(of: context, location)
+            awaitFirstPackets()
         } catch {
             var packet: UnsafeMutablePointer<AVPacket>? = unsafe packet
             unsafe av_packet_free(&packet)
@@ -108,6 +96,7 @@ final class Demuxer {
                 try checkReading()
                 return nil
             }
+            if !awaited.isEmpty { unsafe meet(packet) }
             if unsafe packet.pointee.stream_index == stream.pointee.index {
                 // Priming packets are numbered and dropped by frame number, not by flag.
                 unsafe packet.pointee.flags &= ~AV_PKT_FLAG_DISCARD
@@ -115,6 +104,31 @@ final class Demuxer {
                 return unsafe packet
             }
         }
+    }
+
+    /// Keeps what is wanted of the first packet of another stream.
+    private func meet(_ packet: UnsafeMutablePointer<AVPacket>) {
+        let index = unsafe Int(packet.pointee.stream_index)
+        guard let left = awaited[index] else { return }
+        awaited[index] = left > 1 ? left - 1 : nil
+        guard left == 1 else { return }
+        firstPackets[index] = unsafe FirstPacket(packet)
+        if index != track { unsafe context.pointee.streams[index]?.pointee.discard = AVDISCARD_ALL }
+    }
+
+    private func awaitFirstPackets() {
+        awaited = streamsToAwait.filter { firstPackets[$0.key] == nil }
+        for index in awaited.keys {
+            unsafe context.pointee.streams[index]?.pointee.discard = AVDISCARD_DEFAULT
+        }
+    }
+
+    /// Packets come from somewhere else from here on, and no first ones.
+    private func awaitNothing() {
+        for index in awaited.keys where index != track {
+            unsafe context.pointee.streams[index]?.pointee.discard = AVDISCARD_ALL
+        }
+        awaited = [:]
     }
 
     /// A disk that fails is no end of the file: what libavformat's I/O met last.
@@ -168,6 +182,7 @@ final class Demuxer {
     /// - Returns: whether the container moved; where to, only the next packet tells.
     func seek(toTimestamp timestamp: Int64) -> Bool {
         isHeld = false
+        awaitNothing()
         reader?.looksForPlace()
         return unsafe av_seek_frame(
             context, stream.pointee.index, timestamp, AVSEEK_FLAG_BACKWARD) >= 0
@@ -175,6 +190,7 @@ final class Demuxer {
 
     func seek(toByte position: Int64) -> Bool {
         isHeld = false
+        awaitNothing()
         reader?.looksForPlace()
         return unsafe av_seek_frame(
             context, stream.pointee.index, position, AVSEEK_FLAG_BYTE) >= 0
@@ -187,16 +203,17 @@ final class Demuxer {
         let anew = try Self.reader(of: location, cancellation)
         defer { withExtendedLifetime(anew) {} }
         let fresh = unsafe try Self.open(location, containerName, anew, cancellation)
-        let audio: UnsafeMutablePointer<AVStream>
-        do throws(MediaError) { unsafe audio = try Self.audioStream(of: fresh, location) } catch {
+        let found: UnsafeMutablePointer<AVStream>
+        do throws(MediaError) { unsafe found = try Self.stream(kind, of: fresh, location) } catch {
             var fresh: UnsafeMutablePointer<AVFormatContext>? = unsafe fresh
             unsafe avformat_close_input(&fresh)
             throw error
         }
         var old: UnsafeMutablePointer<AVFormatContext>? = unsafe context
         unsafe avformat_close_input(&old)
-        unsafe (context, stream) = (fresh, audio)
+        unsafe (context, stream) = (fresh, found)
         reader = anew
+        awaitFirstPackets()
     }
 
     func failure(_ code: Int32, _ operation: String) -> MediaError {
@@ -206,8 +223,6 @@ final class Demuxer {
 }
 
 extension Demuxer {
-    static var containerList: String { containers + localContainers }
-
     /// Bytes in the file; `nil` when the server does not say.
     var byteCount: Int64? {
         guard let io = unsafe context.pointee.pb else { return nil }
@@ -297,148 +312,29 @@ extension Demuxer {
     }
 
     /// The edit list of the stream in an MP4.
-    var edits: MP4Edits? {
-        guard containerName == "mov", !location.ignoresEdits, isSeekable,
-            let io = unsafe context.pointee.pb, let size = byteCount
-        else { return nil }
-        return unsafe MP4Edits.read(io, track: Int64(stream.pointee.id), size: size)
+    var edits: MP4Edits? { unsafe edits(of: stream) }
+
+    /// The same of another stream.
+    func edits(of stream: UnsafeMutablePointer<AVStream>) -> MP4Edits? {
+        location.ignoresEdits ? nil : unsafe editLists[Int64(stream.pointee.id)]
+    }
+
+    fileprivate func readEditLists() -> [Int64: MP4Edits] {
+        guard containerName == "mov", isSeekable, let io = unsafe context.pointee.pb,
+            let size = byteCount
+        else { return [:] }
+        return unsafe MP4Edits.read(io, size: size)
     }
 
     /// Whether an MP4 says that its samples are encrypted.
-    var isProtected: Bool {
+    var isProtected: Bool { unsafe Self.isProtected(stream) }
+
+    static func isProtected(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {
         let tag = unsafe stream.pointee.codecpar.pointee.codec_tag
         let name = String(
             decoding: (0..<4).map { UInt8(truncatingIfNeeded: tag >> (8 * $0)) }, as: UTF8.self)
         if ["drms", "enca", "aavd"].contains(name) { return true }
         return unsafe av_stream_get_side_data(
             stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
-    }
-
-    /// Some demuxers call it an I/O error when a file ends within its header, as they call a disk
-    /// that fails: whether it is not that.
-    private static func readsToEnd(
-        _ location: MediaLocation, _ cancellation: MediaCancellation
-    ) -> Bool {
-        // What arrives has an error of its own for bytes that do not.
-        if location.incoming != nil { return true }
-        guard !location.isRemote,
-            let stream = try? ByteStream(location, cancellation: cancellation)
-        else { return false }
-        for _ in 0..<headerBlocksMax {
-            guard let bytes = unsafe try? stream.next() else { return false }
-            if bytes.isEmpty { return true }
-        }
-        return false
-    }
-
-    /// Whether a local file is an MP4 that ends before what tells where its samples are.
-    private static func lacksTable(
-        _ location: MediaLocation, _ cancellation: MediaCancellation
-    ) -> Bool {
-        guard let path = location.path, ContainerSignature.container(ofFile: path) == "mov" else {
-            return false
-        }
-        var io: UnsafeMutablePointer<AVIOContext>?
-        var interrupt = unsafe cancellation.interrupt
-        guard
-            unsafe avio_open2(&io, location.address.cFileName, AVIO_FLAG_READ, &interrupt, nil)
-                >= 0,
-            let opened = unsafe io
-        else { return false }
-        defer { unsafe avio_closep(&io) }
-        return unsafe MP4Edits.isIncomplete(opened, size: avio_size(opened))
-    }
-
-    /// - Returns: `nil` for what libavformat reads by itself.
-    private static func reader(
-        of location: MediaLocation, _ cancellation: MediaCancellation
-    ) throws(MediaError) -> LibraryReader? {
-        if let file = location.incoming {
-            return IncomingReader(file, location.part, cancellation: cancellation)
-        }
-        if let file = location.file {
-            return FileReader(file, location, cancellation: cancellation)
-        }
-        guard location.isRemote else { return nil }
-        return try WebReader.open(location, cancellation: cancellation)
-    }
-
-    private static func open(
-        _ location: MediaLocation, _ container: String?, _ reader: LibraryReader?,
-        _ cancellation: MediaCancellation
-    ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
-        var context = unsafe avformat_alloc_context()
-        guard unsafe context != nil else { fatalError("no memory for a format context") }
-        unsafe context!.pointee.interrupt_callback = cancellation.interrupt
-        if let reader {
-            unsafe context!.pointee.pb = reader.io
-            unsafe context!.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
-        }
-        var options: OpaquePointer?
-        defer { unsafe av_dict_free(&options) }
-        let protocols = location.isRemote ? "http,https,tcp,tls,crypto" : "file"
-        let range = location.part == nil ? "" : ",subfile"
-        unsafe av_dict_set(&options, "protocol_whitelist", protocols + range, 0)
-        let kinds = containers + (location.isRemote ? ",hls" : localContainers)
-        unsafe av_dict_set(&options, "format_whitelist", kinds, 0)
-        // The demuxer's own cut at an edit list rounds the last packet to the movie's timescale,
-        // often milliseconds; the table itself is exact.
-        unsafe av_dict_set(&options, "advanced_editlist", "0", 0)
-        unsafe MediaTrust.system.set(&options, for: location)
-        if location.isRemote {
-            unsafe av_dict_set_int(&options, "rw_timeout", Int64(ioTimeoutMicroseconds), 0)
-        }
-        let format = unsafe container.flatMap { unsafe av_find_input_format($0) }
-        var code = unsafe avformat_open_input(
-            &context, location.partAddress.cFileName, format, &options)
-        guard code >= 0, let opened = unsafe context else {
-            if let known = reader?.failure { throw known }
-            if code == cff_error(EIO), readsToEnd(location, cancellation) {
-                throw MediaError(
-                    .damaged, operation: "avformat_open_input", subject: location.subject,
-                    reason: "ends within its header, as if cut off; try another copy")
-            }
-            if code == cff_error_invalid_data, lacksTable(location, cancellation) {
-                throw MediaError(
-                    .damaged, operation: "avformat_open_input", subject: location.subject,
-                    reason: "is incomplete: its table of contents (moov) is missing, as when a "
-                        + "recording or a download broke off; try another copy")
-            }
-            throw MediaError(library: code, operation: "avformat_open_input", location: location)
-        }
-        code = unsafe avformat_find_stream_info(opened, nil)
-        guard code >= 0 else {
-            unsafe avformat_close_input(&context)
-            if let known = reader?.failure { throw known }
-            throw MediaError(
-                library: code, operation: "avformat_find_stream_info", location: location)
-        }
-        return unsafe opened
-    }
-
-    /// The stream to play; all others are dropped by the demuxer.
-    private static func audioStream(
-        of context: UnsafeMutablePointer<AVFormatContext>, _ location: MediaLocation
-    ) throws(MediaError) -> UnsafeMutablePointer<AVStream> {
-        let best = unsafe av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, -1, nil, 0)
-        guard best >= 0, let stream = unsafe context.pointee.streams[Int(best)] else {
-            // An audio stream without rate or channels: the name or the first bytes deceived.
-            let hasNamesake = (0..<Int(unsafe context.pointee.nb_streams)).contains {
-                unsafe context.pointee.streams[$0]!.pointee.codecpar.pointee.codec_type
-                    == AVMEDIA_TYPE_AUDIO
-            }
-            if hasNamesake {
-                throw MediaError(
-                    .notMedia, operation: "av_find_best_stream", subject: location.subject,
-                    reason: "is not an audio file that can be played, or its beginning is damaged")
-            }
-            throw MediaError(
-                .noAudio, operation: "av_find_best_stream", subject: location.subject,
-                reason: "holds no sound; choose a file with an audio track")
-        }
-        for index in 0..<Int(unsafe context.pointee.nb_streams) where index != Int(best) {
-            unsafe context.pointee.streams[index]!.pointee.discard = AVDISCARD_ALL
-        }
-        return unsafe stream
     }
 }

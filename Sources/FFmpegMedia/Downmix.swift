@@ -1,4 +1,4 @@
-import CFFmpeg
+import CTuttiFFmpeg
 
 /// How channels beyond two come to two, and stay within full scale.
 ///
@@ -11,7 +11,7 @@ enum Downmix {
     static let channelsMax = 64
 
     /// 3 dB below: two equal powers add up to one.
-    private static let half: Double = 0.5.squareRoot()
+    static let half: Double = 0.5.squareRoot()
 
     /// Weights of each channel in left, then in right.
     ///
@@ -37,7 +37,8 @@ enum Downmix {
         return left + right
     }
 
-    private static func weights(of channel: AVChannel) -> (Double, Double) {
+    /// What one of several channels weighs in left and right.
+    static func weights(of channel: AVChannel) -> (Double, Double) {
         switch channel {
         case AV_CHAN_FRONT_LEFT, AV_CHAN_STEREO_LEFT: (1, 0)
         case AV_CHAN_FRONT_RIGHT, AV_CHAN_STEREO_RIGHT: (0, 1)
@@ -70,17 +71,22 @@ enum Downmix {
     /// one that listened from the start. Both sides get the gain of the louder one, so nothing moves
     /// sideways.
     ///
-    /// - Parameter samples: interleaved stereo.
-    static func limit(_ samples: UnsafeMutablePointer<Float>, frames: Int) {
+    /// - Parameters:
+    ///   - samples: interleaved stereo.
+    ///   - bends: the sides that are sums; one that is not is neither asked nor bent.
+    static func limit(
+        _ samples: UnsafeMutablePointer<Float>, frames: Int,
+        bends: (left: Bool, right: Bool) = (true, true)
+    ) {
         for frame in 0..<frames {
             let (left, right) = unsafe (samples[2 * frame], samples[2 * frame + 1])
-            let peak = max(abs(left), abs(right))
+            let peak = max(bends.left ? abs(left) : 0, bends.right ? abs(right) : 0)
             guard peak > knee else { continue }
             let room = 1 - knee
             let excess = (peak - knee) / room
             let gain = (knee + room * excess / (1 + excess)) / peak
-            unsafe samples[2 * frame] = left * gain
-            unsafe samples[2 * frame + 1] = right * gain
+            if bends.left { unsafe samples[2 * frame] = left * gain }
+            if bends.right { unsafe samples[2 * frame + 1] = right * gain }
         }
     }
 }

@@ -1,5 +1,5 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
 
 extension FFmpegSource {
     /// What plays a file that is more than one recording; `nil` for others.

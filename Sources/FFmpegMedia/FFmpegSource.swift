@@ -1,5 +1,5 @@
-import CFFmpeg
-public import Playout
+import CTuttiFFmpeg
+public import TuttiPlayout
 
 /// What FFmpeg opens, as decoded frames with exact numbers.
 ///
@@ -16,8 +16,11 @@ public import Playout
 @safe
 public final class FFmpegSource: MediaSource {
     public let format: MediaFormat
+    /// What the file says about itself; its ``MediaInfo/frameCount`` is exact.
     public let info: MediaInfo
     public let metadata: MediaMetadata
+    public let tracks: [MediaTrack]
+    public let track: Int?
     /// Ends a blocking call from another thread.
     public let cancellation: MediaCancellation
 
@@ -26,11 +29,17 @@ public final class FFmpegSource: MediaSource {
     let map: PacketMap
     private let length: PacketLength
     private let framesPerPacket: Int
+    public var packetFrames: Int {
+        unsafe max(framesPerPacket, Int(demuxer.stream.pointee.codecpar.pointee.frame_size))
+    }
     /// What was last decoded by.
     private var change: SampleRateChange?
     /// Where the item is more than one recording, or has another rate than its file; it is read then,
     /// and the above only opened the file.
     private var splice: Splice?
+
+    /// Before the track's own frames, where another track of the container begins earlier.
+    private var lead: LeadingSilence
 
     /// Raw frame that the next packet's output begins with (or is made to begin with).
     private var next: Int64 = 0
@@ -54,29 +63,39 @@ public final class FFmpegSource: MediaSource {
 
     /// A file that is still being fetched; otherwise as `init(_:container:cancellation:)`.
     ///
-    /// - Parameter frameCount: as whoever has the whole file counts them: then its end need not be
-    ///   fetched to know it, where packets have exact times.
+    /// - Parameter frameCount: as whoever has the whole file counts them in the same track: then its
+    ///   end need not be fetched to know it, where packets have exact times.
     public convenience init(
-        _ file: IncomingFile, frameCount: Int64? = nil, container: String? = nil,
+        _ file: IncomingFile, track: Int? = nil, channels: ChannelPair? = nil,
+        frameCount: Int64? = nil, container: String? = nil,
         cancellation: MediaCancellation = MediaCancellation()
     ) throws(MediaError) {
-        try self.init(
-            at: MediaLocation(file, frameCount: frameCount), container: container,
-            cancellation: cancellation)
+        var location = MediaLocation(file, frameCount: frameCount)
+        location.track = track
+        location.channels = channels
+        try self.init(at: location, container: container, cancellation: cancellation)
     }
 
     /// - Parameters:
     ///   - location: a path, or an `http:`, `https:` or `file:` address.
+    ///   - track: an audio track of ``tracks``, by its number; `nil`: the one that the container marks
+    ///     as default, or else the one that FFmpeg finds best.
+    ///   - channels: two of an output's channels, which get what the item has for them; whatever the
+    ///     pair, frames and their numbers are the same. `nil`: all channels are mixed to two.
     ///   - container: what ``MediaInfo/container`` said when the same bytes were opened before;
     ///     `nil`: what the first bytes of a file say. FFmpeg then need not ask each of its demuxers,
     ///     which touches 3 MB of code. Where nothing can be played as that, they are asked.
-    /// - Throws: ``MediaError`` saying what is wrong and what the user can do.
+    /// - Throws: ``MediaError`` saying what is wrong and what the user can do; `.noAudio` where `track`
+    ///   is no audio track, `.unsupported` where this build cannot decode it or the output has no such
+    ///   pair.
     public convenience init(
-        _ location: String, container: String? = nil,
-        cancellation: MediaCancellation = MediaCancellation()
+        _ location: String, track: Int? = nil, channels: ChannelPair? = nil,
+        container: String? = nil, cancellation: MediaCancellation = MediaCancellation()
     ) throws(MediaError) {
-        try self.init(
-            at: MediaLocation(location), container: container, cancellation: cancellation)
+        var location = try MediaLocation(location)
+        location.track = track
+        location.channels = channels
+        try self.init(at: location, container: container, cancellation: cancellation)
     }
 
     /// - Parameter location: of a whole file, or the part of one that ``Splice`` plays as a recording.
@@ -84,6 +103,7 @@ public final class FFmpegSource: MediaSource {
         at location: MediaLocation, container: String?, memory: SurveyMemory = .shared,
         cancellation: MediaCancellation
     ) throws(MediaError) {
+        try location.checkChannels()
         let location = try location.opened()
         let container =
             container ?? location.file.flatMap { ContainerSignature.container(of: $0) }
@@ -103,7 +123,10 @@ public final class FFmpegSource: MediaSource {
             frameCount: map.end == .max ? nil : map.end - map.start)
         let spliced = try Self.splice(demuxer, map, own, memory, cancellation)
         splice = spliced?.splice
-        format = spliced?.format ?? own
+        lead = LeadingSilence(map.lead, sampleRate: (spliced?.format ?? own).sampleRate)
+        format = lead.before(spliced?.format ?? own)
+        tracks = demuxer.tracks
+        track = demuxer.track
         metadata = demuxer.metadata
         info = MediaInfo(
             demuxer, decoder, format, missing: spliced?.missing ?? map.missing)
@@ -132,7 +155,8 @@ public final class FFmpegSource: MediaSource {
     private static func survey(
         _ demuxer: Demuxer, _ decoder: AudioDecoder, _ memory: SurveyMemory
     ) throws(MediaError) -> (PacketMap, framesPerPacket: Int) {
-        let key = SurveyMemory.Key(demuxer.location, container: demuxer.containerName)
+        let key = SurveyMemory.Key(
+            demuxer.location, container: demuxer.containerName, track: demuxer.track)
         if let key, let known = memory.survey(key) {
             decoder.assume(sampleRate: known.sampleRate, channelCount: known.channelCount)
             return (known.map, known.framesPerPacket)
@@ -144,7 +168,9 @@ public final class FFmpegSource: MediaSource {
         let (map, framesPerPacket) = try survey.run(recordings: recordings)
         // The same file as before the look, and all of it was seen.
         if !demuxer.sawFailure, let key,
-            key == SurveyMemory.Key(demuxer.location, container: demuxer.containerName)
+            key
+                == SurveyMemory.Key(
+                    demuxer.location, container: demuxer.containerName, track: demuxer.track)
         {
             memory.keep(
                 SurveyMemory.Survey(
@@ -158,6 +184,7 @@ public final class FFmpegSource: MediaSource {
     ///
     /// - Throws: `.unsupported` for a way back in a live stream.
     public func seek(toFrame frame: Int64) throws(MediaError) {
+        let frame = lead.seek(toFrame: frame)
         if let splice { return try splice.seek(toFrame: frame) }
         let target = min(map.end, map.start + max(0, min(frame, .max / 2)))
         switch map.numbering {
@@ -183,6 +210,16 @@ public final class FFmpegSource: MediaSource {
     }
 
     public func read(into buffer: UnsafeMutableBufferPointer<Float>) throws(MediaError) -> Int {
+        let silent = lead.take(buffer.count / 2)
+        guard silent > 0 else { return unsafe try readTrack(into: buffer) }
+        unsafe buffer.baseAddress!.update(repeating: 0, count: 2 * silent)
+        return unsafe try silent
+            + readTrack(into: UnsafeMutableBufferPointer(rebasing: buffer[(2 * silent)...]))
+    }
+
+    private func readTrack(
+        into buffer: UnsafeMutableBufferPointer<Float>
+    ) throws(MediaError) -> Int {
         if let splice { return unsafe try splice.read(into: buffer) }
         let room = buffer.count / 2
         var filled = 0

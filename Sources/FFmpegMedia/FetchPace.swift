@@ -17,6 +17,7 @@ public struct FetchPace: Equatable, Sendable {
     let young: Double
     let later: Double
 
+    /// As fast as the path is.
     public static let unlimited = FetchPace(young: .infinity, later: .infinity)
 
     private init(young: Double, later: Double) {

@@ -1,6 +1,6 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// libavformat's view of a local file that was opened once, for all who read it.
 ///

@@ -1,7 +1,7 @@
 // The C module that reaches `timespec` first owns its members, so both are imported.
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// What the system says of a file, as long as nobody has written to it or put another in its place.
 struct FileStamp: Hashable, Sendable {

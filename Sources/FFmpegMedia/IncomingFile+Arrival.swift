@@ -1,4 +1,4 @@
-import Playout
+import TuttiPlayout
 
 extension IncomingFile {
     /// How much of a file is here, and whether more will come.

@@ -1,11 +1,14 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// How bytes are read that may have to come first.
 extension IncomingFile {
     /// So far ahead of what is there it comes sooner by itself than by asking.
     private static let patience: Int64 = 131_072
+    /// The same for who hands it on: that goes from the first byte to the last as a rule, and asking
+    /// for what the fetch brings would hold that up.
+    private static let patienceForOthers: Int64 = 1 << 20
     /// … unless so many waits of ``waitMilliseconds`` bring nothing.
     private static let vainWaits = 2
     /// What is asked for at once: FFmpeg's FLAC parser wants ten packets before it believes one.
@@ -37,10 +40,13 @@ extension IncomingFile {
         return unsafe try read(at: offset, into: buffer, &unlimited, cancellation)
     }
 
-    /// - Parameter ahead: of this reader, what it may still ask for.
+    /// - Parameters:
+    ///   - ahead: of this reader, what it may still ask for.
+    ///   - isForOthers: who may want other places than a reader on this machine that needs the file
+    ///     as a whole.
     func read(
         at offset: Int64, into buffer: UnsafeMutableBufferPointer<UInt8>, _ ahead: inout ReadAhead,
-        _ cancellation: MediaCancellation
+        isForOthers: Bool = false, _ cancellation: MediaCancellation
     ) throws(MediaError) -> Int {
         var (vain, held) = (0, self.held)
         while true {
@@ -48,8 +54,9 @@ extension IncomingFile {
                 throw MediaError(
                     library: cff_error_exit, operation: "read", location: location)
             }
-            let patience = vain >= Self.vainWaits ? 0 : Self.patience
-            switch unsafe try look(at: offset, into: buffer, patience, ahead) {
+            let longest = isForOthers ? Self.patienceForOthers : Self.patience
+            let patience = vain >= Self.vainWaits ? 0 : longest
+            switch unsafe try look(at: offset, into: buffer, patience, ahead, isForOthers) {
             case .bytes(let count): return count
             case .soon:
                 wait()
@@ -88,7 +95,7 @@ extension IncomingFile {
     /// - Parameter patience: how far ahead of what is there waiting is better than asking.
     private func look(
         at offset: Int64, into buffer: UnsafeMutableBufferPointer<UInt8>, _ patience: Int64,
-        _ ahead: ReadAhead
+        _ ahead: ReadAhead, _ isForOthers: Bool
     ) throws(MediaError) -> Look {
         guard offset < fingerprint.byteCount else { return .bytes(0) }
         let now = state.withLock { $0 }
@@ -104,7 +111,7 @@ extension IncomingFile {
             let rest = block.bytes[Int(offset - block.begin)...].prefix(buffer.count)
             return .bytes(unsafe buffer.update(fromContentsOf: rest))
         }
-        let isAsked = !now.isReadWhole && fingerprint.piecesRoot != nil
+        let isAsked = (isForOthers || !now.isReadWhole) && fingerprint.piecesRoot != nil
         switch now.arrival {
         case .ended(let error, _): throw error
         case .announced(let mayAsk):
@@ -112,7 +119,9 @@ extension IncomingFile {
         case .unseen: return isAsked ? .far : .soon
         case .seen(let bytes):
             // Who has begun to read ahead goes on so, until the disk has it.
-            let isNear = offset < bytes.held + patience && !now.blocks.lead(to: offset)
+            let isNear =
+                offset < bytes.held + patience
+                && (isForOthers || !now.blocks.lead(to: offset))
             return isAsked && !isNear ? .far : .soon
         }
     }

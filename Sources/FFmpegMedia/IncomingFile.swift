@@ -1,6 +1,6 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-public import Playout
+public import TuttiPlayout
 
 /// A file of the cache whose bytes are not all here yet: it can be played meanwhile.
 ///
@@ -21,6 +21,7 @@ public final class IncomingFile: Sendable {
     private static let mostAskedFirst: Int64 = 4 << 20
     static let waitMilliseconds = 50
 
+    /// What the bytes must turn out to be; others are not handed out.
     public let fingerprint: MediaFingerprint
     /// Ends the fetch when nobody needs the file any more.
     public let cancellation = MediaCancellation()

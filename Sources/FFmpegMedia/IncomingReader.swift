@@ -1,4 +1,4 @@
-import Playout
+import TuttiPlayout
 
 /// libavformat's view of an ``IncomingFile``.
 ///

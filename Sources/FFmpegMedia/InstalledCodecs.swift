@@ -1,4 +1,4 @@
-import CFFmpeg
+import CTuttiFFmpeg
 
 /// What the installed FFmpeg can read: distributions build it with different parts.
 public enum InstalledCodecs {

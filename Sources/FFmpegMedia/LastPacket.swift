@@ -1,5 +1,5 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
 
 /// The last packet of a file, whose end may be missing: it says how long its sound is and then
 /// yields none. That sound is no part of the item, or the next one would begin after silence.

@@ -1,5 +1,5 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
 
 /// FFmpeg talks to stderr unless told not to; what matters comes back as codes. Read once per
 /// process, before the first call that could log.

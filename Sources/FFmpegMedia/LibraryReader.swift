@@ -1,6 +1,6 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// Bytes that libavformat reads by a reader of ours: of a local file (``FileReader``), of one that is
 /// still being fetched (``IncomingReader``), or of one that stays on a server (``WebReader``).

@@ -1,4 +1,4 @@
-import CFFmpeg
+import CTuttiFFmpeg
 
 /// What an MP4's edit list says of one track: which stretches of its media are the item.
 ///
@@ -64,7 +64,8 @@ private struct BoxReader {
     }
 
     func box(at offset: Int64, before end: Int64) -> Box? {
-        guard offset + 8 <= end, let head = bytes(offset, 8) else { return nil }
+        // The end of the box around it may be the largest number there is.
+        guard offset <= end - 8, let head = bytes(offset, 8) else { return nil }
         var size = Self.number(head[..<4])
         var content = offset + 8
         if size == 1, let long = bytes(content, 8) {
@@ -111,27 +112,38 @@ extension MP4Edits {
     /// An edit list has one or two entries; a film that was cut much has hundreds.
     private static let editsMax = 1_024
 
-    /// - Parameters:
-    ///   - io: left at the position where it was.
-    ///   - track: the track's number in the file.
-    /// - Returns: `nil` where the track has no edit list.
+    /// The edit lists of all tracks that have one, by the track's number in the file.
+    ///
+    /// - Parameter io: left at the position where it was.
     static func read(
-        _ io: UnsafeMutablePointer<AVIOContext>, track: Int64, size: Int64
-    ) -> MP4Edits? {
+        _ io: UnsafeMutablePointer<AVIOContext>, size: Int64
+    ) -> [Int64: MP4Edits] {
         let position = unsafe avio_seek(io, 0, SEEK_CUR)
         defer { unsafe avio_seek(io, position, SEEK_SET) }
         let reader = unsafe BoxReader(io: io)
         let movie = reader.children(of: (0, size)).first { $0.type == "moov" }
         guard let movie,
             let movieScale = reader.field(reader.child("mvhd", of: movie), (8, 16), (4, 4)),
-            let own = reader.children(of: (movie.content, movie.end)).first(where: {
-                $0.type == "trak"
-                    && reader.field(reader.child("tkhd", of: $0), (8, 16), (4, 4)) == track
-            }),
+            movieScale > 0
+        else { return [:] }
+        var found: [Int64: MP4Edits] = [:]
+        for box in reader.children(of: (movie.content, movie.end)) where box.type == "trak" {
+            guard let track = reader.field(reader.child("tkhd", of: box), (8, 16), (4, 4)),
+                found[track] == nil
+            else { continue }
+            found[track] = edits(of: box, movieScale, reader)
+        }
+        return found
+    }
+
+    private static func edits(
+        of track: BoxReader.Box, _ movieScale: Int64, _ reader: BoxReader
+    ) -> MP4Edits? {
+        guard
             let mediaScale = reader.field(
-                reader.child("mdhd", of: reader.child("mdia", of: own)), (8, 16), (4, 4)),
-            let list = reader.child("elst", of: reader.child("edts", of: own)),
-            movieScale > 0, mediaScale > 0, let head = reader.bytes(list.content, 8)
+                reader.child("mdhd", of: reader.child("mdia", of: track)), (8, 16), (4, 4)),
+            let list = reader.child("elst", of: reader.child("edts", of: track)),
+            mediaScale > 0, let head = reader.bytes(list.content, 8)
         else { return nil }
         let wide = head[0] == 1 ? 8 : 4
         let entry = 2 * wide + 4

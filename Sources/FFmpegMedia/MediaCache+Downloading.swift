@@ -1,7 +1,7 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-public import Playout
 import Synchronization
+public import TuttiPlayout
 
 // Whole files from elsewhere whose hash nobody knows yet: addresses that a leader is to play.
 

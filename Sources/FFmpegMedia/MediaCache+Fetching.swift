@@ -1,4 +1,4 @@
-public import Playout
+public import TuttiPlayout
 
 /// What a room fetches from its leader.
 extension MediaCache {

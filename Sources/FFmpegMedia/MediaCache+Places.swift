@@ -1,5 +1,5 @@
-import Playout
 import Synchronization
+import TuttiPlayout
 
 /// Where what is fetched is kept: on the disk, or in memory where that has no room.
 extension MediaCache {

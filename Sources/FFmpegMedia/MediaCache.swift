@@ -1,8 +1,8 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Crypto
 import Glibc
-import Playout
 import Synchronization
+import TuttiPlayout
 
 /// Assets fetched from elsewhere, in a folder that stays below a limit.
 ///

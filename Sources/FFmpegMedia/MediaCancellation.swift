@@ -1,8 +1,8 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Dispatch
 import Glibc
 import Synchronization
-import Timing
+import TuttiTiming
 
 /// Ends the blocking calls of a source, a download or a fingerprint from another thread.
 ///
@@ -22,6 +22,7 @@ public final class MediaCancellation: Sendable {
     }
     private let listeners = Mutex(Listeners())
 
+    /// Of work that is no part of other work.
     public init() { whole = nil }
 
     /// Of a part of some work: cancelled with the whole, and also without it.
@@ -44,6 +45,7 @@ public final class MediaCancellation: Sendable {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
+    /// Ends the work, for good; from any thread. Whoever wanted to be told is called on this one.
     public func cancel() {
         flag.store(true, ordering: .releasing)
         let calls = listeners.withLock { listeners in
@@ -53,6 +55,7 @@ public final class MediaCancellation: Sendable {
         for call in calls { call() }
     }
 
+    /// Whether it was ended, or the work that it is a part of.
     public var isCancelled: Bool {
         flag.load(ordering: .acquiring) || whole?.isCancelled ?? false
     }

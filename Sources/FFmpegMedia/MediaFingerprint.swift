@@ -1,10 +1,11 @@
 import Crypto
-public import Playout
+public import TuttiPlayout
 
 /// What makes two copies of an asset the same: SHA-256 of its bytes, and how many there are.
 public struct MediaFingerprint: Equatable, Sendable {
     /// 32 bytes.
     public let hash: [UInt8]
+    /// Length of the asset in bytes.
     public let byteCount: Int64
     /// Of the asset's ``PieceHashes``, 32 bytes; `nil` where nobody said: then nothing of it can be
     /// believed before all of it is here.

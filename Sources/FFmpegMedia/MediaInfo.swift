@@ -1,5 +1,5 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
 
 import func Glibc.strlen
 
@@ -9,7 +9,9 @@ public struct MediaInfo: Equatable, Sendable {
     public var title: String
     /// Whether ``title`` is the file's name, for want of a tag.
     public var isNamedByFile = false
+    /// From the tags; `nil` where they do not say.
     public var artist: String?
+    /// From the tags; `nil` where they do not say.
     public var album: String?
     /// Frames of the item, exact; `nil` for a live stream.
     public var frameCount: Int64?

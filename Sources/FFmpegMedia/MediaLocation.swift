@@ -1,6 +1,6 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// Where an asset is: a local file or an http(s) address, told apart before FFmpeg sees the text.
 ///
@@ -22,6 +22,12 @@ struct MediaLocation: Sendable, Equatable {
     private(set) var incoming: IncomingFile?
     /// Frames that others count in the same bytes.
     private(set) var knownFrameCount: Int64?
+
+    /// The stream that was asked for; `nil`: the one that ``Demuxer`` chooses.
+    var track: Int?
+
+    /// What to play of an output's channels; `nil`: all in two.
+    var channels: ChannelPair?
 
     /// To play an MP4's media from its first packet to its last, whatever its edit list says.
     var ignoresEdits = false
@@ -62,8 +68,9 @@ struct MediaLocation: Sendable, Equatable {
             guard WebAddress(address) != nil else {
                 throw MediaError(
                     .unsupported, operation: "open", subject: subject,
-                    reason: "names no server; an address is http://HOST/PATH, or "
-                        + "http://HOST:PORT/PATH with a port from 1 to 65535")
+                    reason: "names no server, or holds a character that no address has; an "
+                        + "address is http://HOST/PATH, or http://HOST:PORT/PATH with a port "
+                        + "from 1 to 65535")
             }
             isAddress = true
             isRemote = true
@@ -137,8 +144,9 @@ struct MediaLocation: Sendable, Equatable {
 
     /// Whether it is the same part of the same thing.
     static func == (one: MediaLocation, other: MediaLocation) -> Bool {
-        one.address == other.address && one.part == other.part
-            && one.ignoresEdits == other.ignoresEdits && one.followsRates == other.followsRates
+        one.address == other.address && one.part == other.part && one.track == other.track
+            && one.channels == other.channels && one.ignoresEdits == other.ignoresEdits
+            && one.followsRates == other.followsRates
     }
 
     /// The same with its file open, where it is a local one.
@@ -153,6 +161,20 @@ struct MediaLocation: Sendable, Equatable {
         var location = self
         location.file = OpenFile(descriptor)
         return location
+    }
+
+    /// Refuses a pair that the output does not have.
+    func checkChannels() throws(MediaError) {
+        guard let channels else { return }
+        let count = channels.layout.pairCount
+        guard !(0..<count).contains(channels.index) else { return }
+        let names = channels.layout.channels.map(\.rawValue).joined(separator: " ")
+        throw MediaError(
+            .unsupported, operation: "open", subject: subject,
+            reason: "cannot be played on pair \(channels.index) of an output "
+                + (count == 0
+                    ? "without channels"
+                    : "with the channels \(names); its pairs are 0 to \(count - 1)"))
     }
 
     /// What the system says of a local file: of the one that is open, or else of what has its name.

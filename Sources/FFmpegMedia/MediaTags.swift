@@ -1,47 +1,22 @@
-import CFFmpeg
-public import Playout
+public import TuttiPlayout
 
 /// Where a file's tags put it in an album; read from its header alone.
 public struct MediaTags: Equatable, Sendable {
+    /// The album's title; `nil` where the tags do not say.
     public var album: String?
     /// From 1 on, as a rule.
     public var disc: Int?
+    /// Number within the disc, from 1 on as a rule.
     public var track: Int?
 
     /// - Throws: `MediaError` for what is no audio file.
     public init(
         of path: String, cancellation: MediaCancellation = MediaCancellation()
     ) throws(MediaError) {
-        precondition(libraryIsQuiet)
-        let location = try MediaLocation(path)
-        try location.checkReadable()
-        var context = unsafe avformat_alloc_context()
-        guard unsafe context != nil else { fatalError("no memory for a format context") }
-        unsafe context!.pointee.interrupt_callback = cancellation.interrupt
-        var options: OpaquePointer?
-        defer { unsafe av_dict_free(&options) }
-        unsafe av_dict_set(&options, "protocol_whitelist", "file", 0)
-        unsafe av_dict_set(&options, "format_whitelist", Demuxer.containerList, 0)
-        let code = unsafe avformat_open_input(
-            &context, location.address.cFileName, nil, &options)
-        guard code >= 0, let opened = unsafe context else {
-            throw MediaError(library: code, operation: "avformat_open_input", location: location)
-        }
-        defer { unsafe avformat_close_input(&context) }
-        func tag(_ key: String) -> String? {
-            if let text = unsafe MediaInfo.text(key, in: opened.pointee.metadata) { return text }
-            // Ogg keeps its tags with the stream.
-            for index in 0..<Int(unsafe opened.pointee.nb_streams) {
-                let stream = unsafe opened.pointee.streams[index]!
-                if let text = unsafe MediaInfo.text(key, in: stream.pointee.metadata) {
-                    return text
-                }
-            }
-            return nil
-        }
-        album = tag("album")
-        disc = tag("disc").flatMap(Self.number)
-        track = tag("track").flatMap(Self.number)
+        let header = try MediaHeader(of: path, cancellation: cancellation)
+        album = header.tags["album"]
+        disc = header.tags["disc"].flatMap(Self.number)
+        track = header.tags["track"].flatMap(Self.number)
     }
 
     /// Of `3`, `03` or `3/12`.

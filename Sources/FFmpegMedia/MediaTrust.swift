@@ -1,5 +1,5 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
 
 /// Which web servers may give us media: those whose certificate somebody we trust has signed for
 /// their name (RFC 9110, 4.3.4), and those whose certificate the owner said not to look at.
@@ -12,6 +12,7 @@ public struct MediaTrust: Equatable, Sendable {
     /// A PEM file of trusted certificates instead of the system's, for tests.
     let certificates: String?
 
+    /// Trusts the system's certificates, and whoever answers for the hosts.
     public init(insecureHosts: Set<String> = []) {
         self.init(insecureHosts: insecureHosts, certificates: nil)
     }

@@ -1,6 +1,6 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// An open descriptor, closed with the last reference.
 final class OpenFile: Sendable {
@@ -18,9 +18,12 @@ final class OpenFile: Sendable {
     }
 
     /// The first bytes, fewer where it has no more.
-    func beginning(_ count: Int) -> [UInt8] {
+    func beginning(_ count: Int) -> [UInt8] { bytes(from: 0, count) }
+
+    /// Bytes from a place on, fewer where it has no more.
+    func bytes(from offset: Int64, _ count: Int) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            unsafe filled = max(0, pread(descriptor, buffer.baseAddress, count, 0))
+            unsafe filled = max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
         }
     }
 

@@ -1,4 +1,4 @@
-import CFFmpeg
+import CTuttiFFmpeg
 
 /// The last few packets that were decoded, for a decoder that has to start afresh between two.
 ///

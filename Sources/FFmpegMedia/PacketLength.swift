@@ -1,4 +1,4 @@
-import CFFmpeg
+import CTuttiFFmpeg
 
 /// How many frames a packet decodes to, told from its bytes without decoding it.
 ///
@@ -81,7 +81,8 @@ final class PacketLength {
         case .bytesPerFrame(let size): return bytes.count / size
         case .flac: return unsafe Self.flacFrames(bytes)
         case .opus: return unsafe Self.opusFrames(bytes)
-        case .alac(let usual): return unsafe Self.alacFrames(bytes) ?? usual
+        // No packet is longer than the usual: a number beyond it is damage, and decodes to nothing.
+        case .alac(let usual): return unsafe min(Self.alacFrames(bytes) ?? usual, usual)
         case .vorbis:
             let frames = unsafe av_vorbis_parse_frame(vorbis, data, Int32(bytes.count))
             // The first block only prepares the overlap with the second.

@@ -1,5 +1,6 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
+import TuttiTiming
 
 /// How the packets of a stream are numbered in frames, and where the item begins and ends in them.
 ///
@@ -35,6 +36,9 @@ struct PacketMap {
     var first: Anchor
     /// Raw frame of the item's frame 0.
     var start: Int64
+    /// How much later than the first of the container's tracks this one begins: silence of the item
+    /// before the frame `start`. Zero where it is the first, or the only one.
+    var lead = MediaTime.zero
     /// Raw frame after the item's last; `Int64.max` while it cannot be known.
     var end: Int64
     /// Raw frames of each edit, where an MP4's edit list has several; the first is the item's

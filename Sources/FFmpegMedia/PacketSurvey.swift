@@ -1,5 +1,6 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
+import TuttiTiming
 
 /// Finds the ``PacketMap`` of a freshly opened stream; leaves demuxer and decoder anywhere.
 struct PacketSurvey {
@@ -12,6 +13,14 @@ struct PacketSurvey {
     /// - Parameter recordings: what ``Recordings`` found; then only rate and channels are found out.
     func run(
         recordings: [Range<Int64>]?
+    ) throws(MediaError) -> (PacketMap, framesPerPacket: Int) {
+        var (map, framesPerPacket) = try count(recordings)
+        map.lead = demuxer.lead(start: map.start, sampleRate: decoder.sampleRate)
+        return (map, framesPerPacket)
+    }
+
+    private func count(
+        _ recordings: [Range<Int64>]?
     ) throws(MediaError) -> (PacketMap, framesPerPacket: Int) {
         if let recordings {
             let nowhere = PacketMap.Anchor(position: 0, timestamp: 0, size: 0, end: 0)
@@ -34,7 +43,8 @@ struct PacketSurvey {
             return (map, probe.framesPerPacket)
         }
         let isExact = hasExactTimestamps(length.rule, probe)
-        if isExact, let known = demuxer.location.knownFrameCount, edits?.edits.count ?? 0 < 2,
+        let parts = (edits?.edits ?? []).count { $0.mediaTime >= 0 }
+        if isExact, parts < 2, let known = knownFrames(start),
             agrees(with: start + known)
         {
             map.numbering = .timestamps(origin: probe.first.timestamp)
@@ -133,7 +143,9 @@ extension PacketSurvey {
             AVRational(num: 1, den: Int32(rate)))
         let stretches = edits?.stretches(sampleRate: rate, end: table > 0 ? table : .max)
         if let begin = stretches?.first?.lowerBound, begin > 0 { return begin }
-        if edits == nil, let stated = iTunesComment, stated.delay > 0 { return stated.delay }
+        if edits == nil, let stated = demuxer.iTunesComment, stated.delay > 0 {
+            return stated.delay
+        }
         if probe.skip > 0 { return probe.skip }
         let first = probe.first.timestamp
         guard first < 0, first != cff_no_timestamp, edits == nil else { return 0 }
@@ -162,7 +174,8 @@ extension PacketSurvey {
             probe.first.timestamp != cff_no_timestamp
         else { return false }
         switch demuxer.containerName {
-        case "wav", "w64", "aiff", "caf", "au": return true
+        // FFmpeg writes CAF of FLAC whose packet table says other lengths than its packets have.
+        case "wav", "w64", "aiff", "caf", "au": return rule != .flac
         case "flac": return !(probe.countsBlocks && hasVariableBlocks)
         case "mov": return hasRegularTable(Int64(probe.framesPerPacket), rule)
         default: return false
@@ -192,6 +205,15 @@ extension PacketSurvey {
             previous = timestamp
         }
         return true
+    }
+
+    /// Frames that others count, without the silence before the track.
+    private func knownFrames(_ start: Int64) -> Int64? {
+        let rate = decoder.sampleRate
+        let lead = demuxer.lead(start: start, sampleRate: rate)
+            .frame(atSampleRate: rate)
+        guard let known = demuxer.location.knownFrameCount, known >= lead ?? 0 else { return nil }
+        return known - (lead ?? 0)
     }
 
     /// Whether the header says nothing else, to a second: it counts the last packet as whole.
@@ -321,6 +343,7 @@ extension PacketSurvey {
         decoder.followsRates = coding == nil
         let spacing = Int64(decoder.sampleRate / PacketMap.anchorsPerSecond)
         var last = LastPacket(length.rule)
+        var preparation = VorbisPreparation()
         while let packet = unsafe try demuxer.next() {
             let frames =
                 if coding == nil {
@@ -330,6 +353,7 @@ extension PacketSurvey {
                 }
             total += frames
             unsafe last.take(packet, frames: frames)
+            unsafe preparation.take(packet, frames: frames, length.rule)
             // Padding counts only where nothing without padding follows.
             let cut = unsafe trims(of: packet).end
             padding = cut > 0 ? padding + cut : 0
@@ -362,6 +386,7 @@ extension PacketSurvey {
             total -= lost
             anchors.removeAll { $0.end > total }
         }
+        padding = max(0, padding - preparation.excess(lastPage: lastPosition))
         let byBytes = ["mp3", "aac", "flac"].contains(demuxer.containerName)
         // Recordings one after the other in one Ogg file: where such a file seeks to, and what it
         // yields there, depends on the way. Always reading it from the start is slow and right.
@@ -376,47 +401,34 @@ extension PacketSurvey {
     /// Apple's players go by it; the comment is a tag, which other programs copy to files that it
     /// does not fit.
     private func cut(_ map: inout PacketMap, _ edits: MP4Edits?, framesPerPacket: Int64) {
+        // A delay may be told that is longer than all there is.
+        map.end = max(map.start, map.end)
         guard demuxer.containerName == "mov", !demuxer.location.followsRates else { return }
         let rate = Int64(decoder.sampleRate)
         let base = unsafe demuxer.stream.pointee.time_base
         let table = unsafe demuxer.stream.pointee.duration
-        let stretches = edits?.stretches(sampleRate: rate, end: map.end) ?? []
+        let begin = edits?.stretches(sampleRate: rate, end: map.end).first?.lowerBound
         // Lasts as long as the file says, also where it does not count the encoder's delay.
-        let delay = max(0, map.start - (stretches.first?.lowerBound ?? map.start))
+        let delay = max(0, map.start - (begin ?? map.start))
         if base.num == 1, Int64(base.den) == rate, table < map.end,
             map.end - table < framesPerPacket
         {
             map.end = min(map.end, table + delay)
         }
+        // By the end that the table says: what an edit's unit is too coarse to tell is rounding there.
+        let stretches = edits?.stretches(sampleRate: rate, end: map.end) ?? []
         let counted = map.end
         if !stretches.isEmpty {
             map.stretches = stretches.map { $0.clamped(to: 0..<counted) }
             let end = max(map.start, min(counted, stretches[0].upperBound + delay))
             map.stretches[0] = map.start..<end
             map.end = end
-        } else if edits == nil, let stated = iTunesComment, stated.frames > 0 {
+        } else if edits == nil, let stated = demuxer.iTunesComment, stated.frames > 0 {
             map.end = min(map.end, map.start + stated.frames)
         }
         if map.end < counted { map.missing = 0 }
         map.end = max(map.start, map.end)
     }
-
-    /// Delay, and frames of the item, in hexadecimal words: zeros, delay, padding, frames.
-    private var iTunesComment: (delay: Int64, frames: Int64)? {
-        guard demuxer.containerName == "mov",
-            let entry = unsafe av_dict_get(
-                demuxer.context.pointee.metadata, "iTunSMPB", nil, 0)
-        else { return nil }
-        let words = unsafe String(cString: entry.pointee.value).split(separator: " ")
-        guard words.count >= 4, let delay = Int64(words[1], radix: 16),
-            let frames = Int64(words[3], radix: 16), delay >= 0, delay < Self.longestDelay,
-            frames >= 0, frames < .max / 2
-        else { return nil }
-        return (delay, frames)
-    }
-
-    /// Frames; encoders have delays of some thousand.
-    private static let longestDelay: Int64 = 16_384
 
     /// 256 packets are some 6 s: decoding the 8 of preroll twice costs 3 %, and a seek decodes 3 s
     /// on average, 3 ms.

@@ -1,7 +1,7 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Crypto
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// A file that is arriving: its bytes so far, their hash, and a lock that keeps others away.
 ///

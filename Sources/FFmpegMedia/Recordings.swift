@@ -1,5 +1,5 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
 
 /// The recordings that one file holds, as ranges of its bytes.
 enum Recordings {

@@ -1,4 +1,4 @@
-import Playout
+import TuttiPlayout
 
 /// Stretches of one or more recordings in a file, played one after the other as one item.
 ///

@@ -1,12 +1,14 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-import Playout
+import Synchronization
+import TuttiPlayout
 
 /// A server's file as a nameless file of this machine.
 ///
 /// Where packets have to be counted, opening reads the whole file in any case. It is kept then: what
 /// is known of a file on disk (several recordings in one, bytes that are no sound) is found in it in
-/// the same way, and a seek asks the server for nothing.
+/// the same way, and a seek asks the server for nothing. Whoever opens the same address meanwhile reads
+/// that file: a second source of an item, where a seek shall not wait for the first one's read.
 enum Spool {
     /// Bytes; what is longer is read from the server again and again. Ten hours of MP3.
     static let largest: Int64 = 1 << 30
@@ -25,10 +27,52 @@ enum Spool {
         let location = demuxer.location
         guard location.isRemote, location.part == nil, !demuxer.isStation,
             !numbered.contains(demuxer.containerName),
-            let size = demuxer.byteCount, size <= largest, let file = namelessFile()
+            let size = demuxer.byteCount, size <= largest
         else { return nil }
-        guard try fill(file, from: location, size, cancellation) else { return nil }
+        if let file = held.withLock({ $0[location.address]?.file }),
+            has(file, size, of: location, cancellation)
+        {
+            return location.held(in: file)
+        }
+        guard let file = namelessFile(), try fill(file, from: location, size, cancellation) else {
+            return nil
+        }
+        held.withLock { held in
+            held = held.filter { $0.value.file != nil }
+            held[location.address] = Held(file: file)
+        }
         return location.held(in: file)
+    }
+
+    private struct Held {
+        weak var file: OpenFile?
+    }
+
+    /// By address, as long as somebody reads it.
+    private static let held = Mutex<[String: Held]>([:])
+    /// Bytes from its middle by which a file is known again: beginnings of other ones, with the same
+    /// picture, are alike.
+    private static let sample: Int64 = 4_096
+
+    /// Whether a file is, by its length and its middle, what the server has.
+    private static func has(
+        _ file: OpenFile, _ size: Int64, of location: MediaLocation,
+        _ cancellation: MediaCancellation
+    ) -> Bool {
+        guard file.byteCount == size else { return false }
+        let begin = max(0, size / 2 - sample / 2)
+        let end = min(size, begin + sample)
+        guard
+            let stream = try? ByteStream(
+                location, from: begin, to: end, cancellation: cancellation),
+            stream.byteCount == size
+        else { return false }
+        let count = Int(end - begin)
+        var there: [UInt8] = []
+        while there.count < count, let bytes = unsafe try? stream.next(), !bytes.isEmpty {
+            unsafe there += bytes.prefix(count - there.count)
+        }
+        return there.count == count && there == file.bytes(from: begin, count)
     }
 
     /// - Returns: whether the disk had room for it.

@@ -1,23 +1,33 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
 
 /// Decoded frames of any sample format and channel count as interleaved stereo Float.
 ///
 /// Mono goes to both sides at unity. Two channels keep their values: the integer formats convert
-/// exactly. More are mixed as ``Downmix`` says.
+/// exactly. More are mixed as ``Downmix`` says, or to two of an output's channels as ``PairMatrix``
+/// says.
 @safe
 final class StereoConverter {
     private var resampler: OpaquePointer?
     private var format: Int32 = -1
     /// Of the frame before.
     private var layout = unsafe AVChannelLayout()
-    private var isMixed = false
+    /// The sides that are sums.
+    private var bends = (left: false, right: false)
+    /// `nil`: all channels in two.
+    private let pair: ChannelPair?
+    /// Whether samples are the file's own bits, which may be no number or an infinite one: these become
+    /// silence. What a decoder computes is finite.
+    var mayMeetAnyBits = false
     /// Interleaved stereo; grows to the largest frame met and is used again.
     private(set) var buffer: UnsafeMutableBufferPointer<Float>
     /// Frames in `buffer`.
     private(set) var count = 0
 
-    init() { unsafe buffer = .allocate(capacity: 2 * 8192) }
+    init(_ pair: ChannelPair? = nil) {
+        self.pair = pair
+        unsafe buffer = .allocate(capacity: 2 * 8192)
+    }
 
     deinit {
         unsafe swr_free(&resampler)
@@ -42,11 +52,19 @@ final class StereoConverter {
         let converted = unsafe swr_convert(
             resampler, &target, Int32(frames), source, Int32(frames))
         guard converted >= 0 else { return converted }
-        if isMixed {
-            unsafe Downmix.limit(buffer.baseAddress! + 2 * count, frames: Int(converted))
+        if bends.left || bends.right {
+            unsafe Downmix.limit(
+                buffer.baseAddress! + 2 * count, frames: Int(converted), bends: bends)
         }
+        if mayMeetAnyBits { silenceWhatIsNotFinite(2 * count..<2 * (count + Int(converted))) }
         count += Int(converted)
         return 0
+    }
+
+    private func silenceWhatIsNotFinite(_ samples: Range<Int>) {
+        for index in samples where unsafe !buffer[index].isFinite {
+            unsafe buffer[index] = 0
+        }
     }
 
     /// Cuts to `length` frames, or fills up with silence.
@@ -78,30 +96,17 @@ final class StereoConverter {
         }
         unsafe swr_free(&resampler)
         format = -1
-        var input = unsafe AVChannelLayout()
+        var input = unsafe Self.usualLayout(of: &frame.pointee.ch_layout)
         var output = unsafe AVChannelLayout()
         defer { unsafe av_channel_layout_uninit(&input) }
-        unsafe av_channel_layout_default(&output, 2)
-        if unsafe frame.pointee.ch_layout.order == AV_CHANNEL_ORDER_NATIVE {
-            unsafe av_channel_layout_copy(&input, &frame.pointee.ch_layout)
-        } else {
-            // Up to eight channels have a usual order; others stay without one.
-            unsafe av_channel_layout_default(&input, frame.pointee.ch_layout.nb_channels)
-            if unsafe input.nb_channels > 8 {
-                unsafe av_channel_layout_uninit(&input)
-                unsafe input.order = AV_CHANNEL_ORDER_UNSPEC
-                unsafe input.nb_channels = frame.pointee.ch_layout.nb_channels
-            }
-        }
+        let matrix = unsafe choose(&output, of: &frame.pointee.ch_layout, usual: &input)
         let sampleFormat = AVSampleFormat(rawValue: unsafe frame.pointee.format)
         let rate = unsafe frame.pointee.sample_rate
         var code = unsafe swr_alloc_set_opts2(
             &resampler, &output, AV_SAMPLE_FMT_FLT, rate, &input, sampleFormat, rate, 0, nil)
         guard code >= 0, let resampler = unsafe resampler else { return code }
-        isMixed = unsafe input.nb_channels > 2
-        if unsafe input.nb_channels != 2 {
-            code = unsafe swr_set_matrix(
-                resampler, Downmix.matrix(for: &input), input.nb_channels)
+        if let matrix {
+            code = unsafe swr_set_matrix(resampler, matrix, input.nb_channels)
             guard code >= 0 else { return code }
         }
         unsafe av_opt_set_sample_fmt(
@@ -112,5 +117,44 @@ final class StereoConverter {
         guard code >= 0 else { return code }
         format = unsafe frame.pointee.format
         return 0
+    }
+
+    /// - Returns: the weights; `nil` where two channels are left as they are.
+    private func choose(
+        _ output: UnsafeMutablePointer<AVChannelLayout>,
+        of layout: UnsafeMutablePointer<AVChannelLayout>,
+        usual: UnsafeMutablePointer<AVChannelLayout>
+    ) -> [Double]? {
+        guard let pair else {
+            unsafe av_channel_layout_default(output, 2)
+            let count = unsafe usual.pointee.nb_channels
+            bends = (count > 2, count > 2)
+            return count == 2 ? nil : unsafe Downmix.matrix(for: usual)
+        }
+        let matrix = unsafe PairMatrix(pair, of: layout, usual: usual)
+        bends = (matrix.mayExceed.first, matrix.mayExceed.second)
+        // Two that are not called stereo. From six or eight to stereo libswresample adds up even
+        // channels that weigh nothing, and nothing times infinity would be heard.
+        unsafe av_channel_layout_from_mask(
+            output, 1 << AV_CHAN_BACK_LEFT.rawValue | 1 << AV_CHAN_BACK_RIGHT.rawValue)
+        return matrix.weights
+    }
+
+    private static func usualLayout(
+        of layout: UnsafeMutablePointer<AVChannelLayout>
+    ) -> AVChannelLayout {
+        var usual = unsafe AVChannelLayout()
+        if unsafe layout.pointee.order == AV_CHANNEL_ORDER_NATIVE {
+            unsafe av_channel_layout_copy(&usual, layout)
+            return unsafe usual
+        }
+        // Up to eight channels have a usual order; others stay without one.
+        unsafe av_channel_layout_default(&usual, layout.pointee.nb_channels)
+        if unsafe usual.nb_channels > 8 {
+            unsafe av_channel_layout_uninit(&usual)
+            unsafe usual.order = AV_CHANNEL_ORDER_UNSPEC
+            unsafe usual.nb_channels = layout.pointee.nb_channels
+        }
+        return unsafe usual
     }
 }

@@ -1,8 +1,8 @@
 // The C module that reaches `timespec` first owns its members, so both are imported.
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
-import Playout
 import Synchronization
+import TuttiPlayout
 
 /// What is known of the packets of files that were opened before.
 ///
@@ -32,10 +32,12 @@ final class SurveyMemory: Sendable {
         fileprivate let ignoresEdits: Bool
         fileprivate let followsRates: Bool
         fileprivate let container: String
+        fileprivate let track: Int?
 
+        /// - Parameter track: the stream that is surveyed, also where nobody asked for it by number.
         /// - Returns: `nil` for what may be something else the next time: a server's file, and one
         ///   that was written so lately that another write would not show.
-        init?(_ location: MediaLocation, container: String) {
+        init?(_ location: MediaLocation, container: String, track: Int? = nil) {
             if let incoming = location.incoming {
                 bytes = .hash(incoming.fingerprint.hash, frameCount: location.knownFrameCount)
             } else {
@@ -46,6 +48,7 @@ final class SurveyMemory: Sendable {
             ignoresEdits = location.ignoresEdits
             followsRates = location.followsRates
             self.container = container
+            self.track = track
         }
 
         /// The clock of file times ticks every few milliseconds; two writes within one look like one.

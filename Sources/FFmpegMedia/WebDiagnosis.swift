@@ -1,4 +1,4 @@
-import Playout
+import TuttiPlayout
 
 /// Why an address could not be fetched, where libavformat has one code for many causes: a
 /// certificate that nobody vouches for, a redirection in a circle or to a file, a body that is sent

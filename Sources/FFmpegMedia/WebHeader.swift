@@ -1,6 +1,6 @@
-import CFFmpeg
-import Playout
-import Timing
+import CTuttiFFmpeg
+import TuttiPlayout
+import TuttiTiming
 
 /// What a web server says of an address before it sends any of it (RFC 9110, 6.3).
 struct WebHeader {
@@ -14,7 +14,7 @@ struct WebHeader {
     /// Whether the body says itself where it ends (RFC 9112, 6.3).
     var hasChunks: Bool { fields["transfer-encoding"]?.lowercased().contains("chunked") == true }
 
-    private static func parse(_ text: String) -> WebHeader? {
+    static func parse(_ text: String) -> WebHeader? {
         let lines = text.split(omittingEmptySubsequences: false) { $0 == "\r\n" || $0 == "\n" }
         guard let words = lines.first?.split(separator: " "), words.count >= 2,
             words[0].hasPrefix("HTTP/"), let status = Int(words[1])

@@ -1,5 +1,5 @@
-import CFFmpeg
-import Playout
+import CTuttiFFmpeg
+import TuttiPlayout
 
 /// libavformat's view of a file on a server that hands out parts (RFC 9110, 14).
 ///

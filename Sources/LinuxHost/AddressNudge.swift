@@ -1,7 +1,7 @@
-import ClockSync
 import Glibc
-import Timing
-import Wire
+import TuttiClockSync
+import TuttiTiming
+import TuttiWire
 
 /// Makes a leader ask for our hardware address when we get no answer to our question for its own.
 ///

@@ -1,8 +1,9 @@
-import CLinux
-import ClockSync
+import CTuttiLinux
 import Glibc
-import Timing
-import Wire
+import TuttiClockSync
+import TuttiTiming
+import TuttiTrust
+import TuttiWire
 
 /// Where beacons go: a multicast group that stays on the link, and a port.
 ///
@@ -48,20 +49,26 @@ enum BeaconGroup {
     /// Sends `beacon` where a packet came in, from the address that it was sent to.
     ///
     /// Best effort: an interface that went away loses a beacon.
-    func send(_ beacon: ReferenceBeacon, along local: TimeSocket.LocalAddress) {
+    ///
+    /// - Parameter tags: `nil`: it carries none.
+    func send(
+        _ beacon: ReferenceBeacon, along local: TimeSocket.LocalAddress,
+        _ tags: SharedLeaderTags? = nil
+    ) {
         let family = local.level == Int32(IPPROTO_IP) ? AF_INET : AF_INET6
         guard local.count > 0, let descriptor = descriptor(family) else { return }
-        var payload: InlineArray<3, UInt64> = .init(repeating: 0)
-        var span = payload.mutableSpan
-        var bytes = unsafe span.mutableBytes
-        BeaconPacket.encode(beacon, into: &bytes)
+        var bytes = BeaconPacket.encoded(beacon)
+        if let tags {
+            guard let sealed = tags({ $0.seal(beacon: bytes, at: HostClock.now()) }) else { return }
+            bytes = sealed
+        }
         var local = local
         local.bindToInterface()
         let group = BeaconGroup.address(family, interface: local.interface)
-        let count = unsafe withUnsafeMutableBytes(of: &payload) {
+        let count = unsafe bytes.withUnsafeMutableBytes {
             unsafe local.send($0, through: descriptor, to: group)
         }
-        if count == BeaconPacket.byteCount { sent += 1 }
+        if count == bytes.count { sent += 1 }
     }
 
     /// Hop limits and loops are right by default: 1, and other programs of this host hear it too.
@@ -142,19 +149,32 @@ enum BeaconGroup {
 
     /// The next beacon of the leader that has arrived, and its kernel stamp; `nil` when there is
     /// none. What is not one, or has no stamp, is skipped.
-    func receive() -> (beacon: ReferenceBeacon, at: LocalInstant)? {
+    ///
+    /// Other leaders send to the same group. They are no attack, so who sent it is looked at before the
+    /// tag.
+    ///
+    /// - Parameter tags: `nil`: it carries none.
+    func receive(_ tags: SharedRoomTags? = nil) -> (beacon: ReferenceBeacon, at: LocalInstant)? {
+        let overhead = tags == nil ? 0 : DatagramSealer.overhead
         // A flood on the group must not keep the thread.
         for _ in 0..<64 {
             let message = ReceivedMessage.receive(
-                from: descriptor, count: BeaconPacket.byteCount
-            ) { BeaconPacket.decode($0) }
+                from: descriptor, count: BeaconPacket.byteCount + overhead
+            ) { bytes in unsafe bytes.withUnsafeBytes { unsafe Array($0) } }
             guard let message else { return nil }
-            guard let beacon = message.content, let stamp = message.control.stamp,
+            guard let bytes = message.content, let stamp = message.control.stamp,
                 message.from?.hasHost(of: leader) ?? false,
+                let beacon = Self.beacon(in: bytes, tags),
                 let at = conversion.local(realTime: stamp)
             else { continue }
             return (beacon, at)
         }
         return nil
+    }
+
+    private static func beacon(in bytes: [UInt8], _ tags: SharedRoomTags?) -> ReferenceBeacon? {
+        guard let tags else { return unsafe BeaconPacket.decode(bytes.span.bytes) }
+        return tags { $0.open(beacon: bytes, at: HostClock.now()) }
+            .flatMap { unsafe BeaconPacket.decode($0.span.bytes) }
     }
 }

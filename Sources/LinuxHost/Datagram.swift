@@ -1,4 +1,4 @@
-import CLinux
+import CTuttiLinux
 import Glibc
 
 /// A datagram as the kernel hands it over: what it says, who sent it, and what is known of its way.
@@ -12,14 +12,14 @@ struct ReceivedMessage<Content> {
     ///
     /// - Parameters:
     ///   - flags: of `recvmsg(2)`.
-    ///   - count: of bytes expected, fewer than 104; a longer datagram is cut after one more, so
+    ///   - count: of bytes expected, fewer than 136; a longer datagram is cut after one more, so
     ///     that it does not look like an expected one.
     ///   - decode: of the bytes there are.
     /// - Returns: `nil` when there is none; `errno` says why.
     static func receive(
         from descriptor: Int32, flags: Int32 = 0, count: Int, decode: (RawSpan) -> Content?
     ) -> ReceivedMessage? {
-        var payload: InlineArray<13, UInt64> = .init(repeating: 0)
+        var payload: InlineArray<17, UInt64> = .init(repeating: 0)
         var name: InlineArray<4, UInt64> = .init(repeating: 0)
         var result = ReceivedMessage()
         let received = unsafe withUnsafeMutableBytes(of: &payload) { payload in

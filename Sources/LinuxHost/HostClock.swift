@@ -1,6 +1,6 @@
-import CLinux
+import CTuttiLinux
 import Glibc
-public import Timing
+public import TuttiTiming
 
 /// The clock of this machine.
 ///

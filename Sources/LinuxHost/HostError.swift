@@ -11,6 +11,7 @@ public struct HostError: Error, Equatable, CustomStringConvertible, CustomDebugS
     /// Port, address or thread name.
     public var subject: String
 
+    /// Failures that are answered differently.
     public enum Kind: Sendable, Equatable {
         /// Another program has the port.
         case portTaken

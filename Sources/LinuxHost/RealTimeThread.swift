@@ -1,4 +1,4 @@
-import CLinux
+import CTuttiLinux
 import Glibc
 import Synchronization
 
@@ -30,7 +30,9 @@ public final class RealTimeThread: Sendable {
     /// interrupt threads (50), for what passes our packets on must not wait for us.
     public static let usualPriority = 20
 
+    /// As the kernel and a debugger show it.
     public let name: String
+    /// What the kernel gave it for the priority that was asked.
     public let scheduling: Scheduling
     private let handle: pthread_t
     private let isJoined = Mutex(false)

@@ -1,7 +1,7 @@
-import CLinux
+import CTuttiLinux
 import Dispatch
 import Glibc
-import Timing
+import TuttiTiming
 
 /// Keeps what this process holds in memory to what it works with.
 ///

@@ -69,17 +69,21 @@ struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
             : words[0] >> 32 == other.words[0] >> 32
     }
 
-    /// Numeric, as `getnameinfo` writes it.
     var description: String {
+        guard let host else { return "?" }
+        return family == AF_INET6 ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
+    /// Numeric, with the scope of a link-local address, as `getnameinfo` writes it.
+    var host: String? {
         var host = [CChar](repeating: 0, count: 64)
         let code = unsafe withPointer {
             unsafe getnameinfo(
                 $0, length, &host, socklen_t(host.count), nil, 0, NI_NUMERICHOST)
         }
-        guard code == 0 else { return "?" }
-        let text = String(
+        guard code == 0 else { return nil }
+        return String(
             decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return family == AF_INET6 ? "[\(text)]:\(port)" : "\(text):\(port)"
     }
 
     static func == (a: Self, b: Self) -> Bool {
@@ -118,4 +122,9 @@ struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
         return found
     }
+}
+
+/// The host of a `sockaddr_in` or `sockaddr_in6`: numeric, a link-local one with its scope.
+package func numericHost(_ address: UnsafeRawBufferPointer) -> String? {
+    unsafe SocketAddress(address)?.host
 }

@@ -1,6 +1,6 @@
-import CLinux
+import CTuttiLinux
 import Glibc
-import Timing
+import TuttiTiming
 
 /// Brings the kernel's packet stamps into local time.
 ///

@@ -1,4 +1,4 @@
-import CLinux
+import CTuttiLinux
 
 /// What a thread may have of processor and disk.
 public enum ThreadPriority {

@@ -1,14 +1,21 @@
-import ClockSync
 import Glibc
 import Synchronization
-public import Timing
-import Wire
+import TuttiClockSync
+public import TuttiTiming
+import TuttiTrust
+import TuttiWire
 
 /// The leader's time service: the thread around a `ClockLeader`, which decides everything.
 ///
 /// UDP on both families, marked for the voice queue. Nothing else happens on its thread, because
 /// where the kernel does not stamp what leaves, t3 is as good as the thread is punctual.
+///
+/// With tags it answers members alone. A request is opened once its stamp is known and before anything
+/// else is done with it, and nothing is answered to what does not open (see ``KnockAnswer`` for what a request
+/// without a tag is good for). A reply is sealed between t3,
+/// which is in it, and its departure: that the kernel stamps, or else t3 is early by as much.
 public final class TimeService: Sendable {
+    /// UDP port that it answers on, also where a free one was asked for.
     public let port: Int
     private let thread: RealTimeThread
     private let shared: Shared
@@ -32,12 +39,23 @@ public final class TimeService: Sendable {
         port: Int, priority: Int, broadcasts: Bool = true,
         clock: @escaping @Sendable () -> SharedClock
     ) throws(HostError) -> TimeService {
+        try start(
+            port: port, priority: priority, broadcasts: broadcasts, tags: nil, clock: clock)
+    }
+
+    /// The same for members.
+    ///
+    /// - Parameter tags: `nil`: everybody is answered.
+    package static func start(
+        port: Int, priority: Int, broadcasts: Bool = true, tags: SharedLeaderTags?,
+        clock: @escaping @Sendable () -> SharedClock
+    ) throws(HostError) -> TimeService {
         // Made here for the error and the port, used by the thread alone from then on.
         nonisolated(unsafe) let socket = try TimeSocket(port: port)
         let shared = try Shared()
         let port = unsafe socket.port
         let thread = try RealTimeThread.start(name: "tutti-time", priority: priority) {
-            unsafe serve(socket, broadcasts, shared, clock)
+            unsafe serve(socket, broadcasts, shared, tags, clock)
         }
         return TimeService(port, thread, shared)
     }
@@ -57,20 +75,29 @@ public final class TimeService: Sendable {
         thread.join()
     }
 
+    /// How the thread is scheduled; when real-time priority was denied, why.
     public var scheduling: RealTimeThread.Scheduling { thread.scheduling }
     /// Replies sent so far.
     public var answered: Int { shared.state.withLock { $0.answered } }
 
     // MARK: - On the thread
 
-    private typealias Leader = ClockLeader<SocketAddress, TimeSocket.LocalAddress>
+    /// The way back to whoever asked.
+    fileprivate struct Route: Sendable {
+        var local: TimeSocket.LocalAddress
+        /// `nil` without tags.
+        var asker: LeaderTags.Asker?
+    }
+
+    private typealias Leader = ClockLeader<SocketAddress, Route>
 
     private static func serve(
-        _ socket: TimeSocket, _ broadcasts: Bool, _ shared: Shared,
+        _ socket: TimeSocket, _ broadcasts: Bool, _ shared: Shared, _ tags: SharedLeaderTags?,
         _ clock: @Sendable () -> SharedClock
     ) {
         var leader = Leader(start: HostClock.now(), broadcasts: broadcasts)
         let beacons = BeaconSender()
+        let door = tags == nil ? nil : KnockAnswer(at: HostClock.now())
         while !shared.state.withLock({ $0.isStopped }) {
             let now = HostClock.now()
             let events = shared.wakeUp.wait(
@@ -79,17 +106,26 @@ public final class TimeService: Sendable {
             if events?.contains(.error) ?? socket.isStampAwaited { takeStamps(socket, &leader) }
             // A receive error tells of an earlier packet that nobody wanted; there is no one to
             // tell, and reading it has cleared it.
-            while events != [], let arrival = try? socket.receive() {
+            while events != [],
+                let (arrival, asker) = try? socket.receive(
+                    tags, knock: { door?.send(to: $0, at: HostClock.now()) ?? false })
+            {
                 guard case .request(let request)? = arrival.packet else { continue }
                 let receipt = leader.receive(
-                    request, Leader.Arrival(arrival), epoch: clock().epoch, at: HostClock.now())
-                if let beacon = receipt.beacon { beacons.send(beacon, along: arrival.local) }
+                    request, Leader.Arrival(arrival, asker), epoch: clock().epoch,
+                    at: HostClock.now())
+                if let beacon = receipt.beacon {
+                    beacons.send(beacon, along: arrival.local, tags)
+                }
             }
             while let answer = leader.advance(
                 to: HostClock.now(), packet: socket.packetsSent, clock: clock())
             {
                 do {
-                    try socket.send(.reply(answer.reply), to: answer.peer, from: answer.route)
+                    let isSent = try socket.send(
+                        .reply(answer.reply), to: answer.peer, from: answer.route.local,
+                        answer.route.asker, tags)
+                    if !isSent { leader.forgetPending() }
                 } catch {
                     leader.forgetPending()
                 }
@@ -107,11 +143,12 @@ public final class TimeService: Sendable {
     }
 }
 
-extension ClockLeader<SocketAddress, TimeSocket.LocalAddress>.Arrival {
-    fileprivate init(_ arrival: TimeSocket.Arrival) {
+extension ClockLeader<SocketAddress, TimeService.Route>.Arrival {
+    fileprivate init(_ arrival: TimeSocket.Arrival<TimePacket>, _ asker: LeaderTags.Asker?) {
         let isIPv4 = arrival.local.level == Int32(IPPROTO_IP)
         self.init(
-            peer: arrival.from, route: arrival.local, instant: arrival.at,
+            peer: arrival.from, route: TimeService.Route(local: arrival.local, asker: asker),
+            instant: arrival.at,
             isKernelStamp: arrival.isKernelStamp,
             medium: Int(arrival.local.interface) * 2 + (isIPv4 ? 0 : 1))
     }

@@ -1,7 +1,8 @@
-import CLinux
+import CTuttiLinux
 import Glibc
-import Timing
-import Wire
+import TuttiTiming
+import TuttiTrust
+import TuttiWire
 
 /// A UDP socket whose packets carry kernel time stamps in both directions.
 ///
@@ -11,14 +12,24 @@ import Wire
 /// jitter. Where a driver gives no stamps, the caller falls back to its own clock reads.
 /// Confined to one thread.
 @safe final class TimeSocket {
-    struct Arrival {
-        var packet: TimePacket?
+    struct Arrival<Packet> {
+        /// `nil`: not what was expected.
+        var packet: Packet?
         var from: SocketAddress
         /// Which of our addresses it was sent to, to be answered from; control message bytes.
         var local: LocalAddress
         var at: LocalInstant
         var isKernelStamp: Bool
+
+        /// The same with what was found in the packet.
+        func opened<Content>(_ packet: Content?) -> Arrival<Content> {
+            Arrival<Content>(
+                packet: packet, from: from, local: local, at: at, isKernelStamp: isKernelStamp)
+        }
     }
+
+    /// Of a time packet with its tag.
+    static let sealedByteCount = TimePacket.byteCount + DatagramSealer.overhead
 
     let descriptor: Int32
     private(set) var packetsSent: UInt32 = 0
@@ -73,9 +84,10 @@ import Wire
 
     deinit { close(descriptor) }
 
-    /// Marks what is sent as voice. A hint to the network; where it is refused, packets are merely
-    /// ordinary.
+    /// Marks what is sent as voice, unless the owner does not want that (``PacketMarks``). A hint to the
+    /// network; where it is refused, packets are merely ordinary.
     static func mark(_ descriptor: Int32) {
+        guard PacketMarks.areSet else { return }
         let (ip, ip6) = (Int32(IPPROTO_IP), Int32(IPPROTO_IPV6))
         set(descriptor, ip, IP_TOS, expeditedForwarding)
         set(descriptor, ip6, IPV6_TCLASS, expeditedForwarding)
@@ -129,7 +141,23 @@ import Wire
         from local: LocalAddress = LocalAddress()
     ) throws(HostError) {
         let sent = Self.transmit(packet, through: descriptor, to: destination, from: local)
-        guard sent == TimePacket.byteCount else {
+        try note(sent == TimePacket.byteCount, destination)
+    }
+
+    /// The same for a packet that has been sealed.
+    func send(
+        sealed bytes: [UInt8], to destination: SocketAddress? = nil,
+        from local: LocalAddress = LocalAddress()
+    ) throws(HostError) {
+        var bytes = bytes
+        let sent = unsafe bytes.withUnsafeMutableBytes {
+            unsafe local.send($0, through: descriptor, to: destination)
+        }
+        try note(sent == bytes.count, destination)
+    }
+
+    private func note(_ isSent: Bool, _ destination: SocketAddress?) throws(HostError) {
+        guard isSent else {
             let error = HostError("sendmsg", subject: destination?.description ?? "leader")
             setStamps(0)
             setStamps(Self.stampFlags)
@@ -160,8 +188,22 @@ import Wire
     /// The next packet that has arrived; `nil` when there is none.
     ///
     /// - Throws: a pending error of the socket, such as a refusal by the other host.
-    func receive() throws(HostError) -> Arrival? {
-        guard let message = try receiveMessage(flags: 0) else { return nil }
+    func receive() throws(HostError) -> Arrival<TimePacket>? {
+        try receive(count: TimePacket.byteCount) { TimePacket($0) }
+    }
+
+    /// The same with a packet as it came: its tag is looked at when its stamp is known.
+    func receiveSealed() throws(HostError) -> Arrival<[UInt8]>? {
+        try receive(count: Self.sealedByteCount) { bytes in
+            unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+        }
+    }
+
+    private func receive<Packet>(
+        count: Int, decode: (RawSpan) -> Packet?
+    ) throws(HostError) -> Arrival<Packet>? {
+        let received = try receiveMessage(flags: 0, count: count, decode: decode)
+        guard let message = received else { return nil }
         let now = HostClock.now()
         var at = now
         var isKernelStamp = false
@@ -180,7 +222,9 @@ import Wire
     /// The next transmit stamp of the kernel: number of the packet and when it left.
     func receiveTransmitStamp() -> (packet: UInt32, at: LocalInstant)? {
         // Stamps that cannot be converted are skipped; the queue is finite.
-        while let message = try? receiveMessage(flags: Int32(MSG_ERRQUEUE)) {
+        while let message = try? receiveMessage(
+            flags: Int32(MSG_ERRQUEUE), count: 0, decode: { _ in () })
+        {
             guard let packet = message.control.transmitted, let stamp = message.control.stamp else {
                 continue
             }
@@ -191,10 +235,11 @@ import Wire
         return nil
     }
 
-    private func receiveMessage(flags: Int32) throws(HostError) -> ReceivedMessage<TimePacket>? {
+    private func receiveMessage<Packet>(
+        flags: Int32, count: Int, decode: (RawSpan) -> Packet?
+    ) throws(HostError) -> ReceivedMessage<Packet>? {
         let message = ReceivedMessage.receive(
-            from: descriptor, flags: flags, count: TimePacket.byteCount
-        ) { TimePacket($0) }
+            from: descriptor, flags: flags, count: count, decode: decode)
         if let message { return message }
         switch errno {
         case EAGAIN, EINTR: return nil

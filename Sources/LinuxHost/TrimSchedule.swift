@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// When a process lets go of memory, by what it holds: whenever that is above a ceiling, as often as
 /// there are credits for it.

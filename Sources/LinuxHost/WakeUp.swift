@@ -1,4 +1,4 @@
-import CLinux
+import CTuttiLinux
 import Glibc
 
 /// Ends another thread's `poll`: an eventfd.

@@ -1,66 +1,91 @@
-public import Playout
 import Synchronization
-public import Timing
+public import TuttiPlayout
+public import TuttiTiming
 
 /// Opens a location: how this module reaches a decoder without knowing one.
 public struct MediaOpener: Sendable {
-    /// Opens the file or URL; may block; called on a queue of the player's own.
-    public let open: @Sendable (String) throws(MediaError) -> sending any MediaSource
+    /// What of a location is decoded.
+    public struct Choice: Hashable, Sendable {
+        /// `nil`: the default track.
+        public var track: Int?
+        /// Two of an output's channels, into which those of the track are mixed; `nil`: into stereo.
+        public var channels: ChannelPair?
 
+        /// What there is to choose; nothing is chosen unless it is said.
+        public init(track: Int? = nil, channels: ChannelPair? = nil) {
+            (self.track, self.channels) = (track, channels)
+        }
+    }
+
+    /// Opens a path or URL; may block.
+    public typealias Open =
+        @Sendable (_ location: String, Choice) throws(MediaError) -> sending any MediaSource
+
+    /// Reads all of the text track with that id, in order; may block.
+    public typealias ReadText =
+        @Sendable (_ location: String, _ track: Int) throws(MediaError) -> [TimedText]
+
+    private let opens: Open
+    private let readsText: ReadText
+    /// Whether items with more than two channels can be opened for more than two.
+    let opensChannels: Bool
+
+    /// - Parameters:
+    ///   - open: opens the file or URL to decode one of its audio tracks, or its default one; may block;
+    ///     called on a queue of the player's own.
+    ///   - read: reads all of a text track; the same.
+    public init(choosing open: @escaping Open, text read: @escaping ReadText = Self.noText) {
+        (opens, readsText, opensChannels) = (open, read, true)
+    }
+
+    /// Opens one of a location's tracks, or the default one, in stereo; may block.
+    public typealias OpenTrack =
+        @Sendable (_ location: String, _ track: Int?) throws(MediaError) -> sending any MediaSource
+
+    /// The same for what is always stereo.
+    public init(tracks open: @escaping OpenTrack, text read: @escaping ReadText = Self.noText) {
+        opens = { location, choice throws(MediaError) in try open(location, choice.track) }
+        (readsText, opensChannels) = (read, false)
+    }
+
+    /// The same without a choice.
     public init(
         _ open: @escaping @Sendable (String) throws(MediaError) -> sending any MediaSource
     ) {
-        self.open = open
-    }
-}
-
-/// What an asset is found to be when it is opened.
-struct AssetFacts: Equatable, Sendable {
-    var format: MediaFormat
-    var metadata: MediaMetadata
-}
-
-/// What can be asked of an asset.
-public struct AssetProperty<Value: Sendable>: Sendable {
-    let read: @Sendable (Result<AssetFacts, PlaybackError>) throws(PlaybackError) -> Value
-}
-
-extension AssetProperty {
-    /// Sample rate, channels and number of frames.
-    public static var format: AssetProperty<MediaFormat> {
-        AssetProperty<MediaFormat> { facts throws(PlaybackError) in try facts.get().format }
-    }
-
-    /// Exact, in frames of the asset; ``MediaTime/indefinite`` for a live stream.
-    public static var duration: AssetProperty<MediaTime> {
-        AssetProperty<MediaTime> { facts throws(PlaybackError) in try facts.get().format.duration }
-    }
-
-    /// Tags, chapters, cover picture and loudness.
-    public static var metadata: AssetProperty<MediaMetadata> {
-        AssetProperty<MediaMetadata> { facts throws(PlaybackError) in try facts.get().metadata }
-    }
-
-    /// Whether there is audio that this build can decode; throws when the asset cannot be reached,
-    /// because then nobody knows.
-    public static var isPlayable: AssetProperty<Bool> {
-        AssetProperty<Bool> { facts throws(PlaybackError) in
-            switch facts {
-            case .success: return true
-            case .failure(let error):
-                switch (error.underlying as? MediaError)?.code {
-                case .notMedia, .noAudio, .unsupported, .encrypted, .damaged: return false
-                default: throw error
-                }
+        opens = { location, choice throws(MediaError) in
+            guard choice.track == nil else {
+                throw MediaError(
+                    .unsupported, operation: "open", subject: location,
+                    reason: "its tracks cannot be chosen by this opener")
             }
+            return try open(location)
         }
+        (readsText, opensChannels) = (Self.noText, false)
     }
-}
 
-extension MediaFormat {
-    /// The length of the item; ``MediaTime/indefinite`` for a live stream.
-    public var duration: MediaTime {
-        frameCount.map { MediaTime(frame: $0, sampleRate: sampleRate) } ?? .indefinite
+    /// For what has none.
+    public static let noText: ReadText = { location, _ throws(MediaError) in
+        throw MediaError(
+            .unsupported, operation: "read text", subject: location,
+            reason: "its texts cannot be read by this opener")
+    }
+
+    /// May block.
+    public func open(
+        _ location: String, track: Int? = nil
+    ) throws(MediaError) -> sending any MediaSource {
+        try open(location, Choice(track: track))
+    }
+
+    func open(
+        _ location: String, _ choice: Choice
+    ) throws(MediaError) -> sending any MediaSource {
+        try opens(location, choice)
+    }
+
+    /// All of a text track; may block.
+    public func readText(_ location: String, track: Int) throws(MediaError) -> [TimedText] {
+        try readsText(location, track)
     }
 }
 
@@ -69,22 +94,17 @@ extension MediaFormat {
 /// Making one reads nothing; ``load(_:)`` reads what is asked for, once. Two assets on one location
 /// are independent.
 public final class Asset: Sendable {
-    public enum LoadingStatus: Equatable, Sendable {
-        case notLoaded, loading, loaded
-        case failed(String)
-    }
-
     /// Path or URL.
     public let location: String
     let opener: MediaOpener
     private let prober: Prober
-    private let progress: Mutex<LoadingStatus>
+    private let progress = Mutex(AssetProgress())
 
+    /// An asset at a path or an address, which `opener` understands. Reads nothing.
     public init(location: String, opener: MediaOpener) {
         self.location = location
         self.opener = opener
         self.prober = Prober(location: location, opener: opener)
-        self.progress = Mutex(.notLoaded)
     }
 
     /// The value of `property`; opens the asset the first time, later calls answer at once. Ends with its
@@ -92,44 +112,45 @@ public final class Asset: Sendable {
     public func load<Value>(
         _ property: AssetProperty<Value>
     ) async throws(PlaybackError) -> Value {
-        try property.read(await facts(keepingIn: nil))
+        try property.read(await facts(for: [property.key]))
     }
 
-    /// Several values in one batch.
+    /// Several values in one batch. Where one of them fails the batch does; the others are loaded all the
+    /// same, and answer at once.
     public func load<First, Second, each Rest>(
         _ first: AssetProperty<First>, _ second: AssetProperty<Second>,
         _ rest: repeat AssetProperty<each Rest>
     ) async throws(PlaybackError) -> (First, Second, repeat each Rest) {
-        let facts = await facts(keepingIn: nil)
+        var keys = [first.key, second.key]
+        repeat keys.append((each rest).key)
+        let facts = await facts(for: keys)
         return (
             try first.read(facts), try second.read(facts), repeat try (each rest).read(facts)
         )
     }
 
-    /// How far loading `property` has come. All properties come from the same probe.
+    /// How far loading `property` has come: of what nobody has asked for, nowhere. An item asks for all
+    /// of them.
     public func status<Value>(of property: AssetProperty<Value>) -> LoadingStatus {
-        progress.withLock { $0 }
+        progress.withLock { $0[property.key] }
+    }
+
+    func loadFacts() async throws(PlaybackError) -> AssetFacts {
+        try await facts(for: []).get()
     }
 
     /// The same for an item, which keeps what was opened to play it from.
     func loadFacts(for sources: SourcePool) async throws(PlaybackError) -> AssetFacts {
-        try await facts(keepingIn: sources).get()
+        try await facts(for: AssetKey.allCases, keepingIn: sources).get()
     }
 
     /// Opens the asset once; an asset that failed is tried again.
     private func facts(
-        keepingIn sources: SourcePool?
+        for keys: [AssetKey], keepingIn sources: SourcePool? = nil
     ) async -> Result<AssetFacts, PlaybackError> {
-        progress.withLock { if $0 != .loaded { $0 = .loading } }
+        progress.withLock { $0.begin(keys) }
         let facts = await prober.facts(keepingIn: sources)
-        progress.withLock {
-            switch facts {
-            case .success: $0 = .loaded
-            case .failure(let error):
-                // Another one who asked may know better, or still wait.
-                if $0 != .loaded, error.code != .cancelled { $0 = .failed(error.description) }
-            }
-        }
+        progress.withLock { $0.end(keys, facts) }
         return facts
     }
 }
@@ -198,9 +219,9 @@ private final class Prober: Sendable {
         let answer: Answer
         var cursor: SourcePool.Cursor?
         do throws(MediaError) {
-            let opened = SourcePool.Cursor(try opener.open(location))
+            let opened = SourcePool.Cursor(try opener.open(location), for: MediaOpener.Choice())
             cursor = opened
-            answer = .success(AssetFacts(format: opened.format, metadata: opened.metadata))
+            answer = .success(opened.facts)
         } catch {
             answer = .failure(
                 PlaybackError(.mediaFailed, "\(location) cannot be opened", underlying: error))

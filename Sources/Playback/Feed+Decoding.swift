@@ -1,14 +1,14 @@
-import Playout
-import RealTime
 import Synchronization
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// The decoding side of a feed: everything here runs on the feed's own queue.
 extension Feed {
     /// Frames decoded at once: about what a packet of the larger codecs holds.
     static let chunkFrames = 4_096
-    /// A voice is full enough to start with half a second: a hundred times what one wake-up of a
-    /// busy machine is late.
+    /// A voice is full enough to start with half a second, a hundred times what one wake-up of a
+    /// busy machine is late, where more comes fast enough; see ``SupplyMeter``.
     static let fillSeconds = 0.5
     /// Longest sleep while playing. Besides decoding, a turn costs some ten wake-ups of the timer,
     /// the pool and the decoder's thread: 0.4 ms on our machine, hence one a second.
@@ -37,16 +37,16 @@ extension Feed {
         close()
     }
 
-    private var isCancelled: Bool { control.withLock { $0.isCancelled } }
+    var isCancelled: Bool { control.withLock { $0.isCancelled } }
 
     /// Gives the voice back and ends all waiting.
     private func close() {
-        let voice = control.withLock { control in
-            defer { control.voice = nil }
+        let voices = control.withLock { control in
+            defer { (control.voice, control.wing) = (nil, []) }
             control.isCancelled = true
-            return control.voice
+            return control.voices
         }
-        voice?.release()
+        for voice in voices { voice.release() }
         settle(.ended)
         events(self, .closed)
     }
@@ -58,10 +58,14 @@ extension Feed {
     }
 
     /// A voice of the port; waits a little for one that is being given back.
-    private func claimVoice() async throws(PlaybackError) -> Voice {
+    ///
+    /// - Parameter pair: which of the output's channels it plays to.
+    private func claimVoice(_ pair: Int) async throws(PlaybackError) -> Voice {
         let deadline = output.now() + Self.slotPatience
         while !isCancelled {
-            if let voice = output.port.makeVoice(sampleRate: format.sampleRate, rate: rate) {
+            if let voice = output.port.makeVoice(
+                sampleRate: format.sampleRate, rate: recipe.voiceRate, pair: pair)
+            {
                 return voice
             }
             guard output.now() < deadline else { break }
@@ -75,67 +79,47 @@ extension Feed {
     ///
     /// - Returns: `nil` when cancelled meanwhile.
     private func begin() async throws(PlaybackError) -> Voice? {
-        guard let cursor = try await borrow() else { return nil }
+        guard let cursors = try await borrow() else { return nil }
         let position = decidePosition()
         let scratch = UnsafeMutableBufferPointer<Float>.allocate(capacity: 2 * Self.chunkFrames)
         defer { scratch.deallocate() }
         let count: Int
         do throws(MediaError) {
-            count = try cursor.read(at: position, into: scratch)
+            let begin = output.now()
+            count = try pipelines[0].read(at: position, from: cursors, into: scratch)
+            meter.count(Int64(count), in: output.now() - begin)
         } catch {
-            item.sources.discard()
+            discard(cursors)
             throw failure(error)
         }
-        item.sources.give(cursor, generation: generation)
+        give(cursors)
         if Task.isCancelled { return nil }
-        let voice = try await claimVoice()
-        voice.ring.reset(firstFrame: position)
-        if count == 0 {
-            voice.ring.finish()
-        } else {
+        let voice = try await claimVoice(0)
+        var wing: [Voice] = []
+        for pair in pipelines.indices.dropFirst() { wing.append(try await claimVoice(pair)) }
+        for voice in [voice] + wing {
+            voice.ring.reset(firstFrame: position)
+            if count == 0 { voice.ring.finish() }
+        }
+        if count > 0 {
             _ = voice.ring.write(UnsafeBufferPointer(rebasing: scratch[..<(2 * count)]))
         }
+        let map = pipelines[0].map
         control.withLock { control in
-            control.voice = voice
-            control.orders.pass(to: voice)
+            (control.voice, control.wing, control.map) = (voice, wing, map)
+            control.passOrders()
         }
-        if count == 0 || position + Int64(count) > wantedFrame { announce(isEnough: count == 0) }
+        // Other channels have nothing yet.
+        let hasAll = wing.isEmpty && position + Int64(count) > wantedFrame
+        if count == 0 || hasAll { announce(isEnough: count == 0) }
         return voice
-    }
-
-    /// A source of the item; waits while others use all there may be.
-    ///
-    /// - Returns: `nil` when cancelled meanwhile.
-    private func borrow() async throws(PlaybackError) -> SourcePool.Cursor? {
-        while !isCancelled {
-            if let cursor = try borrowNow(for: control.withLock { $0.position } ?? firstFrame) {
-                return cursor
-            }
-            await nap(Self.shortestNap)
-        }
-        return nil
-    }
-
-    private func borrowNow(for frame: Int64) throws(PlaybackError) -> SourcePool.Cursor? {
-        switch item.sources.take(for: frame) {
-        case .cursor(let cursor): return cursor
-        case .none: return nil
-        case .mayOpen:
-            do throws(MediaError) {
-                return SourcePool.Cursor(try item.asset.opener.open(item.asset.location))
-            } catch {
-                item.sources.discard()
-                throw PlaybackError(
-                    .mediaFailed, "\(item.asset.location) cannot be opened", underlying: error)
-            }
-        }
     }
 
     private func failure(_ error: MediaError) -> PlaybackError {
         PlaybackError(.mediaFailed, "\(item.asset.location) cannot be read", underlying: error)
     }
 
-    /// From here on ``reaches(_:rate:)`` says what can be played: the line of this moment may be
+    /// From here on ``reach(from:)`` says what can be played: the line of this moment may be
     /// replaced by another before the first frame is decoded.
     private func decidePosition() -> Int64 {
         let ahead = output.latency
@@ -145,10 +129,16 @@ extension Feed {
                 let frame = frame(of: start, in: ahead)
                 position = max(position, Int64(saturating: frame) - Self.historyFrames)
             }
-            if let count = format.frameCount { position = min(position, count) }
+            if let end = end { position = min(position, end) }
             control.position = position
             return position
         }
+    }
+
+    /// The voice's frame at which the item is over; `nil` when only the source knows.
+    private nonisolated var end: Int64? {
+        recipe.rate < 0
+            ? recipe.endFrame(for: 0) : format.frameCount.map { recipe.endFrame(for: Double($0)) }
     }
 
     private nonisolated func frame(of start: Start, in ahead: Nanoseconds) -> Double {
@@ -161,7 +151,7 @@ extension Feed {
         var isFinished = voice.ring.isFinished
         var alertUntil = output.now()
         while !Task.isCancelled {
-            if !isFinished, voice.ring.writableFrames >= Self.chunkFrames {
+            if !isFinished, hasRoom(voice.ring) {
                 // The reader may hang on a disc or a network; somebody must notice the silence.
                 // Leaving the scope ends the watching.
                 async let _ = watch(voice)
@@ -206,7 +196,7 @@ extension Feed {
     /// What the voice's report asks for, and what it still has to be told.
     private func turn(_ report: VoiceReport) -> Turn {
         control.withLock { control in
-            control.orders.pass(to: control.voice)
+            control.passOrders()
             // From before the last start: says nothing about it.
             guard report.number == control.orders.startNumber, control.orders.isPassed else {
                 return .goesOn
@@ -237,22 +227,22 @@ extension Feed {
 
     /// Decodes until there is no room; whether the end of the item was reached.
     private func fill(_ ring: FrameRing) -> Result<Bool, PlaybackError> {
-        let cursor: SourcePool.Cursor
+        let cursors: [SourcePool.Cursor]
         do throws(PlaybackError) {
             // All in use: soon again.
             let borrowed = try borrowNow(for: ring.endFrame)
             isHungry = borrowed == nil
             guard let borrowed else { return .success(false) }
-            cursor = borrowed
+            cursors = borrowed
         } catch {
             return broken(error, ring)
         }
-        let result = fill(ring, from: cursor)
+        let result = fill(ring, from: cursors)
         if case .failure(let error) = result {
-            item.sources.discard()
+            discard(cursors)
             return broken(error, ring)
         }
-        item.sources.give(cursor, generation: generation)
+        give(cursors)
         return result
     }
 
@@ -262,25 +252,26 @@ extension Feed {
     ) -> Result<Bool, PlaybackError> {
         guard ring.endFrame > max(wantedFrame, ring.firstFrame) else { return .failure(error) }
         control.withLock { $0.failure = error }
-        ring.finish()
+        finish(ring)
         announce(isEnough: true)
         return .success(true)
     }
 
     private func fill(
-        _ ring: FrameRing, from cursor: SourcePool.Cursor
+        _ ring: FrameRing, from cursors: [SourcePool.Cursor]
     ) -> Result<Bool, PlaybackError> {
         let fillFrames = Int64(Double(format.sampleRate) * Self.fillSeconds)
         let scratch = UnsafeMutableBufferPointer<Float>.allocate(capacity: 2 * Self.chunkFrames)
         defer { scratch.deallocate() }
         do throws(PlaybackError) {
-            while !Task.isCancelled, ring.writableFrames >= Self.chunkFrames {
-                if try !decode(from: cursor, into: ring, scratch) {
+            while !Task.isCancelled, hasRoom(ring) {
+                if try !decode(from: cursors, into: ring, scratch) {
                     announce(isEnough: true)
                     return .success(true)
                 }
                 if ring.endFrame > wantedFrame {
-                    announce(isEnough: ring.endFrame - ring.firstFrame >= fillFrames)
+                    let isFilled = ring.endFrame - ring.firstFrame >= fillFrames
+                    announce(isEnough: isFilled && keepsUp(ring))
                 }
                 if let order = isLeftBehind(ring) {
                     events(self, .leftBehind(order))
@@ -292,6 +283,13 @@ extension Feed {
         } catch {
             return .failure(error)
         }
+    }
+
+    /// Whether the rest of the item will come in time. If not, as much is waited for as there is room.
+    private func keepsUp(_ ring: FrameRing) -> Bool {
+        meter.keepsUp(
+            buffered: ring.endFrame - max(wantedFrame, ring.firstFrame),
+            rest: end.map { max(0, $0 - ring.endFrame) }, speed: framesPerSecond)
     }
 
     /// Whether the line is so far ahead that jumping there beats decoding the way. Only a shared
@@ -347,26 +345,28 @@ extension Feed {
 
     /// Decodes one chunk; false at the end of the item.
     private func decode(
-        from cursor: SourcePool.Cursor, into ring: FrameRing,
+        from cursors: [SourcePool.Cursor], into ring: FrameRing,
         _ scratch: UnsafeMutableBufferPointer<Float>
     ) throws(PlaybackError) -> Bool {
         do throws(MediaError) {
-            let count = try cursor.read(at: ring.endFrame, into: scratch)
-            if count == 0 {
-                ring.finish()
-                return false
+            let begin = output.now()
+            let count = try pipelines[0].read(at: ring.endFrame, from: cursors, into: scratch)
+            if count > 0 {
+                // There is room: only this task fills the ring, and it looked.
+                let written = ring.write(UnsafeBufferPointer(rebasing: scratch[..<(2 * count)]))
+                assert(written == count)
             }
-            // There is room: only this task fills the ring, and it looked.
-            let written = ring.write(UnsafeBufferPointer(rebasing: scratch[..<(2 * count)]))
-            assert(written == count)
-            return true
+            try decodeWing(to: ring.endFrame, from: cursors, scratch)
+            meter.count(Int64(count), in: output.now() - begin)
+            if count == 0 { finish(ring) }
+            return count > 0
         } catch {
             throw failure(error)
         }
     }
 
-    /// Of the item, while it plays.
-    private nonisolated var framesPerSecond: Double { Double(format.sampleRate) * rate }
+    /// Of the voice, while it plays.
+    private nonisolated var framesPerSecond: Double { Double(format.sampleRate) * recipe.voiceRate }
 
     /// How long nothing will be needed of us.
     private func pause(
@@ -398,7 +398,7 @@ extension Feed {
     }
 
     /// Sleeps until the time is over or ``wake()`` is called.
-    private func nap(_ span: Nanoseconds) async {
+    func nap(_ span: Nanoseconds) async {
         let sleep = output.sleep
         let nap = Task(executorPreference: output.executor) { await sleep(span) }
         let isWoken = control.withLock {

@@ -1,5 +1,5 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 extension Feed {
     /// What the voice of a feed is told, and what of it has not reached the output thread yet: there
@@ -54,17 +54,25 @@ extension Feed {
             }
         }
 
-        /// Tells the voice what it has not been told; what its queue has no room for stays owed.
-        mutating func pass(to voice: Voice?) {
-            guard let voice else { return }
-            // First: a start takes it along.
-            if owesGain { owesGain = !voice.setGain(gain) }
-            if owesStart, let start {
-                owesStart = !voice.start(
-                    start.line, clock: start.clock?.cell, endFrame: start.endFrame,
-                    fadeIn: start.fadesIn, number: startNumber)
+        /// Tells the voices what they have not been told. What their queue has no room for stays owed, by
+        /// all of them: to be told twice changes nothing.
+        mutating func pass(to voices: [Voice]) {
+            guard !voices.isEmpty else { return }
+            func tell(_ order: (Voice) -> Bool) -> Bool {
+                var isTold = true
+                for voice in voices where !order(voice) { isTold = false }
+                return isTold
             }
-            if owesStop, !owesStart, let stop { owesStop = !voice.stop(at: stop.instant) }
+            // First: a start takes it along.
+            if owesGain { owesGain = !tell { $0.setGain(gain) } }
+            if owesStart, let start {
+                owesStart = !tell {
+                    $0.start(
+                        start.line, clock: start.clock?.cell, endFrame: start.endFrame,
+                        fadeIn: start.fadesIn, number: startNumber, waits: start.waits)
+                }
+            }
+            if owesStop, !owesStart, let stop { owesStop = !tell { $0.stop(at: stop.instant) } }
         }
     }
 }

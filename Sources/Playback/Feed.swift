@@ -1,12 +1,13 @@
-import Playout
-import RealTime
 import Synchronization
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// Keeps one voice supplied with decoded frames.
 ///
-/// A feed begins at one frame of one item and only goes forward: a seek is a new feed beside the
-/// old one, which sounds until the new one takes over. Its task opens the source, fills the ring,
+/// A feed begins at one frame of one item and only goes on from there: a seek is a new feed beside the
+/// old one, which sounds until the new one takes over. Its voice plays frames that the recipe makes of
+/// the item's; what the feed is told and says is in frames of the item. Its task opens the source, fills the ring,
 /// and then sleeps until a good part of the ring has been played; it ends, and gives voice and
 /// source back, when the item has been played, when its voice was stopped for good, or when
 /// cancelled.
@@ -39,13 +40,19 @@ actor Feed {
 
     struct Start: Sendable {
         var line: Line
-        var clock: SourceClock?
+        var clock: MediaClock?
         var endFrame: Int64?
         var fadesIn: Bool
+        var waits: Bool
     }
 
     struct Control {
+        /// The one that is watched: what is so of it is so of the others.
         var voice: Voice?
+        /// Of the output's further channels, in step with it: they have the same line.
+        var wing: [Voice] = []
+        /// How their frames lie on those of the item.
+        var map = FrameMap.identity
         var orders = Orders()
         var isCancelled = false
         /// Where decoding begins, once that is decided.
@@ -70,11 +77,11 @@ actor Feed {
     /// Of the item's sources, when the feed was made.
     nonisolated let generation: Int
     nonisolated let format: MediaFormat
-    /// The first frame that will be decoded, unless the line has left it behind by then.
+    nonisolated let recipe: FeedRecipe
+    /// The voice's first frame that will be decoded, unless the line has left it behind by then.
     nonisolated let firstFrame: Int64
-    /// The first that is to be heard.
+    /// The voice's first that is to be heard.
     nonisolated let wantedFrame: Int64
-    nonisolated let rate: Double
     nonisolated let output: PlayerOutput
     nonisolated let events: @Sendable (Feed, Event) -> Void
     nonisolated let control = Mutex(Control())
@@ -83,9 +90,13 @@ actor Feed {
 
     /// All sources of the item were in use when there was room to fill.
     var isHungry = false
+    var meter = SupplyMeter()
+    /// What its frames come by.
+    lazy var pipelines = item.makePipelines(
+        recipe, format, for: output.port.channelLayout)
 
     init(
-        item: PlayerItem, format: MediaFormat, frame: Double, rate: Double, gain: Float,
+        item: PlayerItem, format: MediaFormat, frame: Double, recipe: FeedRecipe, gain: Float,
         output: PlayerOutput, events: @escaping @Sendable (Feed, Event) -> Void
     ) {
         self.item = item
@@ -93,9 +104,9 @@ actor Feed {
         self.format = format
         // Frames before the wanted one are the resampler's history: without them a start in the
         // middle of a sound would ring.
-        self.wantedFrame = max(0, Int64(saturating: frame))
-        self.firstFrame = Self.firstFrame(for: frame)
-        self.rate = rate
+        self.wantedFrame = recipe.wantedFrame(for: frame)
+        self.firstFrame = recipe.firstFrame(for: frame)
+        self.recipe = recipe
         self.output = output
         self.events = events
         control.withLock { $0.orders.setGain(gain) }
@@ -103,11 +114,6 @@ actor Feed {
 
     /// More than half the length of the resampler's filter at the highest rate.
     static let historyFrames: Int64 = 256
-
-    /// Where decoding begins for a sound that begins at `frame`.
-    static func firstFrame(for frame: Double) -> Int64 {
-        max(0, max(0, Int64(saturating: frame)) - historyFrames)
-    }
 
     /// Begins to work. The feed's task is its own: whoever made the feed must ``cancel()`` it or
     /// let it ``retire()``.
@@ -127,12 +133,16 @@ actor Feed {
     /// - Returns: false when the feed has ended.
     @discardableResult
     nonisolated func start(_ start: Start) -> Bool {
+        let order = Start(
+            line: recipe.line(start.line), clock: start.clock,
+            endFrame: start.endFrame.map { recipe.endFrame(for: Double($0)) },
+            fadesIn: start.fadesIn, waits: start.waits)
         let isAlive = control.withLock {
             guard !$0.isCancelled else { return false }
             $0.retires = false
             $0.isSupplied = false
-            $0.orders.start(start)
-            $0.orders.pass(to: $0.voice)
+            $0.orders.start(order)
+            $0.passOrders()
             return true
         }
         wake()
@@ -143,7 +153,7 @@ actor Feed {
     nonisolated func stop(at instant: GroupInstant?) {
         control.withLock {
             $0.orders.stop(at: instant, isSounding: $0.voice != nil)
-            $0.orders.pass(to: $0.voice)
+            $0.passOrders()
         }
         wake()
     }
@@ -155,7 +165,7 @@ actor Feed {
     nonisolated func setGain(_ linear: Float) {
         let isPassed = control.withLock {
             $0.orders.setGain(linear)
-            $0.orders.pass(to: $0.voice)
+            $0.passOrders()
             return $0.orders.isPassed
         }
         if !isPassed { wake() }
@@ -210,27 +220,44 @@ actor Feed {
 
     nonisolated var voice: Voice? { control.withLock { $0.voice } }
 
-    /// What it was given last to play by.
-    nonisolated var start: Start? { control.withLock { $0.orders.start } }
+    nonisolated var voices: [Voice] { control.withLock { $0.voices } }
 
     /// What the voice says of the last start; `nil` until the output thread has seen that.
     nonisolated var report: VoiceReport? {
         let (voice, number) = control.withLock { ($0.voice, $0.orders.startNumber) }
         guard let report = voice?.report, report.number == number else { return nil }
-        return report
+        return recipe.report(report)
     }
 
-    /// The end of the item, once the decoder has reached it.
+    /// Where the item ended, once the decoder has come there.
     nonisolated var endFrame: Int64? {
         guard let ring = voice?.ring, ring.isFinished else { return nil }
-        return ring.endFrame
+        let end = Int64(saturating: recipe.map.itemFrame(Double(ring.endFrame)).rounded())
+        // The last of the voice's frames may lie a part of one behind the item's end.
+        return max(0, min(end, format.frameCount ?? .max))
     }
 
-    /// Frames that are buffered; empty without a voice.
-    nonisolated var bufferedFrames: Range<Int64> {
+    /// Frames of the voice that are buffered; empty without a voice.
+    private nonisolated var ringFrames: Range<Int64> {
         guard let ring = voice?.ring else { return 0..<0 }
         let first = ring.firstFrame
         return first..<max(first, ring.endFrame)
+    }
+
+    /// Frames of the item that are buffered; empty without a voice.
+    nonisolated var bufferedFrames: Range<Int64> {
+        let frames = ringFrames
+        guard !frames.isEmpty else { return 0..<0 }
+        let reach = recipe.reach(Double(frames.lowerBound), Double(frames.upperBound))
+        let first = max(0, Int64(saturating: reach.lowerBound))
+        let end = min(Int64(saturating: reach.upperBound), format.frameCount ?? .max)
+        return first..<max(first, end)
+    }
+
+    /// Whether there is no room for more, or no more to come.
+    nonisolated var isFull: Bool {
+        guard let ring = voice?.ring else { return false }
+        return ring.isFinished || ring.writableFrames < Self.chunkFrames
     }
 
     /// What the player's machine is told of it.
@@ -240,19 +267,19 @@ actor Feed {
         }
         return PlayerWorld.FeedFacts(
             isAlive: isAlive, supply: isFilled ? .enough : hasFrames ? .frames : .nothing,
-            reach: reach(from: position), report: report, endFrame: endFrame)
+            reach: reach(from: position), report: report, endFrame: endFrame, isFull: isFull)
     }
 
     private nonisolated func reach(from position: Int64?) -> ClosedRange<Double> {
         // Decoding that has come to its end comes by nothing more.
         let reach =
             voice?.ring.isFinished == true ? 0 : Double(format.sampleRate) * Self.reachSeconds
-        let buffered = bufferedFrames
+        let buffered = ringFrames
         guard !buffered.isEmpty else {
             let first = Double(position ?? firstFrame)
-            return first...first + reach
+            return recipe.reach(first, first + reach)
         }
-        return Double(buffered.lowerBound)...Double(buffered.upperBound) + reach
+        return recipe.reach(Double(buffered.lowerBound), Double(buffered.upperBound) + reach)
     }
 
     /// Decoding is some ten to a hundred times faster than playing, so catching up two seconds
@@ -270,6 +297,10 @@ actor Feed {
 }
 
 extension Feed.Control {
+    var voices: [Voice] { [voice].compactMap(\.self) + wing }
+
+    mutating func passOrders() { orders.pass(to: voices) }
+
     /// Whether the voice will not sound any more by what it was told.
     func isAtRest(_ state: VoiceState) -> Bool {
         switch state {

@@ -1,5 +1,7 @@
 /// Why playback was refused or ended: the one error of this module.
 public struct PlaybackError: Error, CustomStringConvertible {
+    /// There will be more of them.
+    @nonexhaustive
     public enum Code: String, Sendable {
         /// The player has no item.
         case noItem
@@ -7,7 +9,7 @@ public struct PlaybackError: Error, CustomStringConvertible {
         case itemNotReady
         /// The item belongs to another player.
         case itemInUse
-        /// The rate is not 0 and not within 0.5…2.
+        /// The rate is not 0 and not within ±1/32…32, or the item cannot be played at it.
         case rateNotSupported
         /// Prerolling at the current time needs a paused player.
         case alreadyPlaying
@@ -17,6 +19,22 @@ public struct PlaybackError: Error, CustomStringConvertible {
         case itemEndsBefore
         /// The time is not a number.
         case timeNotNumeric
+        /// A range or a place of a composition or a mix is none, is not finite or too far away.
+        case rangeNotValid
+        /// Two volumes of a mix would be in force at once.
+        case volumesOverlap
+        /// The volume is not a number of those that can be set.
+        case volumeNotSupported
+        /// The composition has no track of that number.
+        case noSuchTrack
+        /// A composition or a mix cannot become larger.
+        case tooLarge
+        /// The sample rate cannot be played.
+        case sampleRateNotSupported
+        /// An item is always heard by one of its tracks.
+        case selectionNotEmpty
+        /// The item has nothing to go a step by.
+        case cannotStep
         /// All voices of the output are in use.
         case outputBusy
         /// The task that waited was cancelled.
@@ -25,12 +43,14 @@ public struct PlaybackError: Error, CustomStringConvertible {
         case mediaFailed
     }
 
+    /// What kind of failure it is, for programs.
     public var code: Code
     /// What happened and with what, in one sentence.
     public var reason: String
     /// What the adapter said.
     public var underlying: (any Error)?
 
+    /// An error with a sentence for people, and what an adapter threw, where one did.
     public init(_ code: Code, _ reason: String, underlying: (any Error)? = nil) {
         self.code = code
         self.reason = reason

@@ -1,7 +1,7 @@
-import Playout
-import RealTime
 import Synchronization
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// The hands of a ``PlayerMachine``: they tell it what is so, and do what it says.
 extension Player {
@@ -83,7 +83,7 @@ extension Player {
         postpone { [weak self] in if let self { report(self) } }
     }
 
-    func number(of clock: SourceClock, _ state: inout State) -> ClockID {
+    func number(of clock: MediaClock, _ state: inout State) -> ClockID {
         if let known = state.clocks.first(where: { $0.value.cell === clock.cell }) {
             return known.key
         }
@@ -112,12 +112,16 @@ extension Player {
             state.loads[id] = nil
             guard let item = state.items.removeValue(forKey: id) else { return }
             state.closing += item.unclaim(from: self)
-        case .itemChanged: announce(.currentItemDidChange(state.item), &state)
+            endNotices(of: id, &state)
+        case .itemChanged: announce(.currentItemDidChange(state.item), of: nil, &state)
         case .playedToEnd(let id):
-            if let item = state.items[id] { announce(.didPlayToEnd(item), &state) }
-        case .make(let id, let item, let frame, let rate, let gain):
+            if let item = state.items[id] { announce(.didPlayToEnd(item), of: id, &state) }
+        case .itemFailed(let id, let error):
+            announce(.failedToPlayToEnd(error), of: id, &state)
+        case .failedAhead(let id, let error): tell(.failedToPlayToEnd(error), ahead: id, &state)
+        case .make(let id, let item, let frame, let recipe, let gain):
             guard let item = state.items[item] else { return }
-            state.feeds[id] = makeFeed(id, item, frame, rate, gain, state)
+            state.feeds[id] = makeFeed(id, item, frame, recipe, gain, state)
         case .start(let id, let start): self.start(id, start, &state)
         case .stop(let id, let instant): state.feeds[id]?.stop(at: instant)
         case .retire(let id): state.feeds[id]?.retire()
@@ -131,10 +135,12 @@ extension Player {
             state.leftOutputs.append(state.output)
             (state.output, state.nextOutput) = (output, nil)
             observeCard(&state)
-        case .announce(let notice): announce(notice, &state)
+        case .announce(let notice): announce(notice, of: state.machine.item, &state)
         case .seekEnded(let id, let finished):
             state.seeks.removeValue(forKey: id)?.resume(returning: finished)
-        case .tell(let id, let time): state.timeObservers[id]?.yield(time)
+        case .tell(let id, let time):
+            if id == state.text.observer { state.text.show(at: time) }
+            state.timeObservers[id]?.yield(time)
         }
     }
 
@@ -149,14 +155,15 @@ extension Player {
     }
 
     private func makeFeed(
-        _ id: FeedID, _ item: PlayerItem, _ frame: Double, _ rate: Double, _ gain: Float,
+        _ id: FeedID, _ item: PlayerItem, _ frame: Double, _ recipe: FeedRecipe, _ gain: Float,
         _ state: State
     ) -> Feed {
         guard let format = item.format else {
             preconditionFailure("a feed is made only for an item that is ready")
         }
         let feed = Feed(
-            item: item, format: format, frame: frame, rate: rate, gain: gain, output: state.output
+            item: item, format: format, frame: frame, recipe: recipe, gain: gain,
+            output: state.output
         ) { [weak self] feed, event in
             self?.hear { $0.receive(event, from: feed, id) }
         }
@@ -169,7 +176,7 @@ extension Player {
             state.feeds[id]?.start(
                 Feed.Start(
                     line: start.line, clock: start.clock.flatMap { state.clocks[$0] },
-                    endFrame: start.endFrame, fadesIn: start.fadesIn)) ?? false
+                    endFrame: start.endFrame, fadesIn: start.fadesIn, waits: start.waits)) ?? false
         if !isAlive { receive(.refusedStart(id), &state) }
     }
 

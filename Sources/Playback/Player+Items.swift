@@ -1,6 +1,6 @@
-import Playout
 import Synchronization
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// Getting and losing an item.
 extension Player {
@@ -31,7 +31,26 @@ extension Player {
         state.itemCount += 1
         let id = ItemID(number: state.itemCount)
         state.items[id] = item
+        item.setCriteria(state.criteriaInForce)
         return id
+    }
+
+    func timebase(of item: PlayerItem) -> Timebase<GroupClock>? {
+        looking(at: item) { $0.timebase }
+    }
+
+    func buffer(of item: PlayerItem) -> PlayerMachine.Buffer? { looking(at: item) { $0.buffer } }
+
+    /// What the machine says of its item; `nil` of another one.
+    private func looking<Value: Sendable>(
+        at item: PlayerItem, _ question: (PlayerMachine) -> Value
+    ) -> Value? {
+        state.withLock { state in
+            guard let id = state.id(of: item), id == state.machine.item else { return nil }
+            let world = world(state)
+            state.machine.look(world)
+            return question(state.machine)
+        }
     }
 
     func loadedTimeRanges(of item: PlayerItem) -> [TimeRange] {

@@ -15,6 +15,7 @@ extension Player: Observable {
         var volume: Float
         var isMuted: Bool
         var hasCard: Bool
+        var buffer: PlayerMachine.Buffer
         var settings: Settings
 
         struct Settings: Equatable {
@@ -23,6 +24,9 @@ extension Player: Observable {
             var port: ObjectIdentifier
             var waits: Bool
             var actionAtItemEnd: ActionAtItemEnd
+            var actionAtOutputLoss: ActionAtOutputLoss
+            var allowsExternalPlayback: Bool
+            var isExternal: Bool
         }
 
         init(_ state: State) {
@@ -35,10 +39,14 @@ extension Player: Observable {
             item = state.item.map(ObjectIdentifier.init)
             (volume, isMuted) = (state.volume, state.isMuted)
             hasCard = machine.world.hasCard
+            buffer = machine.buffer
             settings = Settings(
                 defaultRate: machine.defaultRate, clock: machine.clock,
                 port: ObjectIdentifier(state.output.port), waits: machine.automaticallyWaits,
-                actionAtItemEnd: machine.actionAtItemEnd)
+                actionAtItemEnd: machine.actionAtItemEnd,
+                actionAtOutputLoss: machine.actionAtOutputLoss,
+                allowsExternalPlayback: state.allowsExternalPlayback,
+                isExternal: state.isExternalPlaybackActive)
         }
     }
 
@@ -47,20 +55,29 @@ extension Player: Observable {
     func turn<Value: Sendable, Failure: Error>(
         _ body: (inout State) throws(Failure) -> sending Value
     ) throws(Failure) -> Value {
-        let (value, change, closing, left) = try state.withLock { state throws(Failure) in
+        let (value, change, left) = try state.withLock { state throws(Failure) in
             let value = try body(&state)
-            defer { (state.closing, state.leftOutputs) = ([], []) }
-            return (value, state.takeChange(), state.closing, state.leftOutputs)
+            followText(&state)
+            return (value, state.takeChange(), state.takeLeft())
         }
-        withExtendedLifetime((closing, left)) {}
+        for observer in left.observers { observer.finish() }
+        withExtendedLifetime(left) {}
         if let change { tell(change) }
         return value
+    }
+
+    /// What ends outside of the lock.
+    struct Left: Sendable {
+        var sources: [SourcePool.Cursor]
+        var outputs: [PlayerOutput]
+        var observers: [AsyncStream<PlayerNotice>.Continuation]
     }
 
     struct Change: Sendable {
         var old: Observed
         var new: Observed
         var failedItems: [PlayerItem]
+        var item: PlayerItem?
     }
 
     private func tell(_ change: Change) {
@@ -84,11 +101,20 @@ extension Player: Observable {
         compare(\.settings.port, \.output)
         compare(\.settings.waits, \.automaticallyWaitsToMinimizeStalling)
         compare(\.settings.actionAtItemEnd, \.actionAtItemEnd)
+        compare(\.settings.actionAtOutputLoss, \.actionAtOutputLoss)
+        compare(\.settings.allowsExternalPlayback, \.allowsExternalPlayback)
+        compare(\.settings.isExternal, \.isExternalPlaybackActive)
         for item in change.failedItems { item.tellChange() }
+        if old.buffer != new.buffer { change.item?.tellBuffer() }
     }
 }
 
 extension Player.State {
+    fileprivate mutating func takeLeft() -> Player.Left {
+        defer { (closing, leftOutputs, endedObservers) = ([], [], []) }
+        return Player.Left(sources: closing, outputs: leftOutputs, observers: endedObservers)
+    }
+
     fileprivate mutating func takeChange() -> Player.Change? {
         let now = Player.Observed(self)
         guard let old = observed, old != now || !failedItems.isEmpty else {
@@ -99,6 +125,6 @@ extension Player.State {
             observed = now
             failedItems = []
         }
-        return Player.Change(old: old, new: now, failedItems: failedItems)
+        return Player.Change(old: old, new: now, failedItems: failedItems, item: item)
     }
 }

@@ -1,5 +1,5 @@
 import Synchronization
-public import Timing
+public import TuttiTiming
 
 /// Watching a player. Streams have a bound: who does not read loses the oldest, never the player's
 /// time.
@@ -9,13 +9,24 @@ extension Player {
 
     /// Everything the player says from now on; ends with the player.
     public func notices() -> AsyncStream<PlayerNotice> {
+        state.withLock { notices(of: nil, &$0) }
+    }
+
+    /// What the player says while an item of its queue is the current one, and that the item failed
+    /// before; ends when the item leaves the player, at once where it is not the player's.
+    package func notices(of item: PlayerItem) -> AsyncStream<PlayerNotice> {
+        state.withLock { state in
+            guard let id = state.id(of: item) else { return AsyncStream { $0.finish() } }
+            return notices(of: id, &state)
+        }
+    }
+
+    private func notices(of item: ItemID?, _ state: inout State) -> AsyncStream<PlayerNotice> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: PlayerNotice.self, bufferingPolicy: .bufferingNewest(Self.noticeLimit))
-        let number = state.withLock {
-            $0.observerCount += 1
-            $0.observers[$0.observerCount] = continuation
-            return $0.observerCount
-        }
+        state.observerCount += 1
+        let number = state.observerCount
+        state.observers[number] = Observer(notices: continuation, item: item)
         continuation.onTermination = { [weak self] _ in
             // The result is a value to be dropped outside the lock.
             _ = self?.state.withLock { $0.observers.removeValue(forKey: number) }
@@ -26,9 +37,29 @@ extension Player {
     /// Notices that no observer got because it did not read.
     public var droppedNoticeCount: Int { state.withLock { $0.droppedNotices } }
 
-    func announce(_ notice: PlayerNotice, _ state: inout State) {
-        for observer in state.observers.values {
-            if case .dropped = observer.yield(notice) { state.droppedNotices += 1 }
+    /// - Parameter item: what it is about.
+    func announce(_ notice: PlayerNotice, of item: ItemID?, _ state: inout State) {
+        for observer in state.observers.values where observer.item == nil || observer.item == item {
+            tell(notice, observer, &state)
+        }
+    }
+
+    /// To those alone who watch the item: the player plays on.
+    func tell(_ notice: PlayerNotice, ahead item: ItemID, _ state: inout State) {
+        for observer in state.observers.values where observer.item == item {
+            tell(notice, observer, &state)
+        }
+    }
+
+    private func tell(_ notice: PlayerNotice, _ observer: Observer, _ state: inout State) {
+        if case .dropped = observer.notices.yield(notice) { state.droppedNotices += 1 }
+    }
+
+    func endNotices(of item: ItemID, _ state: inout State) {
+        for (number, observer) in state.observers where observer.item == item {
+            state.observers[number] = nil
+            // Its end is told to who made it, under the lock.
+            state.endedObservers.append(observer.notices)
         }
     }
 

@@ -1,6 +1,6 @@
-import Playout
 import Synchronization
-public import Timing
+import TuttiPlayout
+public import TuttiTiming
 
 /// Starting, stopping and changing rate, at once or at an instant of the source clock.
 extension Player {
@@ -13,20 +13,29 @@ extension Player {
     /// Pauses as soon as the output allows; ``currentTime()`` then stands where the sound ended.
     public func pause() { perform(.rate(0, waits: nil)) }
 
-    /// Plays at `rate`, or pauses with 0; waits like ``play()``.
+    /// Plays at `rate`, or pauses with 0; waits like ``play()``. Negative rates play backwards.
     ///
     /// - Throws: ``PlaybackError/Code/rateNotSupported``.
     public func setRate(_ rate: Double) throws(PlaybackError) {
-        try Self.check(rate, allowsZero: true)
-        perform(.rate(rate, waits: nil))
+        try request(rate, waits: nil, allowsZero: true)
+    }
+
+    private func request(
+        _ rate: Double, waits: Bool?, allowsZero: Bool
+    ) throws(PlaybackError) {
+        try Self.check(rate, allowsZero: allowsZero)
+        try turn { state throws(PlaybackError) in
+            state.machine.look(world(state))
+            if let refusal = state.machine.refusal(of: rate) { throw refusal }
+            perform(.rate(rate, waits: waits), &state)
+        }
     }
 
     /// Plays at `rate` with whatever is buffered; with nothing, as soon as the first frames are there.
     ///
     /// - Throws: ``PlaybackError/Code/rateNotSupported``.
     public func playImmediately(atRate rate: Double) throws(PlaybackError) {
-        try Self.check(rate, allowsZero: false)
-        perform(.rate(rate, waits: false))
+        try request(rate, waits: false, allowsZero: false)
     }
 
     /// From `hostTime` on, item time `time` leaves the output, at `rate`.
@@ -37,7 +46,7 @@ extension Player {
     /// made ``PlayerOutput/latency`` ahead, the first sample is exact.
     ///
     /// - Parameters:
-    ///   - rate: 0, or 0.5…2.
+    ///   - rate: 0, or ±1/32…32.
     ///   - time: ``MediaTime/invalid``: wherever item time is at the host time, or a seek under way
     ///     is going.
     ///   - hostTime: an instant of ``sourceClock``; without one, local nanoseconds. `nil`: as soon

@@ -1,6 +1,6 @@
-import Playout
 import Synchronization
-public import Timing
+import TuttiPlayout
+public import TuttiTiming
 
 /// Going to another place, and getting ready for one.
 extension Player {
@@ -13,8 +13,8 @@ extension Player {
     /// Goes to `time`, clamped into the item, always exactly: the tolerances allow more than is
     /// used.
     ///
-    /// While playing, the old place sounds until the new one is buffered and takes over without a
-    /// gap. Loads the item first where that is not done.
+    /// While playing, the old place sounds until the new one is buffered and takes over,
+    /// through a dip of 10 ms. Loads the item first where that is not done.
     ///
     /// A pause or another rate meanwhile are about the new place. Cancelling the task ends the seek.
     ///
@@ -43,6 +43,13 @@ extension Player {
         }
     }
 
+    /// Ends a seek under way with false; what plays goes on.
+    public func cancelPendingSeeks() {
+        turn { state in
+            if let id = state.machine.seek?.id { perform(.endSeek(id), &state) }
+        }
+    }
+
     /// Decodes and fills the pipeline at the current time, without starting.
     ///
     /// - Returns: true when filled; false when ended by ``cancelPendingPrerolls()``, a seek, a rate
@@ -64,14 +71,7 @@ extension Player {
     public func preroll(
         atRate rate: Double, time: MediaTime
     ) async throws(PlaybackError) -> Bool {
-        try Self.check(rate, allowsZero: false)
-        let (feed, id) = try turn { state throws(PlaybackError) in
-            try attempt(.preroll(rate: rate, time: time), &state)
-            guard let id = state.machine.prepared, let feed = state.feeds[id] else {
-                preconditionFailure("a preroll has a feed")
-            }
-            return (feed, id)
-        }
+        let (feed, id) = try beginPreroll(atRate: rate, time: time)
         let filling = await withTaskCancellationHandler {
             await feed.filled()
         } onCancel: {
@@ -82,6 +82,24 @@ extension Player {
         case .filled: return state.withLock { $0.machine.prepared == id }
         case .ended: return false
         case .failed(let error): throw error
+        }
+    }
+
+    /// Begins what ``preroll(atRate:time:)`` does, and waits for nothing; see there for its errors.
+    package func prepare(atRate rate: Double, time: MediaTime) throws(PlaybackError) {
+        _ = try beginPreroll(atRate: rate, time: time)
+    }
+
+    private func beginPreroll(
+        atRate rate: Double, time: MediaTime
+    ) throws(PlaybackError) -> (Feed, FeedID) {
+        try Self.check(rate, allowsZero: false)
+        return try turn { state throws(PlaybackError) in
+            try attempt(.preroll(rate: rate, time: time), &state)
+            guard let id = state.machine.prepared, let feed = state.feeds[id] else {
+                preconditionFailure("a preroll has a feed")
+            }
+            return (feed, id)
         }
     }
 

@@ -1,7 +1,7 @@
 import Observation
-import Playout
 import Synchronization
-public import Timing
+import TuttiPlayout
+public import TuttiTiming
 
 /// Plays one item through one output, by its own clock or in lockstep with other players.
 ///
@@ -16,21 +16,27 @@ public import Timing
 /// `@unchecked Sendable`: a class with a subclass cannot be checked; all it has are constants and a
 /// lock, and ``QueuePlayer``, the only subclass, adds nothing to them.
 public class Player: @unchecked Sendable {
+    /// Whether it can play.
     public enum Status: Equatable, Sendable {
         case unknown, readyToPlay, failed
     }
+    /// Whether it plays, and if not, whether it wants to.
     public enum TimeControlStatus: Equatable, Sendable {
         case paused, waitingToPlayAtSpecifiedRate, playing
     }
+    /// Why a player that shall play does not.
+    @nonexhaustive
     public enum WaitingReason: Equatable, Sendable {
-        /// Filling the buffer.
+        /// What comes, comes too slowly to play on: more of it is waited for.
         case toMinimizeStalls
-        /// The item is being opened.
+        /// The item is being opened, or its first half second is awaited, which tells whether what
+        /// comes is enough: of that nobody needs to be told.
         case evaluatingBufferingRate
         case noItemToPlay
         /// The card is gone; playing goes on when it is back.
         case outputUnavailable
     }
+    /// What becomes of a player at the end of its item.
     public enum ActionAtItemEnd: Equatable, Sendable {
         /// The next item plays; only of a ``QueuePlayer``, elsewhere as ``pause``.
         case advance
@@ -39,9 +45,17 @@ public class Player: @unchecked Sendable {
         case none
     }
 
-    /// The rates that can be played. Beyond them a varispeed is no longer music, and the ring
-    /// drains faster than it was sized for.
-    public static let rates = 0.5...2.0
+    /// What a card that goes away does to a player that plays.
+    public enum ActionAtOutputLoss: Equatable, Sendable {
+        /// The rate becomes 0, where the sound ended. As ``wait`` for a player with a
+        /// ``Player/sourceClock``: the line that is shared with others goes on.
+        case pause
+        /// The rate stays; item time runs on, and so does the sound when the card is back.
+        case wait
+    }
+
+    /// How fast items can be played, forwards and, where they have an end to begin at, backwards.
+    public static let speeds = FrameTransforms.rateLimits
 
     struct State {
         var machine: PlayerMachine
@@ -54,19 +68,26 @@ public class Player: @unchecked Sendable {
         var closing: [SourcePool.Cursor] = []
         /// The same of outputs: a device may end with them.
         var leftOutputs: [PlayerOutput] = []
+        /// The same of those who watched an item that has left.
+        var endedObservers: [AsyncStream<PlayerNotice>.Continuation] = []
         /// Those that have not closed.
         var feeds: [FeedID: Feed] = [:]
-        var clocks: [ClockID: SourceClock] = [:]
+        var clocks: [ClockID: MediaClock] = [:]
         /// Who waits for what comes of a seek.
         var seeks: [SeekID: CheckedContinuation<Bool, Never>] = [:]
         var seekCount = 0
         var itemCount = 0
         var clockCount = 0
+        var criteria: [MediaCharacteristic: MediaSelectionCriteria] = [:]
+        var appliesCriteria = true
+        var allowsExternalPlayback = true
+        var isExternalPlaybackActive = false
         var volume: Float = 1
         var isMuted = false
-        var observers: [Int: AsyncStream<PlayerNotice>.Continuation] = [:]
+        var observers: [Int: Observer] = [:]
         var observerCount = 0
         var timeObservers: [ObserverID: AsyncStream<MediaTime>.Continuation] = [:]
+        var text = TextState()
         var droppedNotices = 0
         var cardObserver = 0
         /// Failed in this turn, and their observers do not know yet.
@@ -74,6 +95,12 @@ public class Player: @unchecked Sendable {
         var observed: Player.Observed?
         /// Advances the machine when something is due by itself.
         var alarm: (deadline: LocalInstant, task: Task<Void, Never>)?
+    }
+
+    struct Observer {
+        var notices: AsyncStream<PlayerNotice>.Continuation
+        /// Of this item alone; `nil`: of the player.
+        var item: ItemID?
     }
 
     let state: Mutex<State>
@@ -138,8 +165,10 @@ public class Player: @unchecked Sendable {
             for load in state.loads.values { load.cancel() }
             state.alarm?.task.cancel()
             for feed in state.feeds.values { feed.cancel() }
-            for observer in state.observers.values { observer.finish() }
+            for observer in state.observers.values { observer.notices.finish() }
             for observer in state.timeObservers.values { observer.finish() }
+            state.text.loading?.cancel()
+            for observer in state.text.observers.values { observer.finish() }
             return state.items.values
         }
         for item in items { item.abandon() }
@@ -147,6 +176,7 @@ public class Player: @unchecked Sendable {
 
     // MARK: What it is doing
 
+    /// The item that plays, or would; `nil`: none. Of a ``QueuePlayer`` the first of the queue.
     public var currentItem: PlayerItem? {
         observation.access(self, keyPath: \.currentItem)
         return state.withLock { $0.item }
@@ -171,6 +201,7 @@ public class Player: @unchecked Sendable {
         return state.withLock { $0.machine.rate }
     }
 
+    /// Whether it plays, is paused, or waits in order to play.
     public var timeControlStatus: TimeControlStatus {
         observation.access(self, keyPath: \.timeControlStatus)
         return looking { $0.timeControlStatus }
@@ -185,11 +216,30 @@ public class Player: @unchecked Sendable {
     /// Item time that is audible now; cheap, never blocks.
     public func currentTime() -> MediaTime { looking { $0.time(of: $0.currentFrame) } }
 
+    /// Whether a group of rooms plays the item instead of this player; see `TuttiRoom`.
+    public var isExternalPlaybackActive: Bool {
+        observation.access(self, keyPath: \.isExternalPlaybackActive)
+        return state.withLock { $0.isExternalPlaybackActive }
+    }
+
+    package func setExternalPlayback(_ isActive: Bool) {
+        turn { $0.isExternalPlaybackActive = isActive }
+    }
+
     // MARK: Settings
 
-    /// The clock that drives item time; `nil` is the clock of the output itself. Changing it while
-    /// playing never makes item time jump.
-    public var sourceClock: SourceClock? {
+    /// Whether what it plays may be handed over to a group of rooms; true at first.
+    public var allowsExternalPlayback: Bool {
+        get {
+            observation.access(self, keyPath: \.allowsExternalPlayback)
+            return state.withLock { $0.allowsExternalPlayback }
+        }
+        set { turn { $0.allowsExternalPlayback = newValue } }
+    }
+
+    /// The clock that drives item time: the output is resampled to it. `nil` is the clock of the output
+    /// itself. Changing it while playing never makes item time jump.
+    public var sourceClock: MediaClock? {
         get {
             observation.access(self, keyPath: \.sourceClock)
             return state.withLock { state in state.machine.clock.flatMap { state.clocks[$0] } }
@@ -202,6 +252,20 @@ public class Player: @unchecked Sendable {
         }
     }
 
+    /// What time it is for this player: what ``setRate(_:time:atHostTime:)`` understands by a host time.
+    /// Without a ``sourceClock`` the output's own time, which is local time when sound begins and then runs
+    /// away from it with the crystal.
+    public func hostTime() -> GroupInstant { looking { $0.reading } }
+
+    /// Whether a line can be met to a sample: the clock is measured, and so is the card.
+    public var isReadyForLockstep: Bool {
+        state.withLock { state in
+            let clock = state.machine.clock.flatMap { state.clocks[$0] }
+            return clock?.isPlayable != false && state.output.port.hasCard
+                && state.output.port.isPrepared && state.output.port.report.cardDecided
+        }
+    }
+
     /// True: playing waits until enough is buffered, and a stall turns into waiting. False: playing
     /// starts at once; needed for ``setRate(_:time:atHostTime:)``.
     public var automaticallyWaitsToMinimizeStalling: Bool {
@@ -209,9 +273,16 @@ public class Player: @unchecked Sendable {
             observation.access(self, keyPath: \.automaticallyWaitsToMinimizeStalling)
             return state.withLock { $0.machine.automaticallyWaits }
         }
-        set { turn { $0.machine.automaticallyWaits = newValue } }
+        set {
+            turn { state in
+                state.machine.automaticallyWaits = newValue
+                perform(.refresh, &state)
+            }
+        }
     }
 
+    /// What happens at the end of the item; ``ActionAtItemEnd/advance`` is
+    /// ``ActionAtItemEnd/pause`` where there is no queue.
     public var actionAtItemEnd: ActionAtItemEnd {
         get {
             observation.access(self, keyPath: \.actionAtItemEnd)
@@ -226,6 +297,15 @@ public class Player: @unchecked Sendable {
         }
     }
 
+    /// What happens when the card goes away.
+    public var actionAtOutputLoss: ActionAtOutputLoss {
+        get {
+            observation.access(self, keyPath: \.actionAtOutputLoss)
+            return state.withLock { $0.machine.actionAtOutputLoss }
+        }
+        set { turn { $0.machine.actionAtOutputLoss = newValue } }
+    }
+
     /// Linear, 0…1; ramped. Of this player alone: the output has a volume of its own.
     public var volume: Float {
         get {
@@ -235,6 +315,7 @@ public class Player: @unchecked Sendable {
         set { changeGain { $0.volume = newValue >= 0 ? min(newValue, 1) : 0 } }
     }
 
+    /// Silent whatever ``volume`` is; ramped. Item time runs on.
     public var isMuted: Bool {
         get {
             observation.access(self, keyPath: \.isMuted)
@@ -242,6 +323,9 @@ public class Player: @unchecked Sendable {
         }
         set { changeGain { $0.isMuted = newValue } }
     }
+
+    /// What an item is to be made of is another.
+    func itemDidChange() { perform(.refresh) }
 
     /// An item is to be played at another loudness.
     func gainDidChange() { changeGain { _ in } }
@@ -267,10 +351,11 @@ public class Player: @unchecked Sendable {
 
     static func check(_ rate: Double, allowsZero: Bool) throws(PlaybackError) {
         if rate == 0, allowsZero { return }
-        guard rates.contains(rate) else {
+        guard speeds.contains(abs(rate)) else {
+            let zero = allowsZero ? "0, " : ""
+            let (least, most) = (speeds.lowerBound, speeds.upperBound)
             throw PlaybackError(
-                .rateNotSupported,
-                "rate \(rate) is not one of 0 and \(rates.lowerBound)…\(rates.upperBound)")
+                .rateNotSupported, "rate \(rate) is not one of \(zero)±\(least)…\(most)")
         }
     }
 }

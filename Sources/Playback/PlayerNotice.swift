@@ -1,6 +1,7 @@
-public import Timing
+public import TuttiTiming
 
-/// What a player says by itself.
+/// What a player says by itself. There will be more: applications need an `@unknown default` (SE-0487).
+@nonexhaustive
 public enum PlayerNotice: Sendable {
     /// The item's status changed; `nil` without an item.
     case itemStatusDidChange(PlayerItem.Status?)
@@ -11,16 +12,22 @@ public enum PlayerNotice: Sendable {
     /// Another item is the current one, or none.
     case currentItemDidChange(PlayerItem?)
     case failedToPlayToEnd(PlaybackError)
+    /// A selected text cannot be read; what is heard is not concerned.
+    case textFailed(PlaybackError)
     /// The decoder did not keep up; playback waits, pauses or rejoins its line.
     case playbackStalled
-    /// The card is gone, or back. Meanwhile nothing is heard and the rate stays; item time runs on, and
-    /// so does the line that is shared with others.
+    /// The card is gone, or back. Meanwhile nothing is heard; what becomes of the rate says
+    /// ``Player/actionAtOutputLoss``.
     case outputDidChange(isAvailable: Bool)
 
+    /// Why the rate is another.
+    @nonexhaustive
     public enum RateChangeReason: Sendable {
         case setRateCalled
-        /// The item cannot play, or its end was reached.
+        /// The item cannot play, or not on, or not at that rate.
         case setRateFailed
         case itemEnded
+        /// The card went away; see ``Player/actionAtOutputLoss``.
+        case audioSessionInterrupted
     }
 }

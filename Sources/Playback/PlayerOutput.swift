@@ -1,18 +1,6 @@
-public import Playout
-public import RealTime
-public import Timing
-
-/// Which clock drives item time.
-public enum SourceClock: Sendable {
-    /// A clock shared with other players, here or elsewhere; the output is resampled to it.
-    case shared(ClockCell)
-
-    var cell: ClockCell {
-        switch self {
-        case .shared(let cell): cell
-        }
-    }
-}
+public import TuttiPlayout
+import TuttiRealTime
+public import TuttiTiming
 
 /// Where a player sounds, and what it needs of the machine around it.
 ///
@@ -32,6 +20,7 @@ public struct PlayerOutput: Sendable {
     /// When reports of items and feeds reach a player: at once, except where a test owns the delay.
     var postpone: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
+    /// An output around the control side of an engine; each argument is the property of its name.
     public init(
         port: OutputPort, now: @escaping @Sendable () -> LocalInstant,
         executor: (any TaskExecutor)? = nil, owner: (any AnyObject & Sendable)? = nil,
@@ -66,7 +55,7 @@ public struct PlayerOutput: Sendable {
     static let schedulingMargin = Nanoseconds.milliseconds(5)
 
     /// What the driving clock reads: without a shared clock, local time.
-    func reading(of clock: SourceClock?, at now: LocalInstant) -> GroupInstant {
+    func reading(of clock: MediaClock?, at now: LocalInstant) -> GroupInstant {
         clock?.cell.load().map(now) ?? GroupInstant(nanoseconds: now.nanoseconds)
     }
 }

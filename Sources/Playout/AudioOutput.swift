@@ -1,10 +1,11 @@
-public import Timing
+public import TuttiTiming
 
 /// What a card was opened with.
 @frozen
 public struct OutputFormat: Equatable, Sendable, BitwiseCopyable {
     /// Nominal frames per second.
     public var sampleRate: Int
+    /// Channels of a frame, interleaved.
     public var channelCount: Int
     /// Frames that are rendered and written at once.
     public var periodFrames: Int
@@ -17,6 +18,12 @@ public struct OutputFormat: Equatable, Sendable, BitwiseCopyable {
         @_noLocks @_noAllocation get { 4 }
     }
 
+    /// Channels are rendered two by two.
+    var pairCount: Int {
+        @_noLocks @_noAllocation get { (channelCount + 1) / 2 }
+    }
+
+    /// A format as a card has it; an engine checks it.
     public init(sampleRate: Int, channelCount: Int, periodFrames: Int, bufferFrames: Int) {
         self.sampleRate = sampleRate
         self.channelCount = channelCount
@@ -30,6 +37,7 @@ public struct OutputFormat: Equatable, Sendable, BitwiseCopyable {
 public struct CardReading: Equatable, Sendable, BitwiseCopyable {
     /// Frames written so far minus frames still queued; counts from the last (re)start of the card.
     public var framesHeard: Double
+    /// When it was looked, by the local clock.
     public var instant: LocalInstant
     /// What the card counts in: 1, whole frames, rounded down; 0, fractions, exactly.
     public var resolution: Double
@@ -37,6 +45,7 @@ public struct CardReading: Equatable, Sendable, BitwiseCopyable {
     /// server or the air holds. There is room for new frames that much before the old are heard.
     public var framesAhead: Double
 
+    /// A reading; without the last two it is exact, and what left the ring is heard at once.
     @inlinable
     public init(
         framesHeard: Double, instant: LocalInstant, resolution: Double = 0, framesAhead: Double = 0
@@ -73,6 +82,7 @@ public struct WaitPlan: Equatable, Sendable, BitwiseCopyable {
     /// Come back then even if there is no room yet, as ``OutputEvent/glance``.
     public var glance: LocalInstant?
 
+    /// Without arguments: until there is room.
     @_noLocks @_noAllocation
     @inlinable
     public init(due: LocalInstant? = nil, glance: LocalInstant? = nil) {
@@ -86,11 +96,15 @@ public struct WaitPlan: Equatable, Sendable, BitwiseCopyable {
 /// The thread calls, again and again: `wait`, `reading`, then (having rendered) `write`; after a
 /// wait that ended as a glance only `reading`.
 public protocol AudioOutput: AnyObject {
+    /// What it is open with.
     var format: OutputFormat { get }
     /// How samples go to the card, for people: `S32_LE`.
     var sampleDescription: String { get }
     /// Frames per second that it can be opened with instead, as far as is known.
     var sampleRates: [Int] { get }
+
+    /// Where its loudspeakers stand, where it says so.
+    var channelLayout: ChannelLayout? { get }
 
     /// Blocks until a period can be written, or until the glance of the plan; at most about a
     /// second.
@@ -108,6 +122,7 @@ public protocol AudioOutput: AnyObject {
 
 extension AudioOutput {
     public var sampleDescription: String { "" }
+    public var channelLayout: ChannelLayout? { nil }
     public var sampleRates: [Int] { [format.sampleRate] }
 }
 
@@ -125,6 +140,7 @@ public struct OutputError: Error, Equatable, CustomStringConvertible, CustomDebu
     /// What the library said, and what the user can do.
     public var reason: String
 
+    /// A failure of a library call, or of a step of our own with the code 0.
     public init(operation: String, code: Int32, device: String, reason: String) {
         self.operation = operation
         self.code = code

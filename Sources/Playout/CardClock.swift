@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// When the frames written to a card leave it, in local time.
 ///

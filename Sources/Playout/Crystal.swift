@@ -1,5 +1,5 @@
-import Chance
-public import Timing
+import TuttiChance
+public import TuttiTiming
 
 /// The ``Chance/Oscillator`` of a virtual card, counted in frames from the local instant at which
 /// it was started: a constant deviation plus a swing (temperature moves a crystal about but not

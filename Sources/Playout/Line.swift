@@ -1,5 +1,5 @@
-public import RealTime
-public import Timing
+public import TuttiRealTime
+public import TuttiTiming
 
 /// One playing rule: `itemFrame` is audible at `instant`, and from there the item runs at `rate`.
 @frozen
@@ -11,6 +11,7 @@ public struct Line: Equatable, Sendable, BitwiseCopyable {
     /// Seconds of the item per second of the clock; greater than 0, at most 16.
     public var rate: Double
 
+    /// The line on which `itemFrame` is heard at `instant`.
     @inlinable
     public init(itemFrame: Double, instant: GroupInstant, rate: Double = 1) {
         self.itemFrame = itemFrame

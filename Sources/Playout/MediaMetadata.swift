@@ -1,13 +1,16 @@
 import func Glibc.exp
-public import Timing
+public import TuttiTiming
 
 /// What a piece of media says of itself besides its sound.
 public struct MediaMetadata: Equatable, Sendable {
     /// A part with a name.
     public struct Chapter: Equatable, Sendable {
+        /// What it is called; `nil`: it has no name.
         public var title: String?
+        /// When it is, in item time.
         public var range: TimeRange
 
+        /// A chapter over `range`.
         public init(title: String?, range: TimeRange) {
             self.title = title
             self.range = range
@@ -16,10 +19,12 @@ public struct MediaMetadata: Equatable, Sendable {
 
     /// A picture that came with the sound, as it is stored.
     public struct Artwork: Equatable, Sendable {
+        /// The picture's file, as it was stored.
         public var bytes: [UInt8]
         /// `image/jpeg`, `image/png` …
         public var mimeType: String
 
+        /// A picture as it is stored; nothing is decoded.
         public init(bytes: [UInt8], mimeType: String) {
             self.bytes = bytes
             self.mimeType = mimeType
@@ -34,6 +39,7 @@ public struct MediaMetadata: Equatable, Sendable {
         /// Linear; `nil` where it is not said.
         public var peak: Double?
 
+        /// How much louder it is to be played, dB, and its largest sample.
         public init(gain: Double, peak: Double?) {
             self.gain = gain
             self.peak = peak
@@ -50,20 +56,29 @@ public struct MediaMetadata: Equatable, Sendable {
 
     /// Every tag by its name in lower case, as the container calls it.
     public var tags: [String: String] = [:]
+    /// In the order of the container; empty: there are none.
     public var chapters: [Chapter] = []
+    /// The first picture that came with it; `nil`: none.
     public var artwork: Artwork?
 
+    /// Of what says nothing of itself.
     public init() {}
 }
 
 extension MediaMetadata {
     // Names that containers share, as FFmpeg maps them.
 
+    /// What it is called; `nil` without the tag.
     public var title: String? { tags["title"] }
+    /// Who plays it, or else whose album it is; `nil` without either tag.
     public var artist: String? { tags["artist"] ?? tags["album_artist"] }
+    /// The album's title; `nil` without the tag.
     public var album: String? { tags["album"] }
+    /// The kind of music, as the tag says; `nil` without it.
     public var genre: String? { tags["genre"] }
+    /// When it appeared, as the tag writes it, often the year alone; `nil` without it.
     public var date: String? { tags["date"] ?? tags["year"] }
+    /// A remark of whoever made the file; `nil` without the tag.
     public var comment: String? { tags["comment"] }
 
     /// The chapter at a time.

@@ -8,6 +8,7 @@ public struct MediaFormat: Equatable, Sendable {
     /// The exact number of frames, encoder delay and padding removed; `nil` for a live stream.
     public var frameCount: Int64?
 
+    /// A format; without a number of frames it is a live stream.
     public init(sampleRate: Int, channelCount: Int, frameCount: Int64?) {
         self.sampleRate = sampleRate
         self.channelCount = channelCount
@@ -19,10 +20,20 @@ public struct MediaFormat: Equatable, Sendable {
 ///
 /// One owner at a time uses a source; calls block on I/O and must not be made on the output thread.
 public protocol MediaSource: AnyObject {
+    /// Sample rate, channels of the file and exact length.
     var format: MediaFormat { get }
 
     /// What it says of itself besides; nothing, where it does not know.
     var metadata: MediaMetadata { get }
+
+    /// All that its container holds besides pictures and attached files, in the container's order.
+    var tracks: [MediaTrack] { get }
+
+    /// Which of ``tracks`` it yields, by ``MediaTrack/id``; `nil` where it has none.
+    var track: Int? { get }
+
+    /// Frames that are coded together, about; 0 where nothing is.
+    var packetFrames: Int { get }
 
     /// Makes the next ``read(into:)`` begin with exactly `frame` (0 is the item's first frame).
     func seek(toFrame frame: Int64) throws(MediaError)
@@ -37,16 +48,21 @@ public protocol MediaSource: AnyObject {
 
 extension MediaSource {
     public var metadata: MediaMetadata { MediaMetadata() }
+    public var tracks: [MediaTrack] { [] }
+    public var track: Int? { nil }
+    public var packetFrames: Int { 0 }
 }
 
 /// Why an asset cannot be opened, read or positioned.
 ///
 /// Its description is for people; what was called is in the debug description.
 public struct MediaError: Error, Equatable, CustomStringConvertible, CustomDebugStringConvertible {
+    /// What kind of failure it is, for programs.
     public enum Code: String, Sendable {
         case notFound, notReadable, notMedia, noAudio, unsupported, encrypted, damaged, network
         case cancelled, tooLarge
     }
+    /// What kind of failure it is.
     public var code: Code
     /// What was tried: the name of the library call or of our own step.
     public var operation: String
@@ -55,6 +71,7 @@ public struct MediaError: Error, Equatable, CustomStringConvertible, CustomDebug
     /// What the library or the system said, and what the user can do.
     public var reason: String
 
+    /// A failure of one step with one file or address.
     public init(_ code: Code, operation: String, subject: String, reason: String) {
         self.code = code
         self.operation = operation

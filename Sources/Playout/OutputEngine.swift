@@ -1,5 +1,5 @@
-import RealTime
-public import Timing
+import TuttiRealTime
+public import TuttiTiming
 
 /// Renders the periods of one card: all voices, each at its place on its line, summed and mixed.
 ///
@@ -29,7 +29,9 @@ public import Timing
     /// A look so short before a period is due would only delay it.
     private let glanceMargin = Nanoseconds.microseconds(200)
 
+    /// What the card is open with; the card that comes next may have another.
     public private(set) var format: OutputFormat
+    /// Its control side, for every other thread.
     public let port: OutputPort
     private let fidelity: Fidelity
     private let link: PortLink
@@ -52,6 +54,7 @@ public import Timing
     /// with the first.
     private var isOtherTurn = false
 
+    /// An engine for a card of that format; traps where no card can have it.
     public init(format: OutputFormat, fidelity: Fidelity = .audio) {
         Self.check(format)
         self.format = format
@@ -224,6 +227,7 @@ public import Timing
         publish(LocalInstant(nanoseconds: 0))
         guard
             format.sampleRate != before.sampleRate || format.periodFrames != before.periodFrames
+                || format.pairCount != before.pairCount
         else { return }
         buffers.deallocate()
         buffers = RenderBuffers(for: format)
@@ -284,17 +288,26 @@ public import Timing
             settings, channels: format.channelCount,
             rampFrames: Int(Mixer.rampSeconds * Double(format.sampleRate)), isSilent: isSilent)
 
-        unsafe buffers.sumLeft.update(repeating: 0, count: count)
-        unsafe buffers.sumRight.update(repeating: 0, count: count)
+        let pairs = format.pairCount
+        var usesMore = false
+        for i in 0..<voiceCount {
+            if unsafe voices[i].source?.pair ?? 0 > 0 { usesMore = true }
+        }
+        let used = usesMore ? count * (pairs + 1) : count
+        unsafe buffers.sumLeft.update(repeating: 0, count: used)
+        unsafe buffers.sumRight.update(repeating: 0, count: used)
         for i in 0..<voiceCount {
             let serial = unsafe voices[i].serial
+            // The last pair leads nowhere.
+            let pair = unsafe min(voices[i].source?.pair ?? 0, pairs)
             let isGone = unsafe voices[i].render(
-                period, buffers: buffers, rendersAudio: fidelity == .audio)
+                period, buffers: pair == 0 ? buffers : buffers.pair(pair, of: count),
+                rendersAudio: fidelity == .audio)
             if isGone { link.acknowledge(i, serial) }
         }
         unsafe mixer.write(
             left: buffers.sumLeft, right: buffers.sumRight, count: count, into: output,
-            channels: format.channelCount)
+            channels: format.channelCount, pairs: usesMore ? pairs : 1)
         nextFrame += Int64(count)
         publish(now)
     }

@@ -1,5 +1,5 @@
-import RealTime
-public import Timing
+import TuttiRealTime
+public import TuttiTiming
 
 /// Which use of which slot of an output: what tells one voice from the next in its place.
 public struct VoiceID: Hashable, Sendable {

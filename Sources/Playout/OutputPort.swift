@@ -1,6 +1,6 @@
-import RealTime
 import Synchronization
-public import Timing
+import TuttiRealTime
+public import TuttiTiming
 
 /// The control side of one output: hands out voices, sets volume, role and latency.
 ///
@@ -45,6 +45,7 @@ public import Timing
         var sampleRate = 0
         /// The fastest that its lines will run.
         var rate = 1.0
+        var pair = 0
         var ring: FrameRing?
         var bank: FilterBank?
         /// Keeps alive what the thread reads through unmanaged references.
@@ -58,6 +59,7 @@ public import Timing
         var slots = [Slot](repeating: Slot(), count: voiceLimit)
         var settings = OutputSettings()
         var expected = ExpectedItem()
+        var layout: ChannelLayout?
     }
     private let control = Mutex(Control())
 
@@ -71,6 +73,21 @@ public import Timing
 
     /// The latest snapshot from the output thread.
     public var report: OutputReport { reports.load() }
+
+    /// Where the output's loudspeakers stand. As ALSA orders them, until whoever owns the device says
+    /// otherwise.
+    public var channelLayout: ChannelLayout {
+        control.withLock { control in
+            let count = format.channelCount
+            if let layout = control.layout, layout.channels.count == count { return layout }
+            return .usual(count)
+        }
+    }
+
+    /// To be called by whoever owns the device; `nil`: it does not say.
+    public func setChannelLayout(_ layout: ChannelLayout?) {
+        control.withLock { $0.layout = layout }
+    }
 
     /// Whether there is a card: false from when it was lost until it is back. Voices keep their lines
     /// meanwhile.
@@ -86,6 +103,7 @@ public import Timing
         card.observe(body)
     }
 
+    /// Ends ``observeCard(_:)``; `number` is what that returned.
     public func stopObservingCard(_ number: Int) { card.forget(number) }
 
     /// Room volume, linear, 0 (muted) to 16; ramped.
@@ -179,7 +197,9 @@ public import Timing
     /// - Parameters:
     ///   - sampleRate: of the item, 1 to 768 000 frames per second.
     ///   - rate: the fastest that its lines will run; decides where the filter cuts.
-    public func makeVoice(sampleRate: Int, rate: Double = 1) -> Voice? {
+    ///   - pair: which two of the output's channels it plays to; 0, the first two, is where volume, role
+    ///     and a mono output apply as ever. What has nowhere to go is not heard.
+    public func makeVoice(sampleRate: Int, rate: Double = 1, pair: Int = 0) -> Voice? {
         precondition((1...768_000).contains(sampleRate), "item of \(sampleRate) frames per second")
         // Made before the lock is taken, which the output thread may wait for.
         _ = Self.bank(sampleRate, rate, format)
@@ -196,6 +216,7 @@ public import Timing
                 control.slots[index].sampleRate = sampleRate
                 control.slots[index].ring = ring
                 control.slots[index].rate = rate
+                control.slots[index].pair = pair
                 control.slots[index].bank = Self.bank(sampleRate, rate, format)
                 control.slots[index].clocks = []
                 expect(sampleRate, &control)
@@ -208,7 +229,7 @@ public import Timing
 
     func start(
         slot index: Int, serial: UInt64, line: Line, clock: ClockCell?, endFrame: Int64?,
-        fadeIn: Bool, number: UInt64
+        fadeIn: Bool, number: UInt64, waits: Bool
     ) -> Bool {
         guard line.isPlayable else { return false }
         return control.withLock { control in
@@ -224,7 +245,8 @@ public import Timing
                 ring: Unmanaged.passUnretained(ring), rows: UnsafePointer(bank.rows),
                 taps: bank.taps,
                 sampleRate: Double(control.slots[index].sampleRate), endFrame: endFrame ?? .max,
-                fadeIn: fadeIn, number: number, gain: control.slots[index].gain)
+                fadeIn: fadeIn, number: number, gain: control.slots[index].gain,
+                pair: control.slots[index].pair, waits: waits)
             let sent = commands.push(VoiceCommand(slot: index, kind: .start(start)))
             if sent { control.slots[index].hasStarted = true }
             return sent
@@ -320,6 +342,7 @@ public struct ExpectedItem: BitwiseCopyable, Sendable {
     /// Counts what was expected so far.
     public var serial: UInt64 = 0
 
+    /// Nothing is expected.
     public init() {}
 }
 
@@ -341,44 +364,5 @@ struct VoiceSnapshot: BitwiseCopyable, Sendable {
     init(serial: UInt64 = 0, report: VoiceReport) {
         self.serial = serial
         self.report = report
-    }
-}
-
-/// A command on its way to the output thread.
-///
-/// `@unchecked Sendable`: the unmanaged references point to immutable or atomic objects that the
-/// port's slot keeps alive until the thread has acknowledged the release of that use.
-@safe struct VoiceCommand: BitwiseCopyable, @unchecked Sendable {
-    @safe enum Kind: BitwiseCopyable {
-        case start(StartCommand)
-        case stop(GroupInstant?)
-        case gain(serial: UInt64, Float)
-        case release(serial: UInt64, fades: Bool)
-    }
-    var slot: Int
-    var kind: Kind
-}
-
-@safe struct StartCommand: BitwiseCopyable {
-    var serial: UInt64
-    var line: Line
-    var clock: Unmanaged<ClockCell>?
-    var ring: Unmanaged<FrameRing>
-    /// Of the filter bank, which the port's slot keeps alive.
-    var rows: UnsafePointer<SIMD8<Float>>
-    var taps: Int
-    var sampleRate: Double
-    var endFrame: Int64
-    var fadeIn: Bool
-    /// As its owner counts, for the report.
-    var number: UInt64
-    /// Where the voice begins, if this is its first.
-    var gain: Float
-
-    /// Which clock, 0 for the card's own.
-    var clockAddress: UInt {
-        @_noLocks @_noAllocation get {
-            if let clock = unsafe clock { unsafe UInt(bitPattern: clock.toOpaque()) } else { 0 }
-        }
     }
 }

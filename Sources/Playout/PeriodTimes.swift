@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// What the engine knows about the coming period, for all voices.
 struct PeriodTimes: BitwiseCopyable {

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// How the position that a card reports moves; it decides how the position is read.
 @frozen

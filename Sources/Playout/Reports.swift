@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// What a voice is doing.
 @frozen
@@ -20,6 +20,7 @@ public enum VoiceState: Sendable, BitwiseCopyable {
 /// One voice at the end of the period rendered last.
 @frozen
 public struct VoiceReport: Equatable, Sendable, BitwiseCopyable {
+    /// Where the voice stands on its line.
     public var state: VoiceState
     /// The frame of the item that leaves the card at `at`; exact, with its fraction. Armed: where
     /// the line begins; stopped: where silence began; ended: the end.
@@ -38,6 +39,7 @@ public struct VoiceReport: Equatable, Sendable, BitwiseCopyable {
     /// nothing about it. 0 before the first.
     public var number: UInt64
 
+    /// Of a voice that has no line.
     @_noLocks @_noAllocation
     public init(
         state: VoiceState = .idle, itemFrame: Double = 0,
@@ -91,6 +93,7 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
     /// When the report was made.
     public var at: LocalInstant
 
+    /// Of an output that has rendered nothing.
     @_noLocks @_noAllocation
     public init(
         framesWritten: Int64 = 0, cardPartsPerMillion: Double = 0,

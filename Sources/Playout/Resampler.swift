@@ -1,4 +1,4 @@
-import CVector
+import CTuttiVector
 
 import func Glibc.cos
 import func Glibc.sin
@@ -54,9 +54,10 @@ struct FramePath: BitwiseCopyable {
 
     let inputLeft: UnsafeMutablePointer<Float>
     let inputRight: UnsafeMutablePointer<Float>
-    /// Sum of the voices, one period.
-    let sumLeft: UnsafeMutablePointer<Float>
-    let sumRight: UnsafeMutablePointer<Float>
+    /// Sum of the voices, one period; for each pair of the output's channels one behind the other, and
+    /// a last one for what has nowhere to go.
+    var sumLeft: UnsafeMutablePointer<Float>
+    var sumRight: UnsafeMutablePointer<Float>
     /// Fade of the voice in work, one period.
     let gains: UnsafeMutablePointer<Float>
     /// The same of its ghost, while it jumps.
@@ -88,8 +89,11 @@ extension RenderBuffers {
         crossFrames = max(1, format.sampleRate * 15 / 1000)
         unsafe inputLeft = .allocate(capacity: Self.inputFrames)
         unsafe inputRight = .allocate(capacity: Self.inputFrames)
-        unsafe sumLeft = .allocate(capacity: format.periodFrames)
-        unsafe sumRight = .allocate(capacity: format.periodFrames)
+        let sums = format.periodFrames * (format.pairCount + 1)
+        unsafe sumLeft = .allocate(capacity: sums)
+        unsafe sumRight = .allocate(capacity: sums)
+        unsafe sumLeft.initialize(repeating: 0, count: sums)
+        unsafe sumRight.initialize(repeating: 0, count: sums)
         unsafe gains = .allocate(capacity: format.periodFrames)
         unsafe ghostGains = .allocate(capacity: format.periodFrames)
         unsafe fade = .allocate(capacity: fadeFrames + 1)
@@ -103,6 +107,15 @@ extension RenderBuffers {
             let x = Double(i) / Double(fadeFrames)
             unsafe (fade + i).initialize(to: Float(0.5 - 0.5 * cos(.pi * x)))
         }
+    }
+
+    /// The same for another pair of the output's channels.
+    @_noLocks @_noAllocation
+    func pair(_ pair: Int, of count: Int) -> RenderBuffers {
+        var other = self
+        unsafe other.sumLeft += pair * count
+        unsafe other.sumRight += pair * count
+        return other
     }
 
     func deallocate() {

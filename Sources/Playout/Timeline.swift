@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// What time it is, on the clock that voices follow, when a frame leaves the card.
 ///

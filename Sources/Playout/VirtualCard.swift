@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// A sound card that exists in memory: a ring of frames emptied by a crystal.
 ///
@@ -6,6 +6,7 @@ public import Timing
 /// that runs empty is an underrun, after which the card stands still until it is written again and
 /// its frame count begins at 0.
 public struct VirtualCard: Sendable {
+    /// What it was made with.
     public let format: OutputFormat
     /// Ticks counted since the card was made; it runs through restarts.
     public private(set) var crystal: Crystal
@@ -39,8 +40,11 @@ public struct VirtualCard: Sendable {
         self.crystal.reserve()
     }
 
+    /// Whether frames leave it.
     public var isRunning: Bool { startTick != nil }
+    /// Frames that were written and have not left.
     public var queuedFrames: Int { Int(written - heard) }
+    /// Frames for which there is room.
     public var writableFrames: Int { format.bufferFrames - queuedFrames }
 
     /// Lets the card play until `now`.

@@ -1,5 +1,5 @@
-public import RealTime
-public import Timing
+public import TuttiRealTime
+public import TuttiTiming
 
 /// One playing item: a ring of its decoded frames and the line it plays by.
 ///
@@ -8,6 +8,7 @@ public import Timing
 /// the ring's producing side may write it, and must have ceased before ``release()``. The ring may
 /// be reset before the first start and again while the report says `stopped` or `ended`.
 public final class Voice: Sendable {
+    /// Decoded frames for this voice, interleaved stereo.
     public let ring: FrameRing
     private let port: OutputPort
     private let slot: Int
@@ -22,6 +23,7 @@ public final class Voice: Sendable {
 
     deinit { release() }
 
+    /// What reports call it.
     public var id: VoiceID { VoiceID(slot: slot, serial: serial) }
 
     /// Plays by `line`; replaces a pending or running one.
@@ -37,17 +39,20 @@ public final class Voice: Sendable {
     ///   - endFrame: the item ends there, whatever the ring holds beyond; `nil`: at the ring's end.
     ///   - fadeIn: raised cosine of 5 ms from the instant on; otherwise the sound begins with the
     ///     line's frame as if silence came before it.
+    ///   - waits: without a clock, and with nothing else that sounds without one: an instant that is over
+    ///     before a frame can be heard (a card that was just opened) is when the first one is, and
+    ///     nothing is left out. The report says when that was.
     ///   - number: what ``VoiceReport/number`` is to say once the output thread has seen this.
     /// - Returns: false when the queue to the thread is full, the line is not playable or the voice
     ///   has been released.
     @discardableResult
     public func start(
         _ line: Line, clock: ClockCell?, endFrame: Int64? = nil, fadeIn: Bool = false,
-        number: UInt64 = 0
+        number: UInt64 = 0, waits: Bool = false
     ) -> Bool {
         port.start(
             slot: slot, serial: serial, line: line, clock: clock, endFrame: endFrame,
-            fadeIn: fadeIn, number: number)
+            fadeIn: fadeIn, number: number, waits: waits)
     }
 
     /// The voice's own volume, linear, 0 to 16; ramped while it sounds. The port's applies as well.

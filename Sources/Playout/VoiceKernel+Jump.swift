@@ -1,4 +1,4 @@
-import RealTime
+import TuttiRealTime
 
 /// What a voice played before it jumped: it goes on for a cross-fade, ever softer.
 struct Ghost: BitwiseCopyable {

@@ -1,5 +1,5 @@
-import RealTime
-import Timing
+import TuttiRealTime
+import TuttiTiming
 
 /// What a voice's ring can serve at this moment.
 struct Supply: BitwiseCopyable {

@@ -1,5 +1,5 @@
-import RealTime
-import Timing
+import TuttiRealTime
+import TuttiTiming
 
 /// The output thread's side of one voice: decides which part of the item each output frame shows.
 ///
@@ -35,6 +35,8 @@ import Timing
     var timeline = Timeline()
     /// The timeline is set on its target each period until the voice is heard.
     var needsAnchor = true
+    /// It was set on the line's beginning instead, which was over: time of the output begins late.
+    var beganLate = false
     /// Position in the fade: 0 silent … `fadeFrames` full.
     var level = 0
     /// Input before this frame counts as silence.
@@ -108,6 +110,7 @@ import Timing
             jumps = false
             ghost = nil
             needsAnchor = true
+            beganLate = false
             level = 0
             position = command.line.itemFrame
         }
@@ -171,6 +174,7 @@ import Timing
         jumps = false
         ghost = nil
         needsAnchor = true
+        beganLate = false
         zeroBefore = 0
     }
 
@@ -219,6 +223,14 @@ import Timing
         if needsAnchor {
             if let sibling {
                 timeline = sibling
+            } else if beganLate, !isArmed {
+                // It has begun, and goes on from there.
+                beganLate = false
+            } else if unsafe source.waits, source.clock == nil, isArmed,
+                target > line.instant.nanoseconds
+            {
+                timeline.anchor(nanoseconds: line.instant.nanoseconds, skew: known)
+                beganLate = true
             } else {
                 timeline.anchor(nanoseconds: target, skew: known)
             }

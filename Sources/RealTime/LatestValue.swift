@@ -18,6 +18,7 @@ public import Synchronization
     @usableFromInline let words: UnsafeMutablePointer<Atomic<UInt64>>
     @usableFromInline let generation = Atomic<UInt64>(0)
 
+    /// A cell that holds `value` until the first store. Allocates four copies, once.
     public init(_ value: Value) {
         initial = value
         wordCount = (MemoryLayout<Value>.size + 7) / 8

@@ -1,5 +1,5 @@
-import Timing
-import Wire
+import TuttiTiming
+import TuttiWire
 
 /// One connection of a room to the leader: bytes in order, late, never lost while both live.
 final class ControlLink {

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// The time that only the world knows: no clock of any host shows it.
 enum TrueClock {}

@@ -1,6 +1,6 @@
-import Chance
-import GroupControl
-import Timing
+import TuttiChance
+import TuttiGroupControl
+import TuttiTiming
 
 /// A machine on the network: its clock, its paths and what is in its cache. Outlives processes.
 struct Host {

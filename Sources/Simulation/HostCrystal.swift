@@ -1,5 +1,5 @@
-import Chance
-import Timing
+import TuttiChance
+import TuttiTiming
 
 /// The unsteered clock of one host, as a function of true time: an ``Chance/Oscillator`` that ticks
 /// in nanoseconds.

@@ -1,5 +1,5 @@
-import GroupControl
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
 /// What one room plays at one look.
 struct MeterReading {
@@ -73,6 +73,10 @@ struct Meter {
     var refusals: [String] = []
     var handovers: [SimulationReport.Handover] = []
 
+    /// `nil`: nobody wants one.
+    var history: SimulationHistory?
+    private var looks = 0
+    private var seconds = 0.0
     private var group = GroupInstant(nanoseconds: 0)
     private var readings: [MeterReading] = []
 
@@ -110,6 +114,7 @@ struct Meter {
             lines.firstIndex { $0.key == boundary.key }
             ?? {
                 lines.append(Line(key: boundary.key))
+                history?.begins.append(Double(instant.nanoseconds) * 1e-9)
                 return lines.count - 1
             }()
         switch boundary.kind {
@@ -123,14 +128,29 @@ struct Meter {
 
     // MARK: One look
 
-    mutating func begin(at group: GroupInstant) {
+    /// - Parameter instant: in true time.
+    mutating func begin(at group: GroupInstant, _ instant: TrueInstant) {
         self.group = group
+        seconds = Double(instant.nanoseconds) * 1e-9
+        looks += 1
         readings.removeAll(keepingCapacity: true)
         for room in rooms.indices { rooms[room].clockError = nil }
     }
 
     mutating func noteClock(of room: Int, error: Nanoseconds) {
         rooms[room].clockError = error.microseconds
+        if isDrawn {
+            history?.clocks[room].append(.init(seconds: seconds, value: error.microseconds))
+        }
+    }
+
+    private var isDrawn: Bool {
+        history != nil && looks.isMultiple(of: SimulationHistory.every)
+    }
+
+    /// From now on this room's node leads; `nil`: nobody does.
+    mutating func noteLeader(_ room: Int?, at instant: TrueInstant) {
+        history?.reigns.append(.init(seconds: Double(instant.nanoseconds) * 1e-9, room: room))
     }
 
     /// - Parameter helloGroup: group time at which the process said hello.
@@ -158,6 +178,9 @@ struct Meter {
             for reading in readings where reading.key == key {
                 let error = error(of: reading)
                 rooms[reading.room].errors.append(error)
+                if isDrawn {
+                    history?.errors[reading.room].append(.init(seconds: seconds, value: error))
+                }
                 trace(error)
                 noteSlew(of: reading, error: error)
                 earliest = min(earliest, error)
@@ -167,6 +190,9 @@ struct Meter {
             }
             guard count > 1 else { continue }
             skews.append(latest - earliest)
+            if isDrawn {
+                history?.skew.append(.init(seconds: seconds, value: latest - earliest))
+            }
             if haveSettled { skewsSettled.append(latest - earliest) }
             if group - key.change.instant < Self.startSpan {
                 skewsAfterStart.append(latest - earliest)

@@ -1,5 +1,5 @@
-import Chance
-import Timing
+import TuttiChance
+import TuttiTiming
 
 import func Glibc.exp
 import func Glibc.fmod

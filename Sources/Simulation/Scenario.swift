@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 /// A world to be: who is there, how they are connected, what happens when.
 struct Scenario: Sendable {
@@ -36,6 +36,8 @@ struct ScriptLine: Sendable {
         case command(GroupCommand)
         /// The process ends at once; its host closes the connections.
         case kill(room: Int)
+        /// The process of whoever leads ends at once.
+        case killLeader
         /// The host vanishes from the network without a word.
         case powerOff(room: Int)
         case start(room: Int)

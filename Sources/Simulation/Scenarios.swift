@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 extension Scenario {
     static let all: [Scenario] = [
@@ -32,9 +32,39 @@ extension Scenario {
             rooms: threeRooms(.wired),
             script: [.at(8, .kill(room: 1)), .at(10, .start(room: 1))], seconds: 20),
         Scenario(
-            name: "leader-lost", summary: "the leader loses power; the others play on to the end",
+            name: "leader-lost",
+            summary: "the leader loses power; another goes on, and all play to the end",
             rooms: threeRooms(.wired), items: [25],
             script: [.at(10, .powerOff(room: 0))], seconds: 30),
+        Scenario(
+            name: "succession",
+            summary: "leaders are killed twice, and each time another goes on and is steered",
+            rooms: threeRooms(.wired) + [RoomPlan(name: "den", card: -40)],
+            script: [
+                .at(10, .killLeader), .at(12, .pause), .at(13, .play), .at(18, .killLeader),
+                .at(20, .seek(seconds: 60)),
+            ],
+            seconds: 26),
+        Scenario(
+            name: "two-leave",
+            summary: "the leader and the room that would go on are lost in one instant",
+            rooms: threeRooms(.wired) + [RoomPlan(name: "den", card: -40)],
+            script: [.at(10, .powerOff(room: 0)), .at(10, .powerOff(room: 1)), .at(14, .pause)],
+            seconds: 16),
+        Scenario(
+            name: "fresh-heir",
+            summary:
+                "the leader is lost while a room that was there first comes back, silent still",
+            rooms: threeRooms(.wired),
+            script: [
+                .at(10, .kill(room: 1)), .at(11, .start(room: 1)), .at(11.05, .powerOff(room: 0)),
+            ],
+            seconds: 20),
+        Scenario(
+            name: "leader-returns", summary: "the leader is killed, and comes back as a room",
+            rooms: threeRooms(.wired),
+            script: [.at(10, .killLeader), .at(13, .start(room: 0)), .at(18, .seek(seconds: 90))],
+            seconds: 24),
         Scenario(
             name: "handover", summary: "a second room takes over the lead, and gives it back",
             rooms: threeRooms(.wired),

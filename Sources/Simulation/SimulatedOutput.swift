@@ -1,6 +1,6 @@
-import GroupControl
-import Playout
-import Timing
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiTiming
 
 /// One output: the engine that runs on the output thread, and a card whose every frame's instant
 /// is known.

@@ -1,8 +1,8 @@
-import ClockSync
-import GroupControl
-import Playout
-import RealTime
-import Timing
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// One process of a room: machine, clock, players and output, and the shell around them.
 final class SimulatedRoom {

@@ -1,7 +1,7 @@
-import GroupControl
-import Playout
-import RealTime
-import Timing
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// The players of a simulated room: what the effects of its machine ask of voices.
 ///

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 extension SimulationReport: CustomStringConvertible {
     /// A table for a terminal; the trace hash is not in it.

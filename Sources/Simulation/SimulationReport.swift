@@ -1,14 +1,18 @@
-import GroupControl
-import Playout
-import Timing
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiTiming
 
 /// What came of a simulated run.
 public struct SimulationReport: Equatable, Sendable {
     /// Magnitudes of a figure; µs where nothing else is said.
     public struct Spread: Equatable, Sendable {
+        /// How many there were.
         public var count: Int
+        /// Half of them are not above it.
         public var p50: Double
+        /// 99 of a hundred are not above it.
         public var p99: Double
+        /// The largest; 0 where there were none.
         public var max: Double
 
         init(_ values: [Double]) {
@@ -24,7 +28,9 @@ public struct SimulationReport: Equatable, Sendable {
         }
     }
 
+    /// How one room fared.
     public struct Room: Equatable, Sendable {
+        /// The room's name in the scenario.
         public var name: String
         /// Distance of what is heard from the line, by the true group clock.
         public var error: Spread
@@ -65,11 +71,13 @@ public struct SimulationReport: Equatable, Sendable {
         public var beginError: Double
         /// Rooms that heard its end, and the time between the first and the last; µs.
         public var ends: Int
+        /// Between the first and the last room's last frame; µs.
         public var endSpread: Double
     }
 
     /// The sound itself, when it was rendered.
     public struct Audio: Equatable, Sendable {
+        /// Frames whose sound was compared with the position that was reported.
         public var comparedFrames: Int
         /// Largest distance of the sound from the position that was reported; frames.
         public var worstLead: Double
@@ -85,9 +93,13 @@ public struct SimulationReport: Equatable, Sendable {
         public var bound: Double
     }
 
+    /// The scenario's name.
     public var scenario: String
+    /// What chance was drawn from: with the same one everything happens again.
     public var seed: UInt64
+    /// How long the scenario is.
     public var simulatedSeconds: Double
+    /// One for each room.
     public var rooms: [Room]
     /// Between the earliest and the latest room on one line, every 10 ms.
     public var skew: Spread
@@ -97,13 +109,19 @@ public struct SimulationReport: Equatable, Sendable {
     public var skewSettled: Spread
     /// Rate of what rooms play against the group's, less one, from then on; ppm, every 10 ms.
     public var slewSettled: Spread
+    /// What sounded, in the order in which it began.
     public var lines: [Line]
     /// Time in which rooms sounded on different lines; ms.
     public var apartMilliseconds: Double
+    /// `nil` where only positions were computed.
     public var audio: Audio?
+    /// Each change of leader, in order.
     public var handovers: [Handover]
     /// Commands that the leader refused, and why.
     public var refusals: [String]
+    /// How it went over time; `nil` where nobody wanted to know.
+    public var history: SimulationHistory?
+    /// Steps of the simulated world.
     public var eventCount: Int
     /// Hash of every event and every measured error: equal for equal runs.
     public var traceHash: UInt64
@@ -145,6 +163,7 @@ extension SimulationReport {
                 worstLead: meter.rooms.map(\.worstLead).max() ?? 0,
                 strayFrames: meter.rooms.reduce(0) { $0 + $1.strayFrames })
         }
+        history = meter.history
         handovers = meter.handovers
         refusals = meter.refusals
         eventCount = world.eventCount

@@ -1,11 +1,13 @@
-import Playout
+import TuttiPlayout
 
 /// Why a simulation cannot be run.
 public struct SimulationError: Error, Equatable, CustomStringConvertible {
+    /// Kinds of failure, for programs.
     public enum Code: String, Sendable {
         case unknownScenario
         case unknownPath
     }
+    /// What kind of failure it is.
     public var code: Code
     public var description: String
 }
@@ -26,9 +28,11 @@ public enum SimulationRun {
     ///   - seconds: how long, instead of the scenario's own length.
     ///   - rendersAudio: whether the sound is computed too, and held against the positions; some
     ///     times slower.
+    ///   - keepsHistory: whether the report tells how it went over time.
     /// - Throws: ``SimulationError`` with the names there are.
     public static func run(
-        scenario: String, seed: UInt64, seconds: Double? = nil, rendersAudio: Bool = false
+        scenario: String, seed: UInt64, seconds: Double? = nil, rendersAudio: Bool = false,
+        keepsHistory: Bool = false
     ) throws(SimulationError) -> SimulationReport {
         guard var found = Scenario.all.first(where: { $0.name == scenario }) else {
             let names = Scenario.all.map(\.name).joined(separator: ", ")
@@ -37,14 +41,18 @@ public enum SimulationRun {
                 description: "there is no scenario \"\(scenario)\"; there are \(names)")
         }
         if let seconds { found.seconds = seconds }
-        return run(found, seed: seed, rendersAudio: rendersAudio)
+        return run(
+            found, seed: seed, rendersAudio: rendersAudio, keepsHistory: keepsHistory)
     }
 
     static func run(
-        _ scenario: Scenario, seed: UInt64, rendersAudio: Bool = false
+        _ scenario: Scenario, seed: UInt64, rendersAudio: Bool = false, keepsHistory: Bool = false
     ) -> SimulationReport {
         let world = World(
             scenario, seed: seed, fidelity: rendersAudio ? .audio : .positionsOnly)
+        if keepsHistory {
+            world.meter.history = SimulationHistory(rooms: scenario.rooms.map(\.name))
+        }
         world.run()
         return SimulationReport(world)
     }

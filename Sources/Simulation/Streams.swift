@@ -1,4 +1,4 @@
-import Chance
+import TuttiChance
 
 extension SplitMix64 {
     /// The stream of one concern: the name and the numbers decide it, whatever else is drawn.

@@ -1,4 +1,4 @@
-import RealTime
+import TuttiRealTime
 
 import func Glibc.atan2
 import func Glibc.cos

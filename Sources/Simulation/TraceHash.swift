@@ -1,4 +1,4 @@
-import Chance
+import TuttiChance
 
 /// One number for everything that happened: two runs with the same number did the same.
 ///

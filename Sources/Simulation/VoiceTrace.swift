@@ -1,6 +1,6 @@
-import GroupControl
-import Playout
-import Timing
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiTiming
 
 /// Which line of the session: the item's place in the queue and the change that set it going.
 struct LineKey: Hashable, Sendable {

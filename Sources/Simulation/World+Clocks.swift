@@ -1,10 +1,10 @@
-import Chance
-import ClockSync
-import GroupControl
-import Playout
-import RealTime
-import Timing
-import Wire
+import TuttiChance
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
+import TuttiWire
 
 // Time packets: a room asks, the network delays, the leader answers, kernels stamp.
 

@@ -1,9 +1,9 @@
-import Chance
-import ClockSync
-import GroupControl
-import RealTime
-import Timing
-import Wire
+import TuttiChance
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiRealTime
+import TuttiTiming
+import TuttiWire
 
 // The shell of the leader. The first leader's group clock is its host's clock, number for number;
 // whoever takes over goes on with what it knew of it.
@@ -26,6 +26,7 @@ extension World {
             life: life, place: leaderPlace, machine: machine,
             clock: .own(at: LocalInstant(nanoseconds: 0), epoch: epoch))
         leader = fresh
+        meter.noteLeader(fresh.place, at: now)
         groupClock = fresh.clock
         step(fresh) { $0.advance(to: $1) }
     }
@@ -56,6 +57,8 @@ extension World {
             case .handOver(let room, let port, _):
                 let next = NextLeader(name: room, host: "", port: port)
                 step(leader) { machine, _ in machine.handedOver(to: next) }
+            // Nobody is cut off here and leads on.
+            case .yield, .askWhoLeads: break
             }
         }
         arm(leader)
@@ -86,8 +89,10 @@ extension World {
     }
 
     /// Makes a room the leader, with the group clock as that room knows it.
-    func takeOver(_ handover: Handover, _ session: SessionState, _ room: SimulatedRoom) {
-        guard let before = leader else { return }
+    func takeOver(
+        _ handover: Handover, _ session: SessionState, _ room: SimulatedRoom, reign: UInt64? = nil
+    ) {
+        guard let before = leader ?? lost else { return }
         let place = room.life.room
         var draw = SplitMix64(seed: seed, "leader", before.life + 1)
         let known = room.cell.load()
@@ -100,8 +105,9 @@ extension World {
                 bound: known.uncertainty.microseconds))
         var configuration = before.machine.configuration
         configuration.name = scenario.rooms[place].name
-        configuration.term = session.term + 1
+        configuration.term = session.nextTerm
         configuration.groupClockEpoch = clock.epoch
+        configuration.reign = reign
         let fresh = SimulatedLeader(
             life: before.life + 1, place: place,
             machine: LeaderMachine(
@@ -112,12 +118,38 @@ extension World {
         hosts[place].reach(.inProcess, draw: &draw)
         hosts[before.place].reach(scenario.rooms[before.place].network, draw: &draw)
         hosts[before.place].cached += session.queue.map(\.hash)
-        retired = before
+        retired = leader
         leader = fresh
+        meter.noteLeader(fresh.place, at: now)
         leaderPlace = place
         groupClock = clock
         step(fresh) { $0.advance(to: $1) }
-        step(room) { $0.receive(.leads(.leads(port: 7_430)), at: $1) }
+    }
+
+    /// What those answer whom a room asks who leads; a host that is off says nothing.
+    func answerWhoLeads(_ room: SimulatedRoom, _ places: [NextLeader], round: Int) {
+        let answers = places.map(sight)
+        let wait = answers.contains(.silent) ? Bereavement.answerLimit : .zero
+        let arrival = hosts[room.life.room].toRoom.streamArrival(of: now)
+        queue.schedule(.sights(room.life, answers, round: round), at: arrival + wait)
+    }
+
+    private func sight(of asked: NextLeader) -> SightAnswer {
+        guard let place = scenario.rooms.firstIndex(where: { $0.name == asked.name.name }),
+            hosts[place].isOn
+        else { return .silent }
+        if let leader, leader.place == place, let sight = leader.machine.sight {
+            return .sight(sight)
+        }
+        guard let other = rooms[place] else { return .refused }
+        let (origin, hearsLeader) = other.machine.sight(at: local(place))
+        guard hearsLeader, let leader = leader ?? lost,
+            let name = try? RoomID(scenario.rooms[leader.place].name)
+        else { return .sight(LeadSight(room: other.id, origin: origin, lead: .none)) }
+        return .sight(
+            LeadSight(
+                room: other.id, origin: origin,
+                lead: .heard(NextLeader(name: name, host: "", port: 7_430))))
     }
 
     /// A person asks for something, at the leader.

@@ -1,7 +1,7 @@
-import Chance
-import GroupControl
-import Timing
-import Wire
+import TuttiChance
+import TuttiGroupControl
+import TuttiTiming
+import TuttiWire
 
 // Connections: messages as bytes over a stream that delays, cuts them anywhere and keeps order.
 

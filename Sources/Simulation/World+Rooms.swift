@@ -1,9 +1,9 @@
-import Chance
-import ClockSync
-import GroupControl
-import Playout
-import Timing
-import Wire
+import TuttiChance
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiTiming
+import TuttiWire
 
 // The shell of a room: performs the effects of its machine and reports back.
 
@@ -33,7 +33,7 @@ extension World {
         let machine = RoomMachine(
             RoomConfiguration(
                 room: id, instance: draw.next(), outputLatency: SimulatedOutput.latency,
-                hasOutput: true, noticePort: 7_432),
+                hasOutput: true, noticePort: 7_432, doorPort: 7_430, mayLead: true),
             at: local(place))
         let room = SimulatedRoom(
             life: life, machine: machine,
@@ -88,8 +88,16 @@ extension World {
             if let link = room.link { send(.toLeader(message), on: links[link]) }
         case .joined(let welcome): follow(welcome, room)
         case .lineAlarm(let finding, _): meter.note(finding, of: room.life.room)
-        case .disconnected, .refused, .renamed, .state, .follow: break
-        case .lead(let handover, let session): takeOver(handover, session, room)
+        case .disconnected, .refused, .renamed, .state, .follow, .datagramKey, .leadAlone: break
+        case .lead(let handover, let session):
+            takeOver(handover, session, room)
+            step(room) { $0.receive(.leads(.leads(port: 7_430)), at: $1) }
+        case .askWhoLeads(let places, let round):
+            let arrival = hosts[room.life.room].toLeader.streamArrival(of: now)
+            queue.schedule(.asked(room.life, places, round: round), at: arrival)
+        case .succeed(let inheritance, let session):
+            takeOver(inheritance.handover, session, room, reign: inheritance.reign)
+            step(room) { $0.receive(.succeeded(.leads(port: 7_430)), at: $1) }
         case .fetch(let asset): fetch(asset, room)
         case .prepare(let order):
             expect(order.change == nil ? .common : .joining, room)
@@ -99,7 +107,7 @@ extension World {
         case .withdraw(let id): room.stage.withdraw(id)
         case .stop: room.stage.withdrawAll()
         case .settings(let settings):
-            room.output.engine.port.setGain(settings.muted ? 0 : Float(settings.volume) / 100)
+            room.output.engine.port.setGain(RoomSettings.gain(ofLevel: settings.level))
         case .latencyOffset(let offset): room.output.engine.port.setLatencyOffset(offset.delay)
         }
     }

@@ -1,8 +1,8 @@
-import ClockSync
-import GroupControl
-import Playout
-import RealTime
-import Timing
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// A seeded world in which the machines of a leader and its rooms run unchanged.
 ///
@@ -27,6 +27,9 @@ final class World {
         case upkeep(RoomLife)
         case fetched(RoomLife, AssetDescriptor)
         case prepared(RoomLife, Preparation, attempt: Int)
+        /// A room's questions who leads have arrived.
+        case asked(RoomLife, [NextLeader], round: Int)
+        case sights(RoomLife, [SightAnswer], round: Int)
         /// A connection is made, at the room's end.
         case linkUp(RoomLife, link: Int)
         case segment(link: Int, toLeader: Bool, [UInt8])
@@ -61,6 +64,8 @@ final class World {
     var leader: SimulatedLeader?
     /// The leader that has handed over: it still answers time requests.
     var retired: SimulatedLeader?
+    /// The leader that was killed last: whoever goes on has its queue.
+    var lost: SimulatedLeader?
     /// Host and room of whoever leads, or led last.
     var leaderPlace = World.firstLeaderPlace
     /// What the group clock is, by the clock of that host.
@@ -120,6 +125,10 @@ final class World {
         case .fetched(let life, let asset): with(life) { fetched($0, asset) }
         case .prepared(let life, let order, let attempt):
             with(life) { prepared($0, order, attempt: attempt) }
+        case .asked(let life, let places, let round):
+            with(life) { answerWhoLeads($0, places, round: round) }
+        case .sights(let life, let answers, let round):
+            with(life) { step($0) { $0.receive(.sights(answers, round: round), at: $1) } }
         case .linkUp(let life, let link): linkUp(life, link: link)
         case .segment(let link, let toLeader, let bytes):
             trace.add(UInt64(bytes.count))
@@ -157,22 +166,29 @@ final class World {
             retire(room: place)
             if place == leaderPlace {
                 for link in links where link.isOpen { close(link, fromLeader: true) }
-                leader = nil
+                loseLeader()
             }
             if place == retired?.place { retired = nil }
+        case .killLeader: perform(.kill(room: leaderPlace))
         case .powerOff(let place):
             retire(room: place)
             hosts[place].isOn = false
-            if place == leaderPlace { leader = nil }
+            if place == leaderPlace { loseLeader() }
             if place == retired?.place { retired = nil }
         case .start(let place):
             hosts[place].isOn = true
-            if place == leaderPlace { startLeader() }
+            if place == leaderPlace, leader == nil { startLeader() }
             start(room: place)
         case .handOver(let place):
             guard let room = rooms[place] else { return }
             command(.handOver(to: room.id))
         }
+    }
+
+    private func loseLeader() {
+        lost = leader
+        leader = nil
+        meter.noteLeader(nil, at: now)
     }
 
     // MARK: Looking on
@@ -190,7 +206,7 @@ final class World {
 
     private func look() {
         let group = groupNow
-        meter.begin(at: group)
+        meter.begin(at: group, now)
         for place in rooms.indices {
             guard let room = rooms[place] else { continue }
             let local = local(place)

@@ -5,11 +5,15 @@
 /// so that a map is exact to a nanosecond for hours around its anchor.
 @frozen
 public struct ClockMap<From, To>: Equatable, Sendable, BitwiseCopyable {
+    /// The reading of `From` at the moment around which the map is exact.
     public var fromAnchor: Instant<From>
+    /// The reading of `To` at that moment.
     public var toAnchor: Instant<To>
     /// Rate of `To` against `From`, minus one; dimensionless, 1e-6 is one ppm.
     public var skew: Double
 
+    /// The map of two clocks that read `from` and `to` at one moment; without a skew they run
+    /// alike.
     @inlinable
     public init(from: Instant<From>, to: Instant<To>, skew: Double = 0) {
         self.fromAnchor = from
@@ -17,6 +21,7 @@ public struct ClockMap<From, To>: Equatable, Sendable, BitwiseCopyable {
         self.skew = skew
     }
 
+    /// Rate of `To` against `From`, 1 where they run alike.
     @inlinable public var rate: Double { 1 + skew }
 
     /// The reading of `To` at the moment when `From` reads `instant`.

@@ -14,8 +14,10 @@ public enum GroupClock {}
 /// them with a ``ClockMap`` first. Arithmetic saturates.
 @frozen
 public struct Instant<Clock>: Hashable, Comparable, Sendable, BitwiseCopyable {
+    /// Whole nanoseconds since the clock's zero, which is the clock's own business.
     public var nanoseconds: Int64
 
+    /// The instant at which the clock reads so many nanoseconds.
     @inlinable
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
@@ -32,5 +34,7 @@ public struct Instant<Clock>: Hashable, Comparable, Sendable, BitwiseCopyable {
     @inlinable public static func += (a: inout Self, d: Nanoseconds) { a = a + d }
 }
 
+/// A moment on this machine's own clock, which nobody steers.
 public typealias LocalInstant = Instant<LocalClock>
+/// A moment on the clock that a group shares.
 public typealias GroupInstant = Instant<GroupClock>

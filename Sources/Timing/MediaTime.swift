@@ -20,6 +20,7 @@ public struct MediaTime: Sendable, BitwiseCopyable {
     public let value: Int64
     /// Units per second, at least 1; 0 unless ``isNumeric``.
     public let timescale: Int32
+    /// Whether it is a number of seconds, or what it is instead.
     public let kind: Kind
     /// The exact result of a conversion or of arithmetic was not a whole number of units; inherited
     /// by everything computed from it.
@@ -45,18 +46,25 @@ public struct MediaTime: Sendable, BitwiseCopyable {
         self.wasRounded = false
     }
 
+    /// The beginning of an item: 0 seconds, exactly.
     public static let zero = MediaTime(.number)
     /// The result of an operation without meaning; also "not given" where a time is optional.
     public static let invalid = MediaTime(.invalid)
     /// Not known yet, or without an end: the duration of a live stream.
     public static let indefinite = MediaTime(.indefinite)
+    /// Later than every number of seconds: the end of what never ends.
     public static let positiveInfinity = MediaTime(.positiveInfinity)
+    /// Earlier than every number of seconds.
     public static let negativeInfinity = MediaTime(.negativeInfinity)
 
+    /// False for the result of an operation without meaning alone; infinite and indefinite are
+    /// valid.
     public var isValid: Bool { kind != .invalid }
     /// A number of seconds: neither invalid, indefinite nor infinite.
     public var isNumeric: Bool { kind == .number }
+    /// Not known yet, or without an end.
     public var isIndefinite: Bool { kind == .indefinite }
+    /// One of the two infinities.
     public var isInfinite: Bool { kind == .positiveInfinity || kind == .negativeInfinity }
 }
 

@@ -5,8 +5,10 @@
 /// whose arithmetic may allocate).
 @frozen
 public struct Nanoseconds: Hashable, Comparable, Sendable, BitwiseCopyable {
+    /// How many; negative: backwards.
     public var count: Int64
 
+    /// A span of so many nanoseconds.
     @inlinable
     public init(_ count: Int64) { self.count = count }
 
@@ -16,16 +18,22 @@ public struct Nanoseconds: Hashable, Comparable, Sendable, BitwiseCopyable {
     @inlinable
     public init(seconds: Double) { self.count = Int64(saturating: seconds * 1e9) }
 
+    /// The span in seconds, to the 53 bits of a `Double`.
     @inlinable public var seconds: Double { Double(count) * 1e-9 }
+    /// The span in microseconds, to the 53 bits of a `Double`.
     @inlinable public var microseconds: Double { Double(count) * 1e-3 }
 
+    /// No time at all.
     public static let zero = Nanoseconds(0)
+    /// `n` microseconds; saturates.
     @inlinable public static func microseconds(_ n: Int64) -> Self {
         Nanoseconds(n.multiplied(bySaturating: 1_000))
     }
+    /// `n` milliseconds; saturates.
     @inlinable public static func milliseconds(_ n: Int64) -> Self {
         Nanoseconds(n.multiplied(bySaturating: 1_000_000))
     }
+    /// `n` seconds; saturates beyond 292 years.
     @inlinable public static func seconds(_ n: Int64) -> Self {
         Nanoseconds(n.multiplied(bySaturating: 1_000_000_000))
     }
@@ -50,6 +58,7 @@ public struct Nanoseconds: Hashable, Comparable, Sendable, BitwiseCopyable {
     }
     @inlinable public static func += (a: inout Self, b: Self) { a = a + b }
     @inlinable public static func -= (a: inout Self, b: Self) { a = a - b }
+    /// The span without its sign; saturates.
     @inlinable public var magnitude: Self { count < 0 ? -self : self }
 }
 

@@ -13,8 +13,10 @@ public struct SharedClock: Equatable, Sendable, BitwiseCopyable {
     public var estimatedAt: LocalInstant
     /// Changes when the line is not the continuation of the one before it.
     public var epoch: UInt64
+    /// What the estimate rests on, and so what it may be used for.
     public var quality: Quality
 
+    /// How far an estimate may be trusted, in rising order.
     @frozen
     public enum Quality: UInt8, Sendable, BitwiseCopyable, Comparable {
         /// No measurement yet: do not play by it.
@@ -32,6 +34,7 @@ public struct SharedClock: Equatable, Sendable, BitwiseCopyable {
         @inlinable public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
     }
 
+    /// An estimate as of `estimatedAt`, local time.
     @inlinable
     public init(
         map: ClockMap<LocalClock, GroupClock>, uncertainty: Nanoseconds,

@@ -1,6 +1,7 @@
 /// A stretch of item time: `start` belongs to it, `end` does not.
 @frozen
 public struct TimeRange: Hashable, Sendable, BitwiseCopyable {
+    /// The first time that belongs to it.
     public let start: MediaTime
     /// Never negative.
     public let duration: MediaTime
@@ -17,15 +18,20 @@ public struct TimeRange: Hashable, Sendable, BitwiseCopyable {
         self.init(start: start, duration: end - start)
     }
 
+    /// Nothing at the beginning: empty, and valid.
     public static let zero = TimeRange(start: .zero, duration: .zero)
+    /// The result of an operation without meaning; also "not given".
     public static let invalid = TimeRange(start: .invalid, duration: .invalid)
 
+    /// Whether it is a range at all; an empty one is.
     public var isValid: Bool { start.isValid }
     /// Valid and without a moment in it.
     public var isEmpty: Bool { isValid && duration == .zero }
     /// The first time after the range; infinite or indefinite with the duration.
     public var end: MediaTime { start + duration }
 
+    /// Whether `time` lies in the range, which begins with `start` and ends before `end`; never for
+    /// what is no number.
     public func contains(_ time: MediaTime) -> Bool {
         isValid && time.isNumeric && time >= start && time < end
     }

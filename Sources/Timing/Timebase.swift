@@ -10,6 +10,7 @@ public struct Timebase<Source>: Equatable, Sendable {
     public private(set) var rate: Double
     /// Item time at ``anchorInstant``.
     public private(set) var anchorTime: MediaTime
+    /// When item time was ``anchorTime``, by the source clock.
     public private(set) var anchorInstant: Instant<Source>
 
     /// A paused timebase that stands at `time`.

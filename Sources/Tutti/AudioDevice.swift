@@ -52,12 +52,18 @@ public final class AudioDevice: Sendable, CustomStringConvertible {
     private let thread: OutputThread?
     private let port: OutputPort
     private let threadError: OutputError?
+    private let recording = RecordingState()
+    private struct Crystal {
+        weak var clock: MediaClock?
+    }
+    private let crystal = Mutex(Crystal())
 
     /// - Parameter overwrites: whether a file may replace what is there.
     public init(_ specification: OutputSpecification, overwrites: Bool = false) {
         self.specification = specification
         do throws(OutputError) {
-            let thread = try OutputThread.attempt(specification, overwrites: overwrites)
+            let thread = try OutputThread.attempt(
+                specification, overwrites: overwrites, recording: recording)
             (self.thread, port, threadError) = (thread, thread.port, nil)
         } catch {
             let engine = OutputEngine(
@@ -73,13 +79,27 @@ public final class AudioDevice: Sendable, CustomStringConvertible {
         PlayerOutput(port: port, now: { HostClock.now() }, owner: self)
     }
 
+    /// The card's crystal as a clock: another device's players keep in step with this one by it. The
+    /// same object as long as somebody has it; it keeps the device.
+    public var clock: MediaClock {
+        crystal.withLock { crystal in
+            if let known = crystal.clock { return known }
+            let clock = MediaClock.device(output)
+            crystal.clock = clock
+            return clock
+        }
+    }
+
     /// Whether it can be heard now.
     public var isAvailable: Bool { port.hasCard }
 
-    /// Why it cannot be opened, for people; `nil` while it plays.
+    /// Why it cannot be opened, or what it records cannot be written on, for people; `nil` while it plays.
+    ///
+    /// A file whose disk is full is a card that is gone: ``isAvailable`` says so, and its players' notice.
     public var error: OutputError? {
         if let threadError { return threadError }
-        return if case .lost(let error)? = thread?.state { error } else { nil }
+        if case .lost(let error)? = thread?.state { return error }
+        return recording.failure
     }
 
     /// What it is open with, for people: `48000 Hz, S32_LE, 2 channels, buffer 80 ms`.

@@ -1,11 +1,11 @@
 // One import for applications: the player, its devices, its clocks and its decoder.
 
-@_exported public import ClockSync
-@_exported public import DeviceOutput
-@_exported public import FFmpegMedia
-@_exported public import LinuxHost
 @_exported public import Observation
-@_exported public import Playback
-@_exported public import Playout
-@_exported public import RealTime
-@_exported public import Timing
+@_exported public import TuttiClockSync
+@_exported public import TuttiDeviceOutput
+@_exported public import TuttiFFmpegMedia
+@_exported public import TuttiLinuxHost
+@_exported public import TuttiPlayback
+@_exported public import TuttiPlayout
+@_exported public import TuttiRealTime
+@_exported public import TuttiTiming

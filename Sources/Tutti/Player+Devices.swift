@@ -58,7 +58,26 @@ extension Asset {
 
 extension MediaOpener {
     /// FFmpeg's decoders.
-    public static let ffmpeg = MediaOpener { location throws(MediaError) in
-        try FFmpegSource(location)
+    public static let ffmpeg = MediaOpener(
+        choosing: { location, choice throws(MediaError) in
+            try FFmpegSource(location, track: choice.track, channels: choice.channels)
+        },
+        text: { location, track throws(MediaError) in
+            try FFmpegText.read(location, track: track)
+        })
+}
+
+extension MediaClock {
+    /// The machine's own, which never steps: nanoseconds since it was started.
+    public static let host = host(now: { HostClock.now() })
+
+    /// A clock shared with other machines, as its estimate is published in `cell`.
+    public static func group(_ cell: ClockCell) -> MediaClock {
+        group(cell, now: { HostClock.now() })
+    }
+
+    /// One that is set by hand; see `manual(at:rate:now:)`.
+    public static func manual(at instant: GroupInstant, rate: Double = 1) -> MediaClock {
+        manual(at: instant, rate: rate, now: { HostClock.now() })
     }
 }

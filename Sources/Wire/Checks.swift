@@ -1,5 +1,5 @@
-import GroupControl
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
 // What a value from a peer must pass before it becomes one of ours.
 

@@ -1,5 +1,5 @@
-import GroupControl
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
 // Messages between a control client and a leader.
 
@@ -21,6 +21,13 @@ extension PBControlRequest {
             wanted.most = Int32(clamping: most)
         case .read(let items): read.items = items.map(PBReadItems.Item.init)
         case .watch: watch = PBNothing()
+        case .datagramKey: datagramKey = PBNothing()
+        case .lead(let claim):
+            lead = PBLeadQuestion()
+            if let claim {
+                lead.claim = PBLeadSight(claim.sight)
+                lead.port = UInt32(claim.port)
+            }
         }
     }
 
@@ -31,15 +38,17 @@ extension PBControlRequest {
         case .syncStatus: .syncStatus
         case .queue(let part):
             .queue(
-                first: try Wire.index(part.first, "queue.first"),
-                count: try Wire.index(part.count, "queue.count"))
+                first: try TuttiWire.index(part.first, "queue.first"),
+                count: try TuttiWire.index(part.count, "queue.count"))
         case .add(let addition): .add(try addition.checked())
         case .wanted(let wanted):
             .wanted(
-                ahead: try Wire.index(wanted.ahead, "wanted.ahead"),
-                most: try Wire.index(wanted.most, "wanted.most"))
+                ahead: try TuttiWire.index(wanted.ahead, "wanted.ahead"),
+                most: try TuttiWire.index(wanted.most, "wanted.most"))
         case .read(let read): .read(try read.checked())
         case .watch: .watch
+        case .datagramKey: .datagramKey
+        case .lead(let question): .lead(claim: try question.checked())
         case nil: throw WireError(.missing, "request", "the message is empty")
         }
     }
@@ -54,6 +63,7 @@ extension PBCommand {
         case .seek(let seconds): seekSeconds = seconds
         case .seekBy(let seconds): seekBySeconds = seconds
         case .seekTo(let share): seekToShare = share
+        case .rate(let rate): self.rate = rate
         case .volume(let room, let percent): volume = PBVolume(room, percent)
         case .volumeBy(let room, let percent): volumeBy = PBVolume(room, percent)
         case .mute(let room, let muted):
@@ -61,6 +71,11 @@ extension PBCommand {
             raw.room = room?.name ?? ""
             raw.muted = muted
             mute = raw
+        case .role(let room, let role):
+            var raw = PBRoleChange()
+            raw.room = room.name
+            raw.role = PBRoomRole(role)
+            self.role = raw
         case .latencyOffset(let room, let offset):
             var raw = PBRoomOffset()
             raw.room = room.name
@@ -73,6 +88,12 @@ extension PBCommand {
         case .previous: previous = PBNothing()
         case .stop: stop = PBNothing()
         case .handOver(let room): handOver = room.name
+        case .move(let room, let next):
+            var raw = PBMoveRoom()
+            raw.room = room.name
+            raw.to = PBNextLeader(next)
+            move = raw
+        case .separate(let room): separate = room.name
         case .queue(let edit): queue = PBQueueEdit(edit)
         }
     }
@@ -84,6 +105,8 @@ extension PBCommand {
         case .seekSeconds(let seconds): .seek(seconds: try finite(seconds, "seek.seconds"))
         case .seekBySeconds(let seconds): .seekBy(seconds: try finite(seconds, "seek.seconds"))
         case .seekToShare(let share): .seekTo(share: try finite(share, "seek.share"))
+        // What no group plays at is the leader's to refuse, in words.
+        case .rate(let rate): .rate(try finite(rate, "rate"))
         case .volumeBy(let volume):
             .volumeBy(room: try named(volume.room, "volume.room"), percent: Int(volume.percent))
         case .volume(let volume):
@@ -91,6 +114,11 @@ extension PBCommand {
             .volume(room: try named(volume.room, "volume.room"), percent: Int(volume.percent))
         case .mute(let mute):
             .mute(room: try named(mute.room, "mute.room"), muted: mute.muted)
+        case .role(let change):
+            .role(
+                room: try valid("role.room") { () throws(InvalidValue) in
+                    try RoomID(change.room)
+                }, change.role.value)
         case .latencyOffset(let offset):
             .latencyOffset(
                 room: try valid("offset.room") { () throws(InvalidValue) in
@@ -105,6 +133,16 @@ extension PBCommand {
         case .next: .next
         case .previous: .previous
         case .stop: .stop
+        case .move(let move):
+            .move(
+                room: try valid("move.room") { () throws(InvalidValue) in
+                    try RoomID(move.room)
+                }, to: try move.to.checked())
+        case .separate(let room):
+            .separate(
+                room: try valid("separate.room") { () throws(InvalidValue) in
+                    try RoomID(room)
+                })
         case .handOver(let room):
             .handOver(
                 to: try valid("hand over.room") { () throws(InvalidValue) in
@@ -143,6 +181,8 @@ extension PBControlReply {
             raw.sequence = event.sequence
             raw.status = PBGroupStatus(event.status)
             self.event = raw
+        case .datagramKey(let key): datagramKey = key.map(PBDatagramKey.init) ?? PBDatagramKey()
+        case .lead(let sight): lead = PBLeadSight(sight)
         }
     }
 
@@ -157,6 +197,9 @@ extension PBControlReply {
             .wanted(Array(wanted.ids.prefix(SessionState.longestQueue)))
         case .event(let event):
             .event(GroupEvent(sequence: event.sequence, status: try event.status.checked()))
+        case .datagramKey(let key):
+            .datagramKey(key.sender == 0 ? nil : try key.checked("datagram key"))
+        case .lead(let sight): .lead(try sight.checked())
         case nil: throw WireError(.missing, "reply", "the message is empty")
         }
     }
@@ -203,6 +246,7 @@ extension PBCommandEffect {
         if let instant = effect.instant { self.instant = instant.nanoseconds }
         if let delay = effect.delay { self.delay = delay.count }
         if let position = effect.positionSeconds { positionSeconds = position }
+        if let volume = effect.groupVolume { groupVolume = Int32(clamping: volume) }
         rooms = effect.rooms.map {
             var room = PBLoudness()
             room.room = $0.room
@@ -223,6 +267,7 @@ extension PBCommandEffect {
         if hasDelay { effect.delay = figure(delay) }
         effect.positionSeconds = try figure(
             positionSeconds, Figures.position, if: hasPositionSeconds, "effect.position")
+        if hasGroupVolume { effect.groupVolume = min(max(0, Int(groupVolume)), 100) }
         for room in rooms {
             effect.rooms.append(
                 CommandEffect.Loudness(
@@ -246,8 +291,11 @@ extension PBGroupStatus {
         rate = status.rate
         if let sampleRate = status.sampleRate { self.sampleRate = Int32(clamping: sampleRate) }
         if let detail = status.detail { self.detail = detail }
+        if let dropped = status.dropped { self.dropped = PBDatagramDrops(dropped) }
         repeats = PBRepeatMode(status.repeats)
         queueRevision = status.queueRevision
+        volume = Int32(clamping: status.volume)
+        session = status.session
         rooms = status.rooms.map(PBRoomStatus.init)
     }
 
@@ -263,19 +311,22 @@ extension PBGroupStatus {
             leader: try text(leader, "status.leader", limit: RoomID.longestBytes),
             phase: try phase.checked("status.phase"),
             title: try text(title, "status.title", limit: AssetDescriptor.longestTitle),
-            index: try Wire.index(index, "status.index"),
-            count: try Wire.index(count, "status.count"),
+            index: try TuttiWire.index(index, "status.index"),
+            count: try TuttiWire.index(count, "status.count"),
             positionSeconds: try figure(positionSeconds, Figures.position, "status.position"),
             durationSeconds: try figure(durationSeconds, Figures.position, "status.duration"),
             rate: try figure(rate, Figures.rate, "status.rate"),
             sampleRate: hasSampleRate
                 ? min(
-                    try Wire.index(sampleRate, "status.sample rate"),
+                    try TuttiWire.index(sampleRate, "status.sample rate"),
                     AssetDescriptor.highestSampleRate)
                 : nil,
             repeats: try repeats.checked("status.repeats"), queueRevision: queueRevision,
             detail: hasDetail
                 ? try text(detail, "status.detail", limit: LeaderMachine.longestDetail) : nil,
+            dropped: hasDropped ? try dropped.checked("status.dropped") : nil,
+            volume: min(max(0, Int(volume)), 100),
+            session: try text(session, "status.session", limit: GroupStatus.longestSession),
             rooms: checkedRooms)
     }
 }
@@ -294,6 +345,7 @@ extension PBRoomStatus {
         ratioPartsPerMillion = room.ratioPartsPerMillion
         if let error = room.errorMicroseconds { errorMicroseconds = error }
         volume = Int32(clamping: room.volume)
+        role = PBRoomRole(room.role)
         muted = room.muted
         dropouts = Int64(room.dropouts)
         xruns = Int64(room.xruns)
@@ -311,11 +363,11 @@ extension PBRoomStatus {
                 cardPartsPerMillion, Figures.partsPerMillion, "\(subject).card ppm"),
             ratioPartsPerMillion: try figure(
                 ratioPartsPerMillion, Figures.partsPerMillion, "\(subject).ratio ppm"),
-            dropouts: try Wire.count(dropouts, "\(subject).dropouts"),
-            xruns: try Wire.count(xruns, "\(subject).xruns"),
+            dropouts: try TuttiWire.count(dropouts, "\(subject).dropouts"),
+            xruns: try TuttiWire.count(xruns, "\(subject).xruns"),
             detail: try text(detail, "\(subject).detail"))
         let settings = try valid(subject) { () throws(InvalidValue) in
-            try RoomSettings(volume: Int(volume), muted: muted)
+            try RoomSettings(volume: Int(volume), muted: muted, role: role.value)
         }
         var room = RoomStatus(name: name.name, report: report, settings: settings)
         room.clockOffsetMicroseconds = try figure(
@@ -331,5 +383,29 @@ extension PBRoomStatus {
             errorMicroseconds, Figures.microseconds, if: hasErrorMicroseconds, "\(subject).error")
         if hasSync { room.sync = try sync.checked("\(subject).sync") }
         return room
+    }
+}
+
+extension PBRoomRole {
+    init(_ role: RoomRole?) {
+        self =
+            switch role {
+            case nil: .unspecified
+            case .stereo?: .stereo
+            case .left?: .left
+            case .right?: .right
+            case .mono?: .mono
+            }
+    }
+
+    /// One that a newer version has is as if nothing was said.
+    var value: RoomRole? {
+        switch self {
+        case .unspecified, .UNRECOGNIZED: nil
+        case .stereo: .stereo
+        case .left: .left
+        case .right: .right
+        case .mono: .mono
+        }
     }
 }

@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 // What one leader and the next say to each other, and the rooms between them.
 
@@ -25,6 +25,8 @@ extension PBHandover {
         repeats = PBRepeatMode(handover.repeats)
         rooms = Int32(clamping: handover.rooms)
         items = handover.items.map(PBQueueItem.init)
+        rate = handover.rate
+        session = handover.session
     }
 
     func checked() throws(WireError) -> Handover {
@@ -45,10 +47,14 @@ extension PBHandover {
         for (place, item) in items.enumerated() {
             checkedItems.append(try item.checked("lead.items[\(place)]"))
         }
+        guard rate == 0 || RateChange.rates.contains(rate) else {
+            throw WireError(.outOfRange, "lead.rate", "\(rate)")
+        }
         return Handover(
             settings: known, commonSettings: try commonSettings.checked("lead.common settings"),
             repeats: try repeats.checked("lead.repeats"),
-            rooms: min(max(0, Int(rooms)), LeaderMachine.mostMembers), items: checkedItems)
+            rooms: min(max(0, Int(rooms)), LeaderMachine.mostMembers), items: checkedItems,
+            rate: rate == 0 ? 1 : rate, session: session)
     }
 }
 
@@ -65,6 +71,83 @@ extension PBNextLeader {
             name: try valid("follow.name") { () throws(InvalidValue) in try RoomID(name) },
             host: try text(host, "follow.host", limit: NextLeader.longestHost),
             port: try leaderPort(port, "follow.port"))
+    }
+}
+
+extension PBSuccession {
+    init(_ succession: Succession) {
+        self.init()
+        heirs = succession.heirs.map { heir in
+            var raw = PBSuccession.Heir()
+            raw.room = heir.room.name
+            raw.host = heir.host
+            raw.port = UInt32(heir.port)
+            return raw
+        }
+        handover = PBHandover(succession.handover)
+        reign = succession.precedence.reign
+        term = succession.precedence.term
+        missed = succession.missed.map(PBNextLeader.init)
+    }
+
+    func checked() throws(WireError) -> Succession {
+        guard heirs.count <= Succession.mostHeirs else {
+            throw WireError(.tooLong, "succession.heirs", "\(heirs.count) rooms")
+        }
+        var known: [TuttiGroupControl.Heir] = []
+        for heir in heirs {
+            known.append(
+                TuttiGroupControl.Heir(
+                    room: try valid("heir.room") { () throws(InvalidValue) in
+                        try RoomID(heir.room)
+                    },
+                    host: try text(heir.host, "heir.host", limit: NextLeader.longestHost),
+                    port: try leaderPort(heir.port, "heir.port")))
+        }
+        guard missed.count <= Succession.mostMissed else {
+            throw WireError(.tooLong, "succession.missed", "\(missed.count) nodes")
+        }
+        var others: [NextLeader] = []
+        for node in missed { others.append(try node.checked()) }
+        return Succession(
+            heirs: known, missed: others,
+            precedence: TuttiGroupControl.Precedence(reign: reign, term: term),
+            handover: try handover.checked())
+    }
+}
+
+extension PBLeadQuestion {
+    func checked() throws(WireError) -> LeadClaim? {
+        guard hasClaim else { return nil }
+        return LeadClaim(sight: try claim.checked(), port: try leaderPort(port, "claim.port"))
+    }
+}
+
+extension PBLeadSight {
+    init(_ sight: LeadSight) {
+        self.init()
+        room = sight.room.name
+        origin = sight.origin
+        switch sight.lead {
+        case .own(let precedence):
+            own.reign = precedence.reign
+            own.term = precedence.term
+        case .heard(let next): heard = PBNextLeader(next)
+        case .none: break
+        }
+    }
+
+    func checked() throws(WireError) -> LeadSight {
+        let name = try valid("lead.room") { () throws(InvalidValue) in try RoomID(room) }
+        return switch lead {
+        case .own(let own):
+            LeadSight(
+                room: name, origin: origin,
+                lead: .own(TuttiGroupControl.Precedence(reign: own.reign, term: own.term)))
+        case .heard(let next):
+            LeadSight(room: name, origin: origin, lead: .heard(try next.checked()))
+        case nil: LeadSight(room: name, origin: origin, lead: .none)
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-package import GroupControl
 import SwiftProtobuf
+package import TuttiGroupControl
 
 /// Anything that is said on the control port; one port serves rooms and control clients.
 package enum Envelope: Equatable, Sendable {

@@ -1,5 +1,5 @@
-import GroupControl
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
 // Messages between a room and its leader.
 
@@ -48,6 +48,9 @@ extension PBHello {
         outputLatency = hello.outputLatency.count
         hasOutput_p = hello.hasOutput
         noticePort = UInt32(hello.noticePort)
+        doorPort = UInt32(hello.doorPort)
+        mayLead = hello.mayLead
+        if let settings = hello.settings { self.settings = PBRoomSettings(settings) }
     }
 
     func checked() throws(WireError) -> Hello {
@@ -55,7 +58,9 @@ extension PBHello {
             version: version,
             room: try valid("hello.room") { () throws(InvalidValue) in try RoomID(room) },
             instance: instance, outputLatency: try span(outputLatency, "hello.output latency"),
-            hasOutput: hasOutput_p, noticePort: try port(noticePort, "hello.notice port"))
+            hasOutput: hasOutput_p, noticePort: try port(noticePort, "hello.notice port"),
+            doorPort: try port(doorPort, "hello.door port"), mayLead: mayLead,
+            settings: hasSettings ? try settings.checked("hello.settings") : nil)
     }
 }
 
@@ -85,6 +90,9 @@ extension PBLeaderToRoom {
         case .goodbye: goodbye = PBNothing()
         case .lead(let handover): lead = PBHandover(handover)
         case .follow(let next): follow = PBNextLeader(next)
+        case .datagramKey(let key): datagramKey = PBDatagramKey(key)
+        case .succession(let next): succession = PBSuccession(next)
+        case .separate: separate = PBNothing()
         }
     }
 
@@ -110,6 +118,9 @@ extension PBLeaderToRoom {
         case .goodbye: .goodbye
         case .lead(let handover): .lead(try handover.checked())
         case .follow(let next): .follow(try next.checked())
+        case .datagramKey(let key): .datagramKey(try key.checked("datagram key"))
+        case .succession(let next): .succession(try next.checked())
+        case .separate: .separate
         case nil: throw WireError(.missing, "leader to room", "the message is empty")
         }
     }
@@ -131,6 +142,7 @@ extension PBWelcome {
         crystalNode = welcome.crystal.node
         crystalBoot = welcome.crystal.boot
         room = welcome.room?.name ?? ""
+        if let key = welcome.datagramKey { datagramKey = PBDatagramKey(key) }
     }
 
     func checked() throws(WireError) -> Welcome {
@@ -143,7 +155,47 @@ extension PBWelcome {
             groupClockOrigin: groupClockOrigin == 0 ? nil : groupClockOrigin,
             crystal: CrystalID(node: crystalNode, boot: crystalBoot),
             room: room.isEmpty
-                ? nil : try valid("welcome.room") { () throws(InvalidValue) in try RoomID(room) })
+                ? nil : try valid("welcome.room") { () throws(InvalidValue) in try RoomID(room) },
+            datagramKey: hasDatagramKey ? try datagramKey.checked("welcome.datagram key") : nil)
+    }
+}
+
+extension PBDatagramKey {
+    init(_ key: DatagramKey) {
+        self.init()
+        term = key.term
+        let words = key.secret.words
+        (secretA, secretB, secretC, secretD) = (words[0], words[1], words[2], words[3])
+        sender = UInt32(key.sender)
+        clockSequence = key.clockSequence
+        beaconSequence = key.beaconSequence
+        commitSequence = key.commitSequence
+    }
+
+    func checked(_ subject: String) throws(WireError) -> DatagramKey {
+        // 0 is the leader, the highest is everybody.
+        guard let sender = UInt16(exactly: sender), (1 ..< .max).contains(sender) else {
+            throw WireError(.outOfRange, "\(subject).sender", "\(sender) is nobody's number")
+        }
+        return DatagramKey(
+            term: term, secret: [UInt8](words: [secretA, secretB, secretC, secretD]),
+            sender: sender, clockSequence: clockSequence, beaconSequence: beaconSequence,
+            commitSequence: commitSequence)
+    }
+}
+
+extension [UInt8] {
+    /// Of eight bytes each, big-endian; bytes that are missing are 0.
+    fileprivate var words: [UInt64] {
+        stride(from: 0, to: DatagramKey.secretByteCount, by: 8).map { place in
+            (place..<place + 8).reduce(0) { $0 << 8 | UInt64(indices.contains($1) ? self[$1] : 0) }
+        }
+    }
+
+    fileprivate init(words: [UInt64]) {
+        self = words.flatMap { word in
+            (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) }
+        }
     }
 }
 
@@ -164,7 +216,7 @@ extension PBPreparation {
             throw WireError(
                 .outOfRange, "prepare.item frame", "\(itemFrame) of \(asset.frameCount)")
         }
-        guard GroupControl.RateChange.rates.contains(rate) else {
+        guard TuttiGroupControl.RateChange.rates.contains(rate) else {
             throw WireError(.outOfRange, "prepare.rate", "\(rate)")
         }
         return Preparation(
@@ -185,7 +237,7 @@ extension PBCommit {
 
     func checked() throws(WireError) -> Commit {
         Commit(
-            id: id, index: try Wire.index(index, "commit.index"),
+            id: id, index: try TuttiWire.index(index, "commit.index"),
             hash: try present(hasHash ? hash : nil, "commit.hash").checked,
             change: try present(hasChange ? change : nil, "commit.change")
                 .checked("commit.change"), following: following)

@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 // The queue between a control client and a leader.
 
@@ -51,7 +51,7 @@ extension PBQueueEdit {
             }
             return .remove(items.ids)
         case .move(let move):
-            return .move(move.id, to: try Wire.index(move.position, "queue.move"))
+            return .move(move.id, to: try TuttiWire.index(move.position, "queue.move"))
         case .clear: return .clear
         case .reorder(let seed): return .reorder(seed: seed)
         case .repeating(let mode): return .repeating(try mode.checked("queue.repeating"))
@@ -87,7 +87,8 @@ extension PBQueueAddition {
         switch self.place {
         case .end, nil: place = .end
         case .next: place = .next
-        case .position(let position): place = .position(try Wire.index(position, "add.position"))
+        case .position(let position):
+            place = .position(try TuttiWire.index(position, "add.position"))
         }
         return QueueAddition(locations: checkedLocations, place: place)
     }
@@ -115,12 +116,12 @@ extension PBQueueListing {
             checkedItems.append(try item.checked("queue.items[\(place)]"))
         }
         return QueueListing(
-            revision: revision, count: try Wire.index(count, "queue.count"),
-            coming: try Wire.index(coming, "queue.coming"),
-            current: hasCurrent ? try Wire.index(current, "queue.current") : nil,
+            revision: revision, count: try TuttiWire.index(count, "queue.count"),
+            coming: try TuttiWire.index(coming, "queue.coming"),
+            current: hasCurrent ? try TuttiWire.index(current, "queue.current") : nil,
             phase: try phase.checked("queue.phase"),
             repeats: try repeats.checked("queue.repeats"),
-            first: try Wire.index(first, "queue.first"), items: checkedItems)
+            first: try TuttiWire.index(first, "queue.first"), items: checkedItems)
     }
 }
 

@@ -1,5 +1,5 @@
-import GroupControl
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
 // States that a room reports, as numbers and back. None is refused: a number of a newer version
 // becomes `.unknown`, and a leader that does not know a state passes it on as such.

@@ -1,5 +1,5 @@
-import GroupControl
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
 // How well a room keeps together: what it reports to its leader, and what a leader shows.
 
@@ -52,6 +52,7 @@ extension PBSyncReport {
         }
         isLatencyOffsetFixed = report.isLatencyOffsetFixed
         broadcasts = PBBroadcastReport(report.broadcasts)
+        if report.dropped != .zero { dropped = PBDatagramDrops(report.dropped) }
     }
 
     func checked(_ subject: String) throws(WireError) -> SyncReport {
@@ -77,7 +78,24 @@ extension PBSyncReport {
                 latencyOffset, hasLatencyOffsetUncertainty ? latencyOffsetUncertainty : nil,
                 "\(subject).latency offset"),
             isLatencyOffsetFixed: isLatencyOffsetFixed,
-            broadcasts: try broadcasts.checked("\(subject).broadcasts"))
+            broadcasts: try broadcasts.checked("\(subject).broadcasts"),
+            dropped: try dropped.checked("\(subject).dropped"))
+    }
+}
+
+extension PBDatagramDrops {
+    init(_ drops: DatagramDrops) {
+        self.init()
+        untagged = Int64(drops.untagged)
+        replayed = Int64(drops.replayed)
+        otherTerm = Int64(drops.ofOtherTerm)
+    }
+
+    func checked(_ subject: String) throws(WireError) -> DatagramDrops {
+        DatagramDrops(
+            untagged: try count(untagged, "\(subject).untagged"),
+            replayed: try count(replayed, "\(subject).replayed"),
+            ofOtherTerm: try count(otherTerm, "\(subject).other term"))
     }
 }
 
@@ -139,6 +157,7 @@ extension PBSyncStatus {
         latencyOffsetMicroseconds = status.latencyOffsetMicroseconds
         latencyOffsetFixed = status.latencyOffsetFixed
         broadcasts = PBBroadcastStatus(status.broadcasts)
+        if let dropped = status.dropped { self.dropped = PBDatagramDrops(dropped) }
         line = status.line
         lineAlarm = status.lineAlarm
         history = PBSyncHistory(status.history)
@@ -188,6 +207,7 @@ extension PBSyncStatus {
             latencyOffsetMicroseconds, Figures.microseconds, "\(subject).latency offset")
         status.latencyOffsetFixed = latencyOffsetFixed
         status.broadcasts = try broadcasts.checked("\(subject).broadcasts")
+        status.dropped = hasDropped ? try dropped.checked("\(subject).dropped") : nil
         status.line = try text(line, "\(subject).line")
         status.lineAlarm = lineAlarm
         status.history = try history.checked("\(subject).history")
@@ -208,7 +228,7 @@ extension PBBroadcastReport {
     func checked(_ subject: String) throws(WireError) -> BroadcastReport {
         BroadcastReport(
             state: state.state,
-            rooms: try Wire.index(rooms, "\(subject).rooms"), spread: figure(spread),
+            rooms: try TuttiWire.index(rooms, "\(subject).rooms"), spread: figure(spread),
             correction: figure(correction), noise: figure(noise))
     }
 }
@@ -226,7 +246,7 @@ extension PBBroadcastStatus {
     func checked(_ subject: String) throws(WireError) -> BroadcastStatus {
         var status = BroadcastStatus()
         status.state = state.state
-        status.rooms = try Wire.index(rooms, "\(subject).rooms")
+        status.rooms = try TuttiWire.index(rooms, "\(subject).rooms")
         status.spreadMicroseconds = try figure(
             spreadMicroseconds, Figures.microseconds, "\(subject).spread")
         status.correctionMicroseconds = try figure(
@@ -267,7 +287,7 @@ extension PBSyncHistory {
         }
         var history = SyncStatus.History()
         history.seconds = min(
-            try Wire.index(seconds, "\(subject).seconds"), SyncHistory.capacity)
+            try TuttiWire.index(seconds, "\(subject).seconds"), SyncHistory.capacity)
         history.error = hasError ? try error.checked("\(subject).error") : nil
         history.bound = hasBound ? try bound.checked("\(subject).bound") : nil
         (history.errors, history.bounds) = (errors.map(Self.brought), bounds.map(Self.brought))

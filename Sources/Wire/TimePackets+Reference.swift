@@ -1,5 +1,5 @@
-package import ClockSync
-import Timing
+package import TuttiClockSync
+import TuttiTiming
 
 // Reference broadcasts: the beacon itself, and the fields of time packets that are about it.
 

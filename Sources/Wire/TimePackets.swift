@@ -1,5 +1,5 @@
-package import ClockSync
-import Timing
+package import TuttiClockSync
+import TuttiTiming
 
 /// Time requests and replies as 96 bytes of UDP payload, and back.
 ///
@@ -28,7 +28,9 @@ import Timing
 ///     68  …                      share /65535, 16 bits
 ///     70  …                      state, 8 bits; rooms, 8 bits
 ///     72  … to 84, then zero     zero
-///     88  tag, zero while links are not authenticated
+///     88  zero
+///
+/// Header and tag of a sealed packet are around these bytes; see the module Trust.
 ///
 /// Flag 1 of a reply: there is a previous one; flag 2 of a request: the answer shall leave at once;
 /// flag 4: there are the fields of reference broadcasts, which are zero without it. Spans

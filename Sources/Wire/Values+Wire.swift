@@ -1,5 +1,5 @@
-import GroupControl
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
 // Values inside messages: to the generated types, and back through the checks.
 
@@ -139,7 +139,7 @@ extension PBSessionState {
 
     func checked(_ subject: String) throws(WireError) -> SessionState {
         let items = try checkedItems(queue, "\(subject).queue")
-        let index = try Wire.index(self.index, "\(subject).index")
+        let index = try TuttiWire.index(self.index, "\(subject).index")
         guard items.isEmpty ? index == 0 : index < items.count else {
             throw WireError(.outOfRange, "\(subject).index", "\(index) of \(items.count) items")
         }
@@ -179,10 +179,10 @@ extension PBQueueChange {
     /// Whether it fits the queue is for the room to judge, which has the queue.
     func checked(_ subject: String) throws(WireError) -> QueueChange {
         QueueChange(
-            term: term, sequence: sequence, first: try Wire.index(first, "\(subject).first"),
-            removed: try Wire.index(removed, "\(subject).removed"),
+            term: term, sequence: sequence, first: try TuttiWire.index(first, "\(subject).first"),
+            removed: try TuttiWire.index(removed, "\(subject).removed"),
             items: try checkedItems(items, "\(subject).items"),
-            index: try Wire.index(index, "\(subject).index"))
+            index: try TuttiWire.index(index, "\(subject).index"))
     }
 }
 
@@ -199,7 +199,7 @@ extension PBSessionProgress {
     /// Whether the index is one of the queue is for the room to judge, which has the queue.
     func checked(_ subject: String) throws(WireError) -> SessionProgress {
         SessionProgress(
-            term: term, sequence: sequence, index: try Wire.index(index, "\(subject).index"),
+            term: term, sequence: sequence, index: try TuttiWire.index(index, "\(subject).index"),
             change: hasChange ? try change.checked("\(subject).change") : nil,
             phase: try phase.checked("\(subject).phase"))
     }
@@ -210,11 +210,15 @@ extension PBRoomSettings {
         self.init()
         volume = Int32(clamping: settings.volume)
         muted = settings.muted
+        groupVolume = Int32(clamping: settings.groupVolume)
+        role = PBRoomRole(settings.role)
     }
 
     func checked(_ subject: String) throws(WireError) -> RoomSettings {
         try valid(subject) { () throws(InvalidValue) in
-            try RoomSettings(volume: Int(volume), muted: muted)
+            try RoomSettings(
+                volume: Int(volume), muted: muted, groupVolume: Int(groupVolume),
+                role: role.value)
         }
     }
 }

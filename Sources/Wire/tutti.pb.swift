@@ -12,7 +12,8 @@
 //
 // Every message on the control port is one `Envelope`, preceded by its length in bytes as a 32-bit
 // big-endian number. Clock packets are not here: they are fixed 96-byte datagrams
-// (TimePackets.swift), because they must be stamped and answered within microseconds.
+// (TimePackets.swift), because they must be stamped and answered within microseconds. What goes
+// around datagrams that carry a tag is in the pages of Trust.
 //
 // Reading is strict: `Messages+Wire.swift` turns these into the checked values of GroupControl and
 // refuses whatever is missing, too long or out of range. Numbers of fields are never used again.
@@ -161,6 +162,52 @@ nonisolated enum PBActivity: SwiftProtobuf.Enum, Swift.CaseIterable {
     .noOutput,
     .idle,
     .cardLost,
+  ]
+
+}
+
+nonisolated enum PBRoomRole: SwiftProtobuf.Enum, Swift.CaseIterable {
+  typealias RawValue = Int
+  case unspecified // = 0
+  case stereo // = 1
+  case left // = 2
+  case right // = 3
+  case mono // = 4
+  case UNRECOGNIZED(Int)
+
+  init() {
+    self = .unspecified
+  }
+
+  init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .stereo
+    case 2: self = .left
+    case 3: self = .right
+    case 4: self = .mono
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .stereo: return 1
+    case .left: return 2
+    case .right: return 3
+    case .mono: return 4
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  static let allCases: [PBRoomRole] = [
+    .unspecified,
+    .stereo,
+    .left,
+    .right,
+    .mono,
   ]
 
 }
@@ -694,6 +741,12 @@ nonisolated struct PBRoomSettings: Sendable {
 
   var muted: Bool = false
 
+  /// 0 to 100; the room is as loud as both together say
+  var groupVolume: Int32 = 0
+
+  /// unspecified: as the room's own settings have it
+  var role: PBRoomRole = .unspecified
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -953,6 +1006,16 @@ nonisolated struct PBSyncReport: @unchecked Sendable {
     set {_uniqueStorage()._cardFormat = newValue}
   }
 
+  /// absent: none
+  var dropped: PBDatagramDrops {
+    get {_storage._dropped ?? PBDatagramDrops()}
+    set {_uniqueStorage()._dropped = newValue}
+  }
+  /// Returns true if `dropped` has been explicitly set.
+  var hasDropped: Bool {_storage._dropped != nil}
+  /// Clears the value of `dropped`. Subsequent reads from it will return its default value.
+  mutating func clearDropped() {_uniqueStorage()._dropped = nil}
+
   var ownStamps: PBStamps {
     get {_storage._ownStamps}
     set {_uniqueStorage()._ownStamps = newValue}
@@ -973,6 +1036,24 @@ nonisolated struct PBSyncReport: @unchecked Sendable {
   init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// Datagrams that were not let in, since the node began.
+nonisolated struct PBDatagramDrops: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// without a good tag
+  var untagged: Int64 = 0
+
+  var replayed: Int64 = 0
+
+  var otherTerm: Int64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
 }
 
 /// Spans in nanoseconds.
@@ -1015,9 +1096,27 @@ nonisolated struct PBHello: Sendable {
   /// UDP; 0: none
   var noticePort: UInt32 = 0
 
+  /// TCP: says who leads, has what it fetched; 0: none
+  var doorPort: UInt32 = 0
+
+  /// there, when the leader is lost
+  var mayLead: Bool = false
+
+  /// what it has now; absent: none
+  var settings: PBRoomSettings {
+    get {_settings ?? PBRoomSettings()}
+    set {_settings = newValue}
+  }
+  /// Returns true if `settings` has been explicitly set.
+  var hasSettings: Bool {self._settings != nil}
+  /// Clears the value of `settings`. Subsequent reads from it will return its default value.
+  mutating func clearSettings() {self._settings = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _settings: PBRoomSettings? = nil
 }
 
 nonisolated struct PBReady: Sendable {
@@ -1167,35 +1266,109 @@ nonisolated struct PBLeadAnswer: Sendable {
   init() {}
 }
 
-nonisolated struct PBWelcome: Sendable {
+nonisolated struct PBWelcome: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  var version: UInt32 = 0
+  var version: UInt32 {
+    get {_storage._version}
+    set {_uniqueStorage()._version = newValue}
+  }
 
-  var leaderName: String = String()
+  var leaderName: String {
+    get {_storage._leaderName}
+    set {_uniqueStorage()._leaderName = newValue}
+  }
 
   /// UDP
-  var timePort: UInt32 = 0
+  var timePort: UInt32 {
+    get {_storage._timePort}
+    set {_uniqueStorage()._timePort = newValue}
+  }
 
   /// TCP
-  var mediaPort: UInt32 = 0
+  var mediaPort: UInt32 {
+    get {_storage._mediaPort}
+    set {_uniqueStorage()._mediaPort = newValue}
+  }
+
+  var term: UInt64 {
+    get {_storage._term}
+    set {_uniqueStorage()._term = newValue}
+  }
+
+  var groupClockEpoch: UInt64 {
+    get {_storage._groupClockEpoch}
+    set {_uniqueStorage()._groupClockEpoch = newValue}
+  }
+
+  /// Whose crystal the group clock is; 0: not known.
+  var crystalNode: UInt64 {
+    get {_storage._crystalNode}
+    set {_uniqueStorage()._crystalNode = newValue}
+  }
+
+  var crystalBoot: UInt64 {
+    get {_storage._crystalBoot}
+    set {_uniqueStorage()._crystalBoot = newValue}
+  }
+
+  /// What the group calls the room, where its own name is taken; empty: as it calls itself.
+  var room: String {
+    get {_storage._room}
+    set {_uniqueStorage()._room = newValue}
+  }
+
+  /// The epoch of the leader that began the group clock; 0: this one.
+  var groupClockOrigin: UInt64 {
+    get {_storage._groupClockOrigin}
+    set {_uniqueStorage()._groupClockOrigin = newValue}
+  }
+
+  /// absent: datagrams carry no tags
+  var datagramKey: PBDatagramKey {
+    get {_storage._datagramKey ?? PBDatagramKey()}
+    set {_uniqueStorage()._datagramKey = newValue}
+  }
+  /// Returns true if `datagramKey` has been explicitly set.
+  var hasDatagramKey: Bool {_storage._datagramKey != nil}
+  /// Clears the value of `datagramKey`. Subsequent reads from it will return its default value.
+  mutating func clearDatagramKey() {_uniqueStorage()._datagramKey = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// What a room needs to make tags, and to check the leader's.
+nonisolated struct PBDatagramKey: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
 
   var term: UInt64 = 0
 
-  var groupClockEpoch: UInt64 = 0
+  /// the number of who gets it, 16 bits; 0: there is no key
+  var sender: UInt32 = 0
 
-  /// Whose crystal the group clock is; 0: not known.
-  var crystalNode: UInt64 = 0
+  /// 32 bytes as four big-endian words.
+  var secretA: UInt64 = 0
 
-  var crystalBoot: UInt64 = 0
+  var secretB: UInt64 = 0
 
-  /// What the group calls the room, where its own name is taken; empty: as it calls itself.
-  var room: String = String()
+  var secretC: UInt64 = 0
 
-  /// The epoch of the leader that began the group clock; 0: this one.
-  var groupClockOrigin: UInt64 = 0
+  var secretD: UInt64 = 0
+
+  /// Used last by the leader.
+  var clockSequence: UInt64 = 0
+
+  var beaconSequence: UInt64 = 0
+
+  var commitSequence: UInt64 = 0
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1490,6 +1663,31 @@ nonisolated struct PBLeaderToRoom: Sendable {
     set {content = .follow(newValue)}
   }
 
+  /// from now on
+  var datagramKey: PBDatagramKey {
+    get {
+      if case .datagramKey(let v)? = content {return v}
+      return PBDatagramKey()
+    }
+    set {content = .datagramKey(newValue)}
+  }
+
+  var succession: PBSuccession {
+    get {
+      if case .succession(let v)? = content {return v}
+      return PBSuccession()
+    }
+    set {content = .succession(newValue)}
+  }
+
+  var separate: PBNothing {
+    get {
+      if case .separate(let v)? = content {return v}
+      return PBNothing()
+    }
+    set {content = .separate(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -1508,7 +1706,142 @@ nonisolated struct PBLeaderToRoom: Sendable {
     case queue(PBQueueChange)
     case lead(PBHandover)
     case follow(PBNextLeader)
+    /// from now on
+    case datagramKey(PBDatagramKey)
+    case succession(PBSuccession)
+    case separate(PBNothing)
 
+  }
+
+  init() {}
+}
+
+/// Who goes on, and with what, when the leader is lost.
+nonisolated struct PBSuccession: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// in order
+  var heirs: [PBSuccession.Heir] = []
+
+  var handover: PBHandover {
+    get {_handover ?? PBHandover()}
+    set {_handover = newValue}
+  }
+  /// Returns true if `handover` has been explicitly set.
+  var hasHandover: Bool {self._handover != nil}
+  /// Clears the value of `handover`. Subsequent reads from it will return its default value.
+  mutating func clearHandover() {self._handover = nil}
+
+  var reign: UInt64 = 0
+
+  var term: UInt64 = 0
+
+  var missed: [PBNextLeader] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated struct Heir: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var room: String = String()
+
+    /// empty: the leader's own
+    var host: String = String()
+
+    /// TCP
+    var port: UInt32 = 0
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
+  }
+
+  init() {}
+
+  fileprivate var _handover: PBHandover? = nil
+}
+
+/// A leader that asks who leads.
+nonisolated struct PBLeadQuestion: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// absent: a room asks
+  var claim: PBLeadSight {
+    get {_claim ?? PBLeadSight()}
+    set {_claim = newValue}
+  }
+  /// Returns true if `claim` has been explicitly set.
+  var hasClaim: Bool {self._claim != nil}
+  /// Clears the value of `claim`. Subsequent reads from it will return its default value.
+  mutating func clearClaim() {self._claim = nil}
+
+  /// TCP, of whoever claims
+  var port: UInt32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _claim: PBLeadSight? = nil
+}
+
+/// Who leads, as a node knows it.
+nonisolated struct PBLeadSight: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var room: String = String()
+
+  /// of its group clock; 0: it was in no group
+  var origin: UInt64 = 0
+
+  /// absent: nobody that it hears
+  var lead: PBLeadSight.OneOf_Lead? = nil
+
+  var own: PBLeadSight.Precedence {
+    get {
+      if case .own(let v)? = lead {return v}
+      return PBLeadSight.Precedence()
+    }
+    set {lead = .own(newValue)}
+  }
+
+  var heard: PBNextLeader {
+    get {
+      if case .heard(let v)? = lead {return v}
+      return PBNextLeader()
+    }
+    set {lead = .heard(newValue)}
+  }
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  /// absent: nobody that it hears
+  nonisolated enum OneOf_Lead: Equatable, Sendable {
+    case own(PBLeadSight.Precedence)
+    case heard(PBNextLeader)
+
+  }
+
+  nonisolated struct Precedence: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var reign: UInt64 = 0
+
+    var term: UInt64 = 0
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
   }
 
   init() {}
@@ -1538,6 +1871,11 @@ nonisolated struct PBHandover: Sendable {
 
   /// the whole queue; its known items are those of the session
   var items: [PBQueueItem] = []
+
+  /// of what starts; 0, as from leaders that know of none: 1
+  var rate: Double = 0
+
+  var session: UInt64 = 0
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1758,12 +2096,46 @@ nonisolated struct PBCommand: Sendable {
     set {content = .handOver(newValue)}
   }
 
+  /// 1 is as recorded
+  var rate: Double {
+    get {
+      if case .rate(let v)? = content {return v}
+      return 0
+    }
+    set {content = .rate(newValue)}
+  }
+
   var queue: PBQueueEdit {
     get {
       if case .queue(let v)? = content {return v}
       return PBQueueEdit()
     }
     set {content = .queue(newValue)}
+  }
+
+  var move: PBMoveRoom {
+    get {
+      if case .move(let v)? = content {return v}
+      return PBMoveRoom()
+    }
+    set {content = .move(newValue)}
+  }
+
+  /// name of a room
+  var separate: String {
+    get {
+      if case .separate(let v)? = content {return v}
+      return String()
+    }
+    set {content = .separate(newValue)}
+  }
+
+  var role: PBRoleChange {
+    get {
+      if case .role(let v)? = content {return v}
+      return PBRoleChange()
+    }
+    set {content = .role(newValue)}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1786,11 +2158,55 @@ nonisolated struct PBCommand: Sendable {
     case volumeBy(PBVolume)
     /// name of a room
     case handOver(String)
+    /// 1 is as recorded
+    case rate(Double)
     case queue(PBQueueEdit)
+    case move(PBMoveRoom)
+    /// name of a room
+    case separate(String)
+    case role(PBRoleChange)
 
   }
 
   init() {}
+}
+
+nonisolated struct PBRoleChange: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var room: String = String()
+
+  var role: PBRoomRole = .unspecified
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// A room that plays in another group from now on.
+nonisolated struct PBMoveRoom: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var room: String = String()
+
+  var to: PBNextLeader {
+    get {_to ?? PBNextLeader()}
+    set {_to = newValue}
+  }
+  /// Returns true if `to` has been explicitly set.
+  var hasTo: Bool {self._to != nil}
+  /// Clears the value of `to`. Subsequent reads from it will return its default value.
+  mutating func clearTo() {self._to = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _to: PBNextLeader? = nil
 }
 
 nonisolated struct PBQueueItems: Sendable {
@@ -2110,6 +2526,24 @@ nonisolated struct PBControlRequest: Sendable {
     set {content = .read(newValue)}
   }
 
+  /// a number and the key, for as long as the connection lives
+  var datagramKey: PBNothing {
+    get {
+      if case .datagramKey(let v)? = content {return v}
+      return PBNothing()
+    }
+    set {content = .datagramKey(newValue)}
+  }
+
+  /// who leads
+  var lead: PBLeadQuestion {
+    get {
+      if case .lead(let v)? = content {return v}
+      return PBLeadQuestion()
+    }
+    set {content = .lead(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -2122,6 +2556,10 @@ nonisolated struct PBControlRequest: Sendable {
     case watch(PBNothing)
     case wanted(PBWanted)
     case read(PBReadItems)
+    /// a number and the key, for as long as the connection lives
+    case datagramKey(PBNothing)
+    /// who leads
+    case lead(PBLeadQuestion)
 
   }
 
@@ -2206,89 +2644,124 @@ nonisolated struct PBItemIDs: Sendable {
   init() {}
 }
 
-nonisolated struct PBRoomStatus: Sendable {
+nonisolated struct PBRoomStatus: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  var name: String = String()
+  var name: String {
+    get {_storage._name}
+    set {_uniqueStorage()._name = newValue}
+  }
 
-  var state: PBActivity = .unspecified
+  var state: PBActivity {
+    get {_storage._state}
+    set {_uniqueStorage()._state = newValue}
+  }
 
-  var bufferSeconds: Double = 0
+  var bufferSeconds: Double {
+    get {_storage._bufferSeconds}
+    set {_uniqueStorage()._bufferSeconds = newValue}
+  }
 
   /// Absent where nobody knows, as the others.
   var clockOffsetMicroseconds: Double {
-    get {_clockOffsetMicroseconds ?? 0}
-    set {_clockOffsetMicroseconds = newValue}
+    get {_storage._clockOffsetMicroseconds ?? 0}
+    set {_uniqueStorage()._clockOffsetMicroseconds = newValue}
   }
   /// Returns true if `clockOffsetMicroseconds` has been explicitly set.
-  var hasClockOffsetMicroseconds: Bool {self._clockOffsetMicroseconds != nil}
+  var hasClockOffsetMicroseconds: Bool {_storage._clockOffsetMicroseconds != nil}
   /// Clears the value of `clockOffsetMicroseconds`. Subsequent reads from it will return its default value.
-  mutating func clearClockOffsetMicroseconds() {self._clockOffsetMicroseconds = nil}
+  mutating func clearClockOffsetMicroseconds() {_uniqueStorage()._clockOffsetMicroseconds = nil}
 
   var clockBoundMicroseconds: Double {
-    get {_clockBoundMicroseconds ?? 0}
-    set {_clockBoundMicroseconds = newValue}
+    get {_storage._clockBoundMicroseconds ?? 0}
+    set {_uniqueStorage()._clockBoundMicroseconds = newValue}
   }
   /// Returns true if `clockBoundMicroseconds` has been explicitly set.
-  var hasClockBoundMicroseconds: Bool {self._clockBoundMicroseconds != nil}
+  var hasClockBoundMicroseconds: Bool {_storage._clockBoundMicroseconds != nil}
   /// Clears the value of `clockBoundMicroseconds`. Subsequent reads from it will return its default value.
-  mutating func clearClockBoundMicroseconds() {self._clockBoundMicroseconds = nil}
+  mutating func clearClockBoundMicroseconds() {_uniqueStorage()._clockBoundMicroseconds = nil}
 
   var roundTripMicroseconds: Double {
-    get {_roundTripMicroseconds ?? 0}
-    set {_roundTripMicroseconds = newValue}
+    get {_storage._roundTripMicroseconds ?? 0}
+    set {_uniqueStorage()._roundTripMicroseconds = newValue}
   }
   /// Returns true if `roundTripMicroseconds` has been explicitly set.
-  var hasRoundTripMicroseconds: Bool {self._roundTripMicroseconds != nil}
+  var hasRoundTripMicroseconds: Bool {_storage._roundTripMicroseconds != nil}
   /// Clears the value of `roundTripMicroseconds`. Subsequent reads from it will return its default value.
-  mutating func clearRoundTripMicroseconds() {self._roundTripMicroseconds = nil}
+  mutating func clearRoundTripMicroseconds() {_uniqueStorage()._roundTripMicroseconds = nil}
 
-  var cardPartsPerMillion: Double = 0
+  var cardPartsPerMillion: Double {
+    get {_storage._cardPartsPerMillion}
+    set {_uniqueStorage()._cardPartsPerMillion = newValue}
+  }
 
-  var ratioPartsPerMillion: Double = 0
+  var ratioPartsPerMillion: Double {
+    get {_storage._ratioPartsPerMillion}
+    set {_uniqueStorage()._ratioPartsPerMillion = newValue}
+  }
 
   var errorMicroseconds: Double {
-    get {_errorMicroseconds ?? 0}
-    set {_errorMicroseconds = newValue}
+    get {_storage._errorMicroseconds ?? 0}
+    set {_uniqueStorage()._errorMicroseconds = newValue}
   }
   /// Returns true if `errorMicroseconds` has been explicitly set.
-  var hasErrorMicroseconds: Bool {self._errorMicroseconds != nil}
+  var hasErrorMicroseconds: Bool {_storage._errorMicroseconds != nil}
   /// Clears the value of `errorMicroseconds`. Subsequent reads from it will return its default value.
-  mutating func clearErrorMicroseconds() {self._errorMicroseconds = nil}
+  mutating func clearErrorMicroseconds() {_uniqueStorage()._errorMicroseconds = nil}
 
-  var volume: Int32 = 0
+  var volume: Int32 {
+    get {_storage._volume}
+    set {_uniqueStorage()._volume = newValue}
+  }
 
-  var muted: Bool = false
+  var muted: Bool {
+    get {_storage._muted}
+    set {_uniqueStorage()._muted = newValue}
+  }
 
-  var dropouts: Int64 = 0
+  var dropouts: Int64 {
+    get {_storage._dropouts}
+    set {_uniqueStorage()._dropouts = newValue}
+  }
 
-  var xruns: Int64 = 0
+  var xruns: Int64 {
+    get {_storage._xruns}
+    set {_uniqueStorage()._xruns = newValue}
+  }
 
-  var detail: String = String()
+  var detail: String {
+    get {_storage._detail}
+    set {_uniqueStorage()._detail = newValue}
+  }
 
   /// absent before the first report
   var sync: PBSyncStatus {
-    get {_sync ?? PBSyncStatus()}
-    set {_sync = newValue}
+    get {_storage._sync ?? PBSyncStatus()}
+    set {_uniqueStorage()._sync = newValue}
   }
   /// Returns true if `sync` has been explicitly set.
-  var hasSync: Bool {self._sync != nil}
+  var hasSync: Bool {_storage._sync != nil}
   /// Clears the value of `sync`. Subsequent reads from it will return its default value.
-  mutating func clearSync() {self._sync = nil}
+  mutating func clearSync() {_uniqueStorage()._sync = nil}
 
-  var stamps: PBStamps = .unspecified
+  var stamps: PBStamps {
+    get {_storage._stamps}
+    set {_uniqueStorage()._stamps = newValue}
+  }
+
+  /// unspecified: as the room's own settings have it
+  var role: PBRoomRole {
+    get {_storage._role}
+    set {_uniqueStorage()._role = newValue}
+  }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
-  fileprivate var _clockOffsetMicroseconds: Double? = nil
-  fileprivate var _clockBoundMicroseconds: Double? = nil
-  fileprivate var _roundTripMicroseconds: Double? = nil
-  fileprivate var _errorMicroseconds: Double? = nil
-  fileprivate var _sync: PBSyncStatus? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 nonisolated struct PBSpread: Sendable {
@@ -2515,6 +2988,16 @@ nonisolated struct PBSyncStatus: @unchecked Sendable {
   /// Clears the value of `cardFormat`. Subsequent reads from it will return its default value.
   mutating func clearCardFormat() {_uniqueStorage()._cardFormat = nil}
 
+  /// absent: none
+  var dropped: PBDatagramDrops {
+    get {_storage._dropped ?? PBDatagramDrops()}
+    set {_uniqueStorage()._dropped = newValue}
+  }
+  /// Returns true if `dropped` has been explicitly set.
+  var hasDropped: Bool {_storage._dropped != nil}
+  /// Clears the value of `dropped`. Subsequent reads from it will return its default value.
+  mutating func clearDropped() {_uniqueStorage()._dropped = nil}
+
   /// QUALITY_UNSPECIFIED: a quality of a newer version
   var clock: PBQuality {
     get {_storage._clock}
@@ -2563,58 +3046,112 @@ nonisolated struct PBBroadcastStatus: Sendable {
   init() {}
 }
 
-nonisolated struct PBGroupStatus: Sendable {
+nonisolated struct PBGroupStatus: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  var leader: String = String()
+  var leader: String {
+    get {_storage._leader}
+    set {_uniqueStorage()._leader = newValue}
+  }
 
-  var phase: PBPhase = .unspecified
+  var phase: PBPhase {
+    get {_storage._phase}
+    set {_uniqueStorage()._phase = newValue}
+  }
 
-  var title: String = String()
+  var title: String {
+    get {_storage._title}
+    set {_uniqueStorage()._title = newValue}
+  }
 
-  var index: Int32 = 0
+  var index: Int32 {
+    get {_storage._index}
+    set {_uniqueStorage()._index = newValue}
+  }
 
-  var count: Int32 = 0
+  var count: Int32 {
+    get {_storage._count}
+    set {_uniqueStorage()._count = newValue}
+  }
 
-  var positionSeconds: Double = 0
+  var positionSeconds: Double {
+    get {_storage._positionSeconds}
+    set {_uniqueStorage()._positionSeconds = newValue}
+  }
 
-  var durationSeconds: Double = 0
+  var durationSeconds: Double {
+    get {_storage._durationSeconds}
+    set {_uniqueStorage()._durationSeconds = newValue}
+  }
 
-  var rate: Double = 0
+  var rate: Double {
+    get {_storage._rate}
+    set {_uniqueStorage()._rate = newValue}
+  }
 
-  var rooms: [PBRoomStatus] = []
+  var rooms: [PBRoomStatus] {
+    get {_storage._rooms}
+    set {_uniqueStorage()._rooms = newValue}
+  }
 
   var detail: String {
-    get {_detail ?? String()}
-    set {_detail = newValue}
+    get {_storage._detail ?? String()}
+    set {_uniqueStorage()._detail = newValue}
   }
   /// Returns true if `detail` has been explicitly set.
-  var hasDetail: Bool {self._detail != nil}
+  var hasDetail: Bool {_storage._detail != nil}
   /// Clears the value of `detail`. Subsequent reads from it will return its default value.
-  mutating func clearDetail() {self._detail = nil}
+  mutating func clearDetail() {_uniqueStorage()._detail = nil}
 
   /// of the item
   var sampleRate: Int32 {
-    get {_sampleRate ?? 0}
-    set {_sampleRate = newValue}
+    get {_storage._sampleRate ?? 0}
+    set {_uniqueStorage()._sampleRate = newValue}
   }
   /// Returns true if `sampleRate` has been explicitly set.
-  var hasSampleRate: Bool {self._sampleRate != nil}
+  var hasSampleRate: Bool {_storage._sampleRate != nil}
   /// Clears the value of `sampleRate`. Subsequent reads from it will return its default value.
-  mutating func clearSampleRate() {self._sampleRate = nil}
+  mutating func clearSampleRate() {_uniqueStorage()._sampleRate = nil}
 
-  var queueRevision: UInt64 = 0
+  /// by the leader; absent: none
+  var dropped: PBDatagramDrops {
+    get {_storage._dropped ?? PBDatagramDrops()}
+    set {_uniqueStorage()._dropped = newValue}
+  }
+  /// Returns true if `dropped` has been explicitly set.
+  var hasDropped: Bool {_storage._dropped != nil}
+  /// Clears the value of `dropped`. Subsequent reads from it will return its default value.
+  mutating func clearDropped() {_uniqueStorage()._dropped = nil}
 
-  var repeats: PBRepeatMode = .unspecified
+  var queueRevision: UInt64 {
+    get {_storage._queueRevision}
+    set {_uniqueStorage()._queueRevision = newValue}
+  }
+
+  var repeats: PBRepeatMode {
+    get {_storage._repeats}
+    set {_uniqueStorage()._repeats = newValue}
+  }
+
+  /// of the group, percent
+  var volume: Int32 {
+    get {_storage._volume}
+    set {_uniqueStorage()._volume = newValue}
+  }
+
+  /// the same whoever leads it
+  var session: String {
+    get {_storage._session}
+    set {_uniqueStorage()._session = newValue}
+  }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
-  fileprivate var _detail: String? = nil
-  fileprivate var _sampleRate: Int32? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 nonisolated struct PBControlReply: Sendable {
@@ -2672,6 +3209,22 @@ nonisolated struct PBControlReply: Sendable {
     set {content = .event(newValue)}
   }
 
+  var datagramKey: PBDatagramKey {
+    get {
+      if case .datagramKey(let v)? = content {return v}
+      return PBDatagramKey()
+    }
+    set {content = .datagramKey(newValue)}
+  }
+
+  var lead: PBLeadSight {
+    get {
+      if case .lead(let v)? = content {return v}
+      return PBLeadSight()
+    }
+    set {content = .lead(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -2681,6 +3234,8 @@ nonisolated struct PBControlReply: Sendable {
     case queue(PBQueueListing)
     case wanted(PBItemIDs)
     case event(PBEvent)
+    case datagramKey(PBDatagramKey)
+    case lead(PBLeadSight)
 
   }
 
@@ -2729,6 +3284,16 @@ nonisolated struct PBCommandEffect: Sendable {
 
   var rooms: [PBLoudness] = []
 
+  /// percent; absent: the command was about rooms, or something else
+  var groupVolume: Int32 {
+    get {_groupVolume ?? 0}
+    set {_groupVolume = newValue}
+  }
+  /// Returns true if `groupVolume` has been explicitly set.
+  var hasGroupVolume: Bool {self._groupVolume != nil}
+  /// Clears the value of `groupVolume`. Subsequent reads from it will return its default value.
+  mutating func clearGroupVolume() {self._groupVolume = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2736,6 +3301,7 @@ nonisolated struct PBCommandEffect: Sendable {
   fileprivate var _instant: Int64? = nil
   fileprivate var _delay: Int64? = nil
   fileprivate var _positionSeconds: Double? = nil
+  fileprivate var _groupVolume: Int32? = nil
 }
 
 nonisolated struct PBLoudness: Sendable {
@@ -2789,6 +3355,10 @@ nonisolated extension PBPhase: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension PBActivity: SwiftProtobuf._ProtoNameProviding {
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ACTIVITY_UNSPECIFIED\0\u{1}ACTIVITY_JOINING\0\u{1}ACTIVITY_FETCHING\0\u{1}ACTIVITY_PREROLLING\0\u{1}ACTIVITY_READY\0\u{1}ACTIVITY_PLAYING\0\u{1}ACTIVITY_PAUSED\0\u{1}ACTIVITY_FAILED\0\u{1}ACTIVITY_LOST\0\u{1}ACTIVITY_NO_OUTPUT\0\u{1}ACTIVITY_IDLE\0\u{1}ACTIVITY_CARD_LOST\0")
+}
+
+nonisolated extension PBRoomRole: SwiftProtobuf._ProtoNameProviding {
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ROOM_ROLE_UNSPECIFIED\0\u{1}ROOM_ROLE_STEREO\0\u{1}ROOM_ROLE_LEFT\0\u{1}ROOM_ROLE_RIGHT\0\u{1}ROOM_ROLE_MONO\0")
 }
 
 nonisolated extension PBStamps: SwiftProtobuf._ProtoNameProviding {
@@ -3276,7 +3846,7 @@ nonisolated extension PBQueueChange: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension PBRoomSettings: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".RoomSettings"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}volume\0\u{1}muted\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}volume\0\u{1}muted\0\u{3}group_volume\0\u{1}role\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3286,6 +3856,8 @@ nonisolated extension PBRoomSettings: SwiftProtobuf.Message, SwiftProtobuf._Mess
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularInt32Field(value: &self.volume) }()
       case 2: try { try decoder.decodeSingularBoolField(value: &self.muted) }()
+      case 3: try { try decoder.decodeSingularInt32Field(value: &self.groupVolume) }()
+      case 4: try { try decoder.decodeSingularEnumField(value: &self.role) }()
       default: break
       }
     }
@@ -3298,12 +3870,20 @@ nonisolated extension PBRoomSettings: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if self.muted != false {
       try visitor.visitSingularBoolField(value: self.muted, fieldNumber: 2)
     }
+    if self.groupVolume != 0 {
+      try visitor.visitSingularInt32Field(value: self.groupVolume, fieldNumber: 3)
+    }
+    if self.role != .unspecified {
+      try visitor.visitSingularEnumField(value: self.role, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: PBRoomSettings, rhs: PBRoomSettings) -> Bool {
     if lhs.volume != rhs.volume {return false}
     if lhs.muted != rhs.muted {return false}
+    if lhs.groupVolume != rhs.groupVolume {return false}
+    if lhs.role != rhs.role {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3449,7 +4029,7 @@ nonisolated extension PBLineFinding.Kind: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SyncReport"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}quality\0\u{1}path\0\u{1}card\0\u{3}expected_clock\0\u{3}expected_card\0\u{1}target\0\u{3}is_alarming\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{4}\u{4}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age\0\u{3}latency_offset\0\u{3}is_latency_offset_fixed\0\u{1}broadcasts\0\u{3}latency_offset_uncertainty\0\u{4}\u{9}card_format\0\u{4}\u{a}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{c}\u{a}\u{1}\u{c}\u{b}\u{1}\u{c}\u{c}\u{1}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}quality\0\u{1}path\0\u{1}card\0\u{3}expected_clock\0\u{3}expected_card\0\u{1}target\0\u{3}is_alarming\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{4}\u{4}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age\0\u{3}latency_offset\0\u{3}is_latency_offset_fixed\0\u{1}broadcasts\0\u{3}latency_offset_uncertainty\0\u{4}\u{9}card_format\0\u{1}dropped\0\u{4}\u{9}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{c}\u{a}\u{1}\u{c}\u{b}\u{1}\u{c}\u{c}\u{1}")
 
   fileprivate class _StorageClass {
     var _quality: PBQuality = .unspecified
@@ -3471,6 +4051,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _broadcasts: PBBroadcastReport? = nil
     var _latencyOffsetUncertainty: Int64? = nil
     var _cardFormat: String = String()
+    var _dropped: PBDatagramDrops? = nil
     var _ownStamps: PBStamps = .unspecified
     var _leaderStamps: PBStamps = .unspecified
     var _cardClass: PBCardClass = .unspecified
@@ -3503,6 +4084,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _broadcasts = source._broadcasts
       _latencyOffsetUncertainty = source._latencyOffsetUncertainty
       _cardFormat = source._cardFormat
+      _dropped = source._dropped
       _ownStamps = source._ownStamps
       _leaderStamps = source._leaderStamps
       _cardClass = source._cardClass
@@ -3543,6 +4125,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 20: try { try decoder.decodeSingularMessageField(value: &_storage._broadcasts) }()
         case 21: try { try decoder.decodeSingularInt64Field(value: &_storage._latencyOffsetUncertainty) }()
         case 30: try { try decoder.decodeSingularStringField(value: &_storage._cardFormat) }()
+        case 31: try { try decoder.decodeSingularMessageField(value: &_storage._dropped) }()
         case 40: try { try decoder.decodeSingularEnumField(value: &_storage._ownStamps) }()
         case 41: try { try decoder.decodeSingularEnumField(value: &_storage._leaderStamps) }()
         case 42: try { try decoder.decodeSingularEnumField(value: &_storage._cardClass) }()
@@ -3615,6 +4198,9 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       if !_storage._cardFormat.isEmpty {
         try visitor.visitSingularStringField(value: _storage._cardFormat, fieldNumber: 30)
       }
+      try { if let v = _storage._dropped {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 31)
+      } }()
       if _storage._ownStamps != .unspecified {
         try visitor.visitSingularEnumField(value: _storage._ownStamps, fieldNumber: 40)
       }
@@ -3652,6 +4238,7 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._broadcasts != rhs_storage._broadcasts {return false}
         if _storage._latencyOffsetUncertainty != rhs_storage._latencyOffsetUncertainty {return false}
         if _storage._cardFormat != rhs_storage._cardFormat {return false}
+        if _storage._dropped != rhs_storage._dropped {return false}
         if _storage._ownStamps != rhs_storage._ownStamps {return false}
         if _storage._leaderStamps != rhs_storage._leaderStamps {return false}
         if _storage._cardClass != rhs_storage._cardClass {return false}
@@ -3659,6 +4246,46 @@ nonisolated extension PBSyncReport: SwiftProtobuf.Message, SwiftProtobuf._Messag
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBDatagramDrops: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".DatagramDrops"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}untagged\0\u{1}replayed\0\u{3}other_term\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.untagged) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.replayed) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.otherTerm) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.untagged != 0 {
+      try visitor.visitSingularInt64Field(value: self.untagged, fieldNumber: 1)
+    }
+    if self.replayed != 0 {
+      try visitor.visitSingularInt64Field(value: self.replayed, fieldNumber: 2)
+    }
+    if self.otherTerm != 0 {
+      try visitor.visitSingularInt64Field(value: self.otherTerm, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBDatagramDrops, rhs: PBDatagramDrops) -> Bool {
+    if lhs.untagged != rhs.untagged {return false}
+    if lhs.replayed != rhs.replayed {return false}
+    if lhs.otherTerm != rhs.otherTerm {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3716,7 +4343,7 @@ nonisolated extension PBBroadcastReport: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension PBHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Hello"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}room\0\u{1}instance\0\u{3}output_latency\0\u{3}has_output\0\u{3}notice_port\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}room\0\u{1}instance\0\u{3}output_latency\0\u{3}has_output\0\u{3}notice_port\0\u{3}door_port\0\u{3}may_lead\0\u{1}settings\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3730,12 +4357,19 @@ nonisolated extension PBHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
       case 4: try { try decoder.decodeSingularSInt64Field(value: &self.outputLatency) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.hasOutput_p) }()
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.noticePort) }()
+      case 7: try { try decoder.decodeSingularUInt32Field(value: &self.doorPort) }()
+      case 8: try { try decoder.decodeSingularBoolField(value: &self.mayLead) }()
+      case 9: try { try decoder.decodeSingularMessageField(value: &self._settings) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.version != 0 {
       try visitor.visitSingularUInt32Field(value: self.version, fieldNumber: 1)
     }
@@ -3754,6 +4388,15 @@ nonisolated extension PBHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
     if self.noticePort != 0 {
       try visitor.visitSingularUInt32Field(value: self.noticePort, fieldNumber: 6)
     }
+    if self.doorPort != 0 {
+      try visitor.visitSingularUInt32Field(value: self.doorPort, fieldNumber: 7)
+    }
+    if self.mayLead != false {
+      try visitor.visitSingularBoolField(value: self.mayLead, fieldNumber: 8)
+    }
+    try { if let v = self._settings {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3764,6 +4407,9 @@ nonisolated extension PBHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
     if lhs.outputLatency != rhs.outputLatency {return false}
     if lhs.hasOutput_p != rhs.hasOutput_p {return false}
     if lhs.noticePort != rhs.noticePort {return false}
+    if lhs.doorPort != rhs.doorPort {return false}
+    if lhs.mayLead != rhs.mayLead {return false}
+    if lhs._settings != rhs._settings {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4052,7 +4698,147 @@ nonisolated extension PBLeadAnswer: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Welcome"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{3}leader_name\0\u{3}time_port\0\u{3}media_port\0\u{1}term\0\u{3}group_clock_epoch\0\u{3}crystal_node\0\u{3}crystal_boot\0\u{1}room\0\u{4}\u{b}group_clock_origin\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{3}leader_name\0\u{3}time_port\0\u{3}media_port\0\u{1}term\0\u{3}group_clock_epoch\0\u{3}crystal_node\0\u{3}crystal_boot\0\u{1}room\0\u{4}\u{b}group_clock_origin\0\u{4}\u{b}datagram_key\0")
+
+  fileprivate class _StorageClass {
+    var _version: UInt32 = 0
+    var _leaderName: String = String()
+    var _timePort: UInt32 = 0
+    var _mediaPort: UInt32 = 0
+    var _term: UInt64 = 0
+    var _groupClockEpoch: UInt64 = 0
+    var _crystalNode: UInt64 = 0
+    var _crystalBoot: UInt64 = 0
+    var _room: String = String()
+    var _groupClockOrigin: UInt64 = 0
+    var _datagramKey: PBDatagramKey? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _version = source._version
+      _leaderName = source._leaderName
+      _timePort = source._timePort
+      _mediaPort = source._mediaPort
+      _term = source._term
+      _groupClockEpoch = source._groupClockEpoch
+      _crystalNode = source._crystalNode
+      _crystalBoot = source._crystalBoot
+      _room = source._room
+      _groupClockOrigin = source._groupClockOrigin
+      _datagramKey = source._datagramKey
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularUInt32Field(value: &_storage._version) }()
+        case 2: try { try decoder.decodeSingularStringField(value: &_storage._leaderName) }()
+        case 3: try { try decoder.decodeSingularUInt32Field(value: &_storage._timePort) }()
+        case 4: try { try decoder.decodeSingularUInt32Field(value: &_storage._mediaPort) }()
+        case 5: try { try decoder.decodeSingularUInt64Field(value: &_storage._term) }()
+        case 6: try { try decoder.decodeSingularFixed64Field(value: &_storage._groupClockEpoch) }()
+        case 7: try { try decoder.decodeSingularFixed64Field(value: &_storage._crystalNode) }()
+        case 8: try { try decoder.decodeSingularFixed64Field(value: &_storage._crystalBoot) }()
+        case 9: try { try decoder.decodeSingularStringField(value: &_storage._room) }()
+        case 20: try { try decoder.decodeSingularFixed64Field(value: &_storage._groupClockOrigin) }()
+        case 31: try { try decoder.decodeSingularMessageField(value: &_storage._datagramKey) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._version != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._version, fieldNumber: 1)
+      }
+      if !_storage._leaderName.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._leaderName, fieldNumber: 2)
+      }
+      if _storage._timePort != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._timePort, fieldNumber: 3)
+      }
+      if _storage._mediaPort != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._mediaPort, fieldNumber: 4)
+      }
+      if _storage._term != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._term, fieldNumber: 5)
+      }
+      if _storage._groupClockEpoch != 0 {
+        try visitor.visitSingularFixed64Field(value: _storage._groupClockEpoch, fieldNumber: 6)
+      }
+      if _storage._crystalNode != 0 {
+        try visitor.visitSingularFixed64Field(value: _storage._crystalNode, fieldNumber: 7)
+      }
+      if _storage._crystalBoot != 0 {
+        try visitor.visitSingularFixed64Field(value: _storage._crystalBoot, fieldNumber: 8)
+      }
+      if !_storage._room.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._room, fieldNumber: 9)
+      }
+      if _storage._groupClockOrigin != 0 {
+        try visitor.visitSingularFixed64Field(value: _storage._groupClockOrigin, fieldNumber: 20)
+      }
+      try { if let v = _storage._datagramKey {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 31)
+      } }()
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBWelcome, rhs: PBWelcome) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._version != rhs_storage._version {return false}
+        if _storage._leaderName != rhs_storage._leaderName {return false}
+        if _storage._timePort != rhs_storage._timePort {return false}
+        if _storage._mediaPort != rhs_storage._mediaPort {return false}
+        if _storage._term != rhs_storage._term {return false}
+        if _storage._groupClockEpoch != rhs_storage._groupClockEpoch {return false}
+        if _storage._crystalNode != rhs_storage._crystalNode {return false}
+        if _storage._crystalBoot != rhs_storage._crystalBoot {return false}
+        if _storage._room != rhs_storage._room {return false}
+        if _storage._groupClockOrigin != rhs_storage._groupClockOrigin {return false}
+        if _storage._datagramKey != rhs_storage._datagramKey {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBDatagramKey: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".DatagramKey"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}term\0\u{1}sender\0\u{3}secret_a\0\u{3}secret_b\0\u{3}secret_c\0\u{3}secret_d\0\u{3}clock_sequence\0\u{3}beacon_sequence\0\u{3}commit_sequence\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4060,66 +4846,61 @@ nonisolated extension PBWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.version) }()
-      case 2: try { try decoder.decodeSingularStringField(value: &self.leaderName) }()
-      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.timePort) }()
-      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.mediaPort) }()
-      case 5: try { try decoder.decodeSingularUInt64Field(value: &self.term) }()
-      case 6: try { try decoder.decodeSingularFixed64Field(value: &self.groupClockEpoch) }()
-      case 7: try { try decoder.decodeSingularFixed64Field(value: &self.crystalNode) }()
-      case 8: try { try decoder.decodeSingularFixed64Field(value: &self.crystalBoot) }()
-      case 9: try { try decoder.decodeSingularStringField(value: &self.room) }()
-      case 20: try { try decoder.decodeSingularFixed64Field(value: &self.groupClockOrigin) }()
+      case 1: try { try decoder.decodeSingularFixed64Field(value: &self.term) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.sender) }()
+      case 3: try { try decoder.decodeSingularFixed64Field(value: &self.secretA) }()
+      case 4: try { try decoder.decodeSingularFixed64Field(value: &self.secretB) }()
+      case 5: try { try decoder.decodeSingularFixed64Field(value: &self.secretC) }()
+      case 6: try { try decoder.decodeSingularFixed64Field(value: &self.secretD) }()
+      case 7: try { try decoder.decodeSingularUInt64Field(value: &self.clockSequence) }()
+      case 8: try { try decoder.decodeSingularUInt64Field(value: &self.beaconSequence) }()
+      case 9: try { try decoder.decodeSingularUInt64Field(value: &self.commitSequence) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if self.version != 0 {
-      try visitor.visitSingularUInt32Field(value: self.version, fieldNumber: 1)
-    }
-    if !self.leaderName.isEmpty {
-      try visitor.visitSingularStringField(value: self.leaderName, fieldNumber: 2)
-    }
-    if self.timePort != 0 {
-      try visitor.visitSingularUInt32Field(value: self.timePort, fieldNumber: 3)
-    }
-    if self.mediaPort != 0 {
-      try visitor.visitSingularUInt32Field(value: self.mediaPort, fieldNumber: 4)
-    }
     if self.term != 0 {
-      try visitor.visitSingularUInt64Field(value: self.term, fieldNumber: 5)
+      try visitor.visitSingularFixed64Field(value: self.term, fieldNumber: 1)
     }
-    if self.groupClockEpoch != 0 {
-      try visitor.visitSingularFixed64Field(value: self.groupClockEpoch, fieldNumber: 6)
+    if self.sender != 0 {
+      try visitor.visitSingularUInt32Field(value: self.sender, fieldNumber: 2)
     }
-    if self.crystalNode != 0 {
-      try visitor.visitSingularFixed64Field(value: self.crystalNode, fieldNumber: 7)
+    if self.secretA != 0 {
+      try visitor.visitSingularFixed64Field(value: self.secretA, fieldNumber: 3)
     }
-    if self.crystalBoot != 0 {
-      try visitor.visitSingularFixed64Field(value: self.crystalBoot, fieldNumber: 8)
+    if self.secretB != 0 {
+      try visitor.visitSingularFixed64Field(value: self.secretB, fieldNumber: 4)
     }
-    if !self.room.isEmpty {
-      try visitor.visitSingularStringField(value: self.room, fieldNumber: 9)
+    if self.secretC != 0 {
+      try visitor.visitSingularFixed64Field(value: self.secretC, fieldNumber: 5)
     }
-    if self.groupClockOrigin != 0 {
-      try visitor.visitSingularFixed64Field(value: self.groupClockOrigin, fieldNumber: 20)
+    if self.secretD != 0 {
+      try visitor.visitSingularFixed64Field(value: self.secretD, fieldNumber: 6)
+    }
+    if self.clockSequence != 0 {
+      try visitor.visitSingularUInt64Field(value: self.clockSequence, fieldNumber: 7)
+    }
+    if self.beaconSequence != 0 {
+      try visitor.visitSingularUInt64Field(value: self.beaconSequence, fieldNumber: 8)
+    }
+    if self.commitSequence != 0 {
+      try visitor.visitSingularUInt64Field(value: self.commitSequence, fieldNumber: 9)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  static func ==(lhs: PBWelcome, rhs: PBWelcome) -> Bool {
-    if lhs.version != rhs.version {return false}
-    if lhs.leaderName != rhs.leaderName {return false}
-    if lhs.timePort != rhs.timePort {return false}
-    if lhs.mediaPort != rhs.mediaPort {return false}
+  static func ==(lhs: PBDatagramKey, rhs: PBDatagramKey) -> Bool {
     if lhs.term != rhs.term {return false}
-    if lhs.groupClockEpoch != rhs.groupClockEpoch {return false}
-    if lhs.crystalNode != rhs.crystalNode {return false}
-    if lhs.crystalBoot != rhs.crystalBoot {return false}
-    if lhs.room != rhs.room {return false}
-    if lhs.groupClockOrigin != rhs.groupClockOrigin {return false}
+    if lhs.sender != rhs.sender {return false}
+    if lhs.secretA != rhs.secretA {return false}
+    if lhs.secretB != rhs.secretB {return false}
+    if lhs.secretC != rhs.secretC {return false}
+    if lhs.secretD != rhs.secretD {return false}
+    if lhs.clockSequence != rhs.clockSequence {return false}
+    if lhs.beaconSequence != rhs.beaconSequence {return false}
+    if lhs.commitSequence != rhs.commitSequence {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4427,7 +5208,7 @@ nonisolated extension PBLatencyOffset: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LeaderToRoom"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}welcome\0\u{1}refused\0\u{1}prepare\0\u{1}commit\0\u{1}withdraw\0\u{1}settings\0\u{1}state\0\u{1}stop\0\u{1}alive\0\u{1}goodbye\0\u{1}progress\0\u{3}latency_offset\0\u{1}queue\0\u{2}\u{7}lead\0\u{1}follow\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}welcome\0\u{1}refused\0\u{1}prepare\0\u{1}commit\0\u{1}withdraw\0\u{1}settings\0\u{1}state\0\u{1}stop\0\u{1}alive\0\u{1}goodbye\0\u{1}progress\0\u{3}latency_offset\0\u{1}queue\0\u{2}\u{7}lead\0\u{1}follow\0\u{4}\u{a}datagram_key\0\u{2}\u{9}succession\0\u{1}separate\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4630,6 +5411,45 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
           self.content = .follow(v)
         }
       }()
+      case 31: try {
+        var v: PBDatagramKey?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .datagramKey(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .datagramKey(v)
+        }
+      }()
+      case 40: try {
+        var v: PBSuccession?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .succession(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .succession(v)
+        }
+      }()
+      case 41: try {
+        var v: PBNothing?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .separate(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .separate(v)
+        }
+      }()
       default: break
       }
     }
@@ -4701,6 +5521,18 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
       guard case .follow(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 21)
     }()
+    case .datagramKey?: try {
+      guard case .datagramKey(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 31)
+    }()
+    case .succession?: try {
+      guard case .succession(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 40)
+    }()
+    case .separate?: try {
+      guard case .separate(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 41)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -4713,9 +5545,254 @@ nonisolated extension PBLeaderToRoom: SwiftProtobuf.Message, SwiftProtobuf._Mess
   }
 }
 
+nonisolated extension PBSuccession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Succession"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}heirs\0\u{1}handover\0\u{1}reign\0\u{1}term\0\u{1}missed\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.heirs) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._handover) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.reign) }()
+      case 4: try { try decoder.decodeSingularUInt64Field(value: &self.term) }()
+      case 5: try { try decoder.decodeRepeatedMessageField(value: &self.missed) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.heirs.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.heirs, fieldNumber: 1)
+    }
+    try { if let v = self._handover {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    if self.reign != 0 {
+      try visitor.visitSingularUInt64Field(value: self.reign, fieldNumber: 3)
+    }
+    if self.term != 0 {
+      try visitor.visitSingularUInt64Field(value: self.term, fieldNumber: 4)
+    }
+    if !self.missed.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.missed, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBSuccession, rhs: PBSuccession) -> Bool {
+    if lhs.heirs != rhs.heirs {return false}
+    if lhs._handover != rhs._handover {return false}
+    if lhs.reign != rhs.reign {return false}
+    if lhs.term != rhs.term {return false}
+    if lhs.missed != rhs.missed {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBSuccession.Heir: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = PBSuccession.protoMessageName + ".Heir"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}room\0\u{1}host\0\u{1}port\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.room) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.host) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.port) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.room.isEmpty {
+      try visitor.visitSingularStringField(value: self.room, fieldNumber: 1)
+    }
+    if !self.host.isEmpty {
+      try visitor.visitSingularStringField(value: self.host, fieldNumber: 2)
+    }
+    if self.port != 0 {
+      try visitor.visitSingularUInt32Field(value: self.port, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBSuccession.Heir, rhs: PBSuccession.Heir) -> Bool {
+    if lhs.room != rhs.room {return false}
+    if lhs.host != rhs.host {return false}
+    if lhs.port != rhs.port {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBLeadQuestion: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".LeadQuestion"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}claim\0\u{1}port\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._claim) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.port) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._claim {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if self.port != 0 {
+      try visitor.visitSingularUInt32Field(value: self.port, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBLeadQuestion, rhs: PBLeadQuestion) -> Bool {
+    if lhs._claim != rhs._claim {return false}
+    if lhs.port != rhs.port {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBLeadSight: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".LeadSight"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}room\0\u{1}origin\0\u{1}own\0\u{1}heard\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.room) }()
+      case 2: try { try decoder.decodeSingularFixed64Field(value: &self.origin) }()
+      case 3: try {
+        var v: PBLeadSight.Precedence?
+        var hadOneofValue = false
+        if let current = self.lead {
+          hadOneofValue = true
+          if case .own(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.lead = .own(v)
+        }
+      }()
+      case 4: try {
+        var v: PBNextLeader?
+        var hadOneofValue = false
+        if let current = self.lead {
+          hadOneofValue = true
+          if case .heard(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.lead = .heard(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.room.isEmpty {
+      try visitor.visitSingularStringField(value: self.room, fieldNumber: 1)
+    }
+    if self.origin != 0 {
+      try visitor.visitSingularFixed64Field(value: self.origin, fieldNumber: 2)
+    }
+    switch self.lead {
+    case .own?: try {
+      guard case .own(let v)? = self.lead else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case .heard?: try {
+      guard case .heard(let v)? = self.lead else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBLeadSight, rhs: PBLeadSight) -> Bool {
+    if lhs.room != rhs.room {return false}
+    if lhs.origin != rhs.origin {return false}
+    if lhs.lead != rhs.lead {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBLeadSight.Precedence: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = PBLeadSight.protoMessageName + ".Precedence"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}reign\0\u{1}term\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.reign) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.term) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.reign != 0 {
+      try visitor.visitSingularUInt64Field(value: self.reign, fieldNumber: 1)
+    }
+    if self.term != 0 {
+      try visitor.visitSingularUInt64Field(value: self.term, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBLeadSight.Precedence, rhs: PBLeadSight.Precedence) -> Bool {
+    if lhs.reign != rhs.reign {return false}
+    if lhs.term != rhs.term {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Handover"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}settings\0\u{3}common_settings\0\u{1}repeats\0\u{1}rooms\0\u{1}items\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}settings\0\u{3}common_settings\0\u{1}repeats\0\u{1}rooms\0\u{1}items\0\u{1}rate\0\u{1}session\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4728,6 +5805,8 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       case 3: try { try decoder.decodeSingularEnumField(value: &self.repeats) }()
       case 4: try { try decoder.decodeSingularInt32Field(value: &self.rooms) }()
       case 5: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
+      case 6: try { try decoder.decodeSingularDoubleField(value: &self.rate) }()
+      case 7: try { try decoder.decodeSingularFixed64Field(value: &self.session) }()
       default: break
       }
     }
@@ -4753,6 +5832,12 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if !self.items.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 5)
     }
+    if self.rate.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.rate, fieldNumber: 6)
+    }
+    if self.session != 0 {
+      try visitor.visitSingularFixed64Field(value: self.session, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4762,6 +5847,8 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if lhs.repeats != rhs.repeats {return false}
     if lhs.rooms != rhs.rooms {return false}
     if lhs.items != rhs.items {return false}
+    if lhs.rate != rhs.rate {return false}
+    if lhs.session != rhs.session {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4962,7 +6049,7 @@ nonisolated extension PBRoomOffset: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Command"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}play\0\u{1}pause\0\u{3}seek_seconds\0\u{1}volume\0\u{1}mute\0\u{1}next\0\u{1}stop\0\u{3}latency_offset\0\u{1}previous\0\u{3}seek_by_seconds\0\u{3}seek_to_share\0\u{3}volume_by\0\u{2}\u{2}queue\0\u{4}\u{6}hand_over\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}play\0\u{1}pause\0\u{3}seek_seconds\0\u{1}volume\0\u{1}mute\0\u{1}next\0\u{1}stop\0\u{3}latency_offset\0\u{1}previous\0\u{3}seek_by_seconds\0\u{3}seek_to_share\0\u{3}volume_by\0\u{2}\u{2}queue\0\u{4}\u{6}hand_over\0\u{1}rate\0\u{2}\u{13}move\0\u{1}separate\0\u{1}role\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5132,6 +6219,48 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
           self.content = .handOver(v)
         }
       }()
+      case 21: try {
+        var v: Double?
+        try decoder.decodeSingularDoubleField(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .rate(v)
+        }
+      }()
+      case 40: try {
+        var v: PBMoveRoom?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .move(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .move(v)
+        }
+      }()
+      case 41: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .separate(v)
+        }
+      }()
+      case 42: try {
+        var v: PBRoleChange?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .role(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .role(v)
+        }
+      }()
       default: break
       }
     }
@@ -5199,6 +6328,22 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
       guard case .handOver(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularStringField(value: v, fieldNumber: 20)
     }()
+    case .rate?: try {
+      guard case .rate(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 21)
+    }()
+    case .move?: try {
+      guard case .move(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 40)
+    }()
+    case .separate?: try {
+      guard case .separate(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 41)
+    }()
+    case .role?: try {
+      guard case .role(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 42)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -5206,6 +6351,80 @@ nonisolated extension PBCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
   static func ==(lhs: PBCommand, rhs: PBCommand) -> Bool {
     if lhs.content != rhs.content {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBRoleChange: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".RoleChange"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}room\0\u{1}role\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.room) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.role) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.room.isEmpty {
+      try visitor.visitSingularStringField(value: self.room, fieldNumber: 1)
+    }
+    if self.role != .unspecified {
+      try visitor.visitSingularEnumField(value: self.role, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBRoleChange, rhs: PBRoleChange) -> Bool {
+    if lhs.room != rhs.room {return false}
+    if lhs.role != rhs.role {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PBMoveRoom: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".MoveRoom"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}room\0\u{1}to\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.room) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._to) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.room.isEmpty {
+      try visitor.visitSingularStringField(value: self.room, fieldNumber: 1)
+    }
+    try { if let v = self._to {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: PBMoveRoom, rhs: PBMoveRoom) -> Bool {
+    if lhs.room != rhs.room {return false}
+    if lhs._to != rhs._to {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5670,7 +6889,7 @@ nonisolated extension PBQueueItem: SwiftProtobuf.Message, SwiftProtobuf._Message
 
 nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}command\0\u{1}status\0\u{3}sync_status\0\u{2}\u{b}queue\0\u{1}add\0\u{1}watch\0\u{1}wanted\0\u{1}read\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}command\0\u{1}status\0\u{3}sync_status\0\u{2}\u{b}queue\0\u{1}add\0\u{1}watch\0\u{1}wanted\0\u{1}read\0\u{4}\u{d}datagram_key\0\u{2}\u{9}lead\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5782,6 +7001,32 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.content = .read(v)
         }
       }()
+      case 31: try {
+        var v: PBNothing?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .datagramKey(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .datagramKey(v)
+        }
+      }()
+      case 40: try {
+        var v: PBLeadQuestion?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .lead(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .lead(v)
+        }
+      }()
       default: break
       }
     }
@@ -5824,6 +7069,14 @@ nonisolated extension PBControlRequest: SwiftProtobuf.Message, SwiftProtobuf._Me
     case .read?: try {
       guard case .read(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
+    }()
+    case .datagramKey?: try {
+      guard case .datagramKey(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 31)
+    }()
+    case .lead?: try {
+      guard case .lead(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 40)
     }()
     case nil: break
     }
@@ -6001,108 +7254,181 @@ nonisolated extension PBItemIDs: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension PBRoomStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".RoomStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}state\0\u{3}buffer_seconds\0\u{3}clock_offset_microseconds\0\u{3}clock_bound_microseconds\0\u{3}round_trip_microseconds\0\u{4}\u{2}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{3}error_microseconds\0\u{1}volume\0\u{1}muted\0\u{1}dropouts\0\u{1}xruns\0\u{1}detail\0\u{1}sync\0\u{2}\u{18}stamps\0\u{c}\u{7}\u{1}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}state\0\u{3}buffer_seconds\0\u{3}clock_offset_microseconds\0\u{3}clock_bound_microseconds\0\u{3}round_trip_microseconds\0\u{4}\u{2}card_parts_per_million\0\u{3}ratio_parts_per_million\0\u{3}error_microseconds\0\u{1}volume\0\u{1}muted\0\u{1}dropouts\0\u{1}xruns\0\u{1}detail\0\u{1}sync\0\u{2}\u{18}stamps\0\u{1}role\0\u{c}\u{7}\u{1}")
+
+  fileprivate class _StorageClass {
+    var _name: String = String()
+    var _state: PBActivity = .unspecified
+    var _bufferSeconds: Double = 0
+    var _clockOffsetMicroseconds: Double? = nil
+    var _clockBoundMicroseconds: Double? = nil
+    var _roundTripMicroseconds: Double? = nil
+    var _cardPartsPerMillion: Double = 0
+    var _ratioPartsPerMillion: Double = 0
+    var _errorMicroseconds: Double? = nil
+    var _volume: Int32 = 0
+    var _muted: Bool = false
+    var _dropouts: Int64 = 0
+    var _xruns: Int64 = 0
+    var _detail: String = String()
+    var _sync: PBSyncStatus? = nil
+    var _stamps: PBStamps = .unspecified
+    var _role: PBRoomRole = .unspecified
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _name = source._name
+      _state = source._state
+      _bufferSeconds = source._bufferSeconds
+      _clockOffsetMicroseconds = source._clockOffsetMicroseconds
+      _clockBoundMicroseconds = source._clockBoundMicroseconds
+      _roundTripMicroseconds = source._roundTripMicroseconds
+      _cardPartsPerMillion = source._cardPartsPerMillion
+      _ratioPartsPerMillion = source._ratioPartsPerMillion
+      _errorMicroseconds = source._errorMicroseconds
+      _volume = source._volume
+      _muted = source._muted
+      _dropouts = source._dropouts
+      _xruns = source._xruns
+      _detail = source._detail
+      _sync = source._sync
+      _stamps = source._stamps
+      _role = source._role
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
-      case 2: try { try decoder.decodeSingularEnumField(value: &self.state) }()
-      case 3: try { try decoder.decodeSingularDoubleField(value: &self.bufferSeconds) }()
-      case 4: try { try decoder.decodeSingularDoubleField(value: &self._clockOffsetMicroseconds) }()
-      case 5: try { try decoder.decodeSingularDoubleField(value: &self._clockBoundMicroseconds) }()
-      case 6: try { try decoder.decodeSingularDoubleField(value: &self._roundTripMicroseconds) }()
-      case 8: try { try decoder.decodeSingularDoubleField(value: &self.cardPartsPerMillion) }()
-      case 9: try { try decoder.decodeSingularDoubleField(value: &self.ratioPartsPerMillion) }()
-      case 10: try { try decoder.decodeSingularDoubleField(value: &self._errorMicroseconds) }()
-      case 11: try { try decoder.decodeSingularInt32Field(value: &self.volume) }()
-      case 12: try { try decoder.decodeSingularBoolField(value: &self.muted) }()
-      case 13: try { try decoder.decodeSingularInt64Field(value: &self.dropouts) }()
-      case 14: try { try decoder.decodeSingularInt64Field(value: &self.xruns) }()
-      case 15: try { try decoder.decodeSingularStringField(value: &self.detail) }()
-      case 16: try { try decoder.decodeSingularMessageField(value: &self._sync) }()
-      case 40: try { try decoder.decodeSingularEnumField(value: &self.stamps) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularStringField(value: &_storage._name) }()
+        case 2: try { try decoder.decodeSingularEnumField(value: &_storage._state) }()
+        case 3: try { try decoder.decodeSingularDoubleField(value: &_storage._bufferSeconds) }()
+        case 4: try { try decoder.decodeSingularDoubleField(value: &_storage._clockOffsetMicroseconds) }()
+        case 5: try { try decoder.decodeSingularDoubleField(value: &_storage._clockBoundMicroseconds) }()
+        case 6: try { try decoder.decodeSingularDoubleField(value: &_storage._roundTripMicroseconds) }()
+        case 8: try { try decoder.decodeSingularDoubleField(value: &_storage._cardPartsPerMillion) }()
+        case 9: try { try decoder.decodeSingularDoubleField(value: &_storage._ratioPartsPerMillion) }()
+        case 10: try { try decoder.decodeSingularDoubleField(value: &_storage._errorMicroseconds) }()
+        case 11: try { try decoder.decodeSingularInt32Field(value: &_storage._volume) }()
+        case 12: try { try decoder.decodeSingularBoolField(value: &_storage._muted) }()
+        case 13: try { try decoder.decodeSingularInt64Field(value: &_storage._dropouts) }()
+        case 14: try { try decoder.decodeSingularInt64Field(value: &_storage._xruns) }()
+        case 15: try { try decoder.decodeSingularStringField(value: &_storage._detail) }()
+        case 16: try { try decoder.decodeSingularMessageField(value: &_storage._sync) }()
+        case 40: try { try decoder.decodeSingularEnumField(value: &_storage._stamps) }()
+        case 41: try { try decoder.decodeSingularEnumField(value: &_storage._role) }()
+        default: break
+        }
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.name.isEmpty {
-      try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
-    }
-    if self.state != .unspecified {
-      try visitor.visitSingularEnumField(value: self.state, fieldNumber: 2)
-    }
-    if self.bufferSeconds.bitPattern != 0 {
-      try visitor.visitSingularDoubleField(value: self.bufferSeconds, fieldNumber: 3)
-    }
-    try { if let v = self._clockOffsetMicroseconds {
-      try visitor.visitSingularDoubleField(value: v, fieldNumber: 4)
-    } }()
-    try { if let v = self._clockBoundMicroseconds {
-      try visitor.visitSingularDoubleField(value: v, fieldNumber: 5)
-    } }()
-    try { if let v = self._roundTripMicroseconds {
-      try visitor.visitSingularDoubleField(value: v, fieldNumber: 6)
-    } }()
-    if self.cardPartsPerMillion.bitPattern != 0 {
-      try visitor.visitSingularDoubleField(value: self.cardPartsPerMillion, fieldNumber: 8)
-    }
-    if self.ratioPartsPerMillion.bitPattern != 0 {
-      try visitor.visitSingularDoubleField(value: self.ratioPartsPerMillion, fieldNumber: 9)
-    }
-    try { if let v = self._errorMicroseconds {
-      try visitor.visitSingularDoubleField(value: v, fieldNumber: 10)
-    } }()
-    if self.volume != 0 {
-      try visitor.visitSingularInt32Field(value: self.volume, fieldNumber: 11)
-    }
-    if self.muted != false {
-      try visitor.visitSingularBoolField(value: self.muted, fieldNumber: 12)
-    }
-    if self.dropouts != 0 {
-      try visitor.visitSingularInt64Field(value: self.dropouts, fieldNumber: 13)
-    }
-    if self.xruns != 0 {
-      try visitor.visitSingularInt64Field(value: self.xruns, fieldNumber: 14)
-    }
-    if !self.detail.isEmpty {
-      try visitor.visitSingularStringField(value: self.detail, fieldNumber: 15)
-    }
-    try { if let v = self._sync {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
-    } }()
-    if self.stamps != .unspecified {
-      try visitor.visitSingularEnumField(value: self.stamps, fieldNumber: 40)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._name.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._name, fieldNumber: 1)
+      }
+      if _storage._state != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._state, fieldNumber: 2)
+      }
+      if _storage._bufferSeconds.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._bufferSeconds, fieldNumber: 3)
+      }
+      try { if let v = _storage._clockOffsetMicroseconds {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 4)
+      } }()
+      try { if let v = _storage._clockBoundMicroseconds {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 5)
+      } }()
+      try { if let v = _storage._roundTripMicroseconds {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 6)
+      } }()
+      if _storage._cardPartsPerMillion.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._cardPartsPerMillion, fieldNumber: 8)
+      }
+      if _storage._ratioPartsPerMillion.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._ratioPartsPerMillion, fieldNumber: 9)
+      }
+      try { if let v = _storage._errorMicroseconds {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 10)
+      } }()
+      if _storage._volume != 0 {
+        try visitor.visitSingularInt32Field(value: _storage._volume, fieldNumber: 11)
+      }
+      if _storage._muted != false {
+        try visitor.visitSingularBoolField(value: _storage._muted, fieldNumber: 12)
+      }
+      if _storage._dropouts != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._dropouts, fieldNumber: 13)
+      }
+      if _storage._xruns != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._xruns, fieldNumber: 14)
+      }
+      if !_storage._detail.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._detail, fieldNumber: 15)
+      }
+      try { if let v = _storage._sync {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+      } }()
+      if _storage._stamps != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._stamps, fieldNumber: 40)
+      }
+      if _storage._role != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._role, fieldNumber: 41)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: PBRoomStatus, rhs: PBRoomStatus) -> Bool {
-    if lhs.name != rhs.name {return false}
-    if lhs.state != rhs.state {return false}
-    if lhs.bufferSeconds != rhs.bufferSeconds {return false}
-    if lhs._clockOffsetMicroseconds != rhs._clockOffsetMicroseconds {return false}
-    if lhs._clockBoundMicroseconds != rhs._clockBoundMicroseconds {return false}
-    if lhs._roundTripMicroseconds != rhs._roundTripMicroseconds {return false}
-    if lhs.cardPartsPerMillion != rhs.cardPartsPerMillion {return false}
-    if lhs.ratioPartsPerMillion != rhs.ratioPartsPerMillion {return false}
-    if lhs._errorMicroseconds != rhs._errorMicroseconds {return false}
-    if lhs.volume != rhs.volume {return false}
-    if lhs.muted != rhs.muted {return false}
-    if lhs.dropouts != rhs.dropouts {return false}
-    if lhs.xruns != rhs.xruns {return false}
-    if lhs.detail != rhs.detail {return false}
-    if lhs._sync != rhs._sync {return false}
-    if lhs.stamps != rhs.stamps {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._name != rhs_storage._name {return false}
+        if _storage._state != rhs_storage._state {return false}
+        if _storage._bufferSeconds != rhs_storage._bufferSeconds {return false}
+        if _storage._clockOffsetMicroseconds != rhs_storage._clockOffsetMicroseconds {return false}
+        if _storage._clockBoundMicroseconds != rhs_storage._clockBoundMicroseconds {return false}
+        if _storage._roundTripMicroseconds != rhs_storage._roundTripMicroseconds {return false}
+        if _storage._cardPartsPerMillion != rhs_storage._cardPartsPerMillion {return false}
+        if _storage._ratioPartsPerMillion != rhs_storage._ratioPartsPerMillion {return false}
+        if _storage._errorMicroseconds != rhs_storage._errorMicroseconds {return false}
+        if _storage._volume != rhs_storage._volume {return false}
+        if _storage._muted != rhs_storage._muted {return false}
+        if _storage._dropouts != rhs_storage._dropouts {return false}
+        if _storage._xruns != rhs_storage._xruns {return false}
+        if _storage._detail != rhs_storage._detail {return false}
+        if _storage._sync != rhs_storage._sync {return false}
+        if _storage._stamps != rhs_storage._stamps {return false}
+        if _storage._role != rhs_storage._role {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6214,7 +7540,7 @@ nonisolated extension PBSyncHistory: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SyncStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{4}\u{2}bound_microseconds\0\u{3}error_part_microseconds\0\u{3}clock_part_microseconds\0\u{3}path_part_microseconds\0\u{3}card_part_microseconds\0\u{3}calibration_part_microseconds\0\u{3}expected_microseconds\0\u{3}target_microseconds\0\u{1}alarm\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{4}\u{4}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age_seconds\0\u{3}report_age_seconds\0\u{3}latency_offset_microseconds\0\u{3}latency_offset_fixed\0\u{1}history\0\u{1}broadcasts\0\u{1}line\0\u{3}line_alarm\0\u{4}\u{3}card_format\0\u{2}\u{a}clock\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{c}\u{1}\u{1}\u{c}\u{d}\u{1}\u{c}\u{e}\u{1}\u{c}\u{f}\u{1}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{4}\u{2}bound_microseconds\0\u{3}error_part_microseconds\0\u{3}clock_part_microseconds\0\u{3}path_part_microseconds\0\u{3}card_part_microseconds\0\u{3}calibration_part_microseconds\0\u{3}expected_microseconds\0\u{3}target_microseconds\0\u{1}alarm\0\u{3}skew_parts_per_million\0\u{3}skew_deviation_parts_per_million\0\u{4}\u{4}packets_sent\0\u{3}packets_answered\0\u{3}packets_rejected\0\u{3}clock_restarts\0\u{3}clock_age_seconds\0\u{3}report_age_seconds\0\u{3}latency_offset_microseconds\0\u{3}latency_offset_fixed\0\u{1}history\0\u{1}broadcasts\0\u{1}line\0\u{3}line_alarm\0\u{4}\u{3}card_format\0\u{1}dropped\0\u{2}\u{9}clock\0\u{3}own_stamps\0\u{3}leader_stamps\0\u{3}card_class\0\u{c}\u{1}\u{1}\u{c}\u{d}\u{1}\u{c}\u{e}\u{1}\u{c}\u{f}\u{1}")
 
   fileprivate class _StorageClass {
     var _boundMicroseconds: Double? = nil
@@ -6241,6 +7567,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _line: String = String()
     var _lineAlarm: Bool = false
     var _cardFormat: String? = nil
+    var _dropped: PBDatagramDrops? = nil
     var _clock: PBQuality = .unspecified
     var _ownStamps: PBStamps = .unspecified
     var _leaderStamps: PBStamps = .unspecified
@@ -6279,6 +7606,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _line = source._line
       _lineAlarm = source._lineAlarm
       _cardFormat = source._cardFormat
+      _dropped = source._dropped
       _clock = source._clock
       _ownStamps = source._ownStamps
       _leaderStamps = source._leaderStamps
@@ -6325,6 +7653,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 26: try { try decoder.decodeSingularStringField(value: &_storage._line) }()
         case 27: try { try decoder.decodeSingularBoolField(value: &_storage._lineAlarm) }()
         case 30: try { try decoder.decodeSingularStringField(value: &_storage._cardFormat) }()
+        case 31: try { try decoder.decodeSingularMessageField(value: &_storage._dropped) }()
         case 40: try { try decoder.decodeSingularEnumField(value: &_storage._clock) }()
         case 41: try { try decoder.decodeSingularEnumField(value: &_storage._ownStamps) }()
         case 42: try { try decoder.decodeSingularEnumField(value: &_storage._leaderStamps) }()
@@ -6413,6 +7742,9 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
       try { if let v = _storage._cardFormat {
         try visitor.visitSingularStringField(value: v, fieldNumber: 30)
       } }()
+      try { if let v = _storage._dropped {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 31)
+      } }()
       if _storage._clock != .unspecified {
         try visitor.visitSingularEnumField(value: _storage._clock, fieldNumber: 40)
       }
@@ -6458,6 +7790,7 @@ nonisolated extension PBSyncStatus: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._line != rhs_storage._line {return false}
         if _storage._lineAlarm != rhs_storage._lineAlarm {return false}
         if _storage._cardFormat != rhs_storage._cardFormat {return false}
+        if _storage._dropped != rhs_storage._dropped {return false}
         if _storage._clock != rhs_storage._clock {return false}
         if _storage._ownStamps != rhs_storage._ownStamps {return false}
         if _storage._leaderStamps != rhs_storage._leaderStamps {return false}
@@ -6523,93 +7856,174 @@ nonisolated extension PBBroadcastStatus: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".GroupStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}leader\0\u{1}phase\0\u{1}title\0\u{1}index\0\u{1}count\0\u{3}position_seconds\0\u{3}duration_seconds\0\u{1}rate\0\u{1}rooms\0\u{1}detail\0\u{4}\u{4}queue_revision\0\u{1}repeats\0\u{4}\u{f}sample_rate\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}leader\0\u{1}phase\0\u{1}title\0\u{1}index\0\u{1}count\0\u{3}position_seconds\0\u{3}duration_seconds\0\u{1}rate\0\u{1}rooms\0\u{1}detail\0\u{4}\u{4}queue_revision\0\u{1}repeats\0\u{1}volume\0\u{1}session\0\u{4}\u{d}sample_rate\0\u{1}dropped\0")
+
+  fileprivate class _StorageClass {
+    var _leader: String = String()
+    var _phase: PBPhase = .unspecified
+    var _title: String = String()
+    var _index: Int32 = 0
+    var _count: Int32 = 0
+    var _positionSeconds: Double = 0
+    var _durationSeconds: Double = 0
+    var _rate: Double = 0
+    var _rooms: [PBRoomStatus] = []
+    var _detail: String? = nil
+    var _sampleRate: Int32? = nil
+    var _dropped: PBDatagramDrops? = nil
+    var _queueRevision: UInt64 = 0
+    var _repeats: PBRepeatMode = .unspecified
+    var _volume: Int32 = 0
+    var _session: String = String()
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _leader = source._leader
+      _phase = source._phase
+      _title = source._title
+      _index = source._index
+      _count = source._count
+      _positionSeconds = source._positionSeconds
+      _durationSeconds = source._durationSeconds
+      _rate = source._rate
+      _rooms = source._rooms
+      _detail = source._detail
+      _sampleRate = source._sampleRate
+      _dropped = source._dropped
+      _queueRevision = source._queueRevision
+      _repeats = source._repeats
+      _volume = source._volume
+      _session = source._session
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.leader) }()
-      case 2: try { try decoder.decodeSingularEnumField(value: &self.phase) }()
-      case 3: try { try decoder.decodeSingularStringField(value: &self.title) }()
-      case 4: try { try decoder.decodeSingularInt32Field(value: &self.index) }()
-      case 5: try { try decoder.decodeSingularInt32Field(value: &self.count) }()
-      case 6: try { try decoder.decodeSingularDoubleField(value: &self.positionSeconds) }()
-      case 7: try { try decoder.decodeSingularDoubleField(value: &self.durationSeconds) }()
-      case 8: try { try decoder.decodeSingularDoubleField(value: &self.rate) }()
-      case 9: try { try decoder.decodeRepeatedMessageField(value: &self.rooms) }()
-      case 10: try { try decoder.decodeSingularStringField(value: &self._detail) }()
-      case 14: try { try decoder.decodeSingularUInt64Field(value: &self.queueRevision) }()
-      case 15: try { try decoder.decodeSingularEnumField(value: &self.repeats) }()
-      case 30: try { try decoder.decodeSingularInt32Field(value: &self._sampleRate) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularStringField(value: &_storage._leader) }()
+        case 2: try { try decoder.decodeSingularEnumField(value: &_storage._phase) }()
+        case 3: try { try decoder.decodeSingularStringField(value: &_storage._title) }()
+        case 4: try { try decoder.decodeSingularInt32Field(value: &_storage._index) }()
+        case 5: try { try decoder.decodeSingularInt32Field(value: &_storage._count) }()
+        case 6: try { try decoder.decodeSingularDoubleField(value: &_storage._positionSeconds) }()
+        case 7: try { try decoder.decodeSingularDoubleField(value: &_storage._durationSeconds) }()
+        case 8: try { try decoder.decodeSingularDoubleField(value: &_storage._rate) }()
+        case 9: try { try decoder.decodeRepeatedMessageField(value: &_storage._rooms) }()
+        case 10: try { try decoder.decodeSingularStringField(value: &_storage._detail) }()
+        case 14: try { try decoder.decodeSingularUInt64Field(value: &_storage._queueRevision) }()
+        case 15: try { try decoder.decodeSingularEnumField(value: &_storage._repeats) }()
+        case 16: try { try decoder.decodeSingularInt32Field(value: &_storage._volume) }()
+        case 17: try { try decoder.decodeSingularStringField(value: &_storage._session) }()
+        case 30: try { try decoder.decodeSingularInt32Field(value: &_storage._sampleRate) }()
+        case 31: try { try decoder.decodeSingularMessageField(value: &_storage._dropped) }()
+        default: break
+        }
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.leader.isEmpty {
-      try visitor.visitSingularStringField(value: self.leader, fieldNumber: 1)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._leader.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._leader, fieldNumber: 1)
+      }
+      if _storage._phase != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._phase, fieldNumber: 2)
+      }
+      if !_storage._title.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._title, fieldNumber: 3)
+      }
+      if _storage._index != 0 {
+        try visitor.visitSingularInt32Field(value: _storage._index, fieldNumber: 4)
+      }
+      if _storage._count != 0 {
+        try visitor.visitSingularInt32Field(value: _storage._count, fieldNumber: 5)
+      }
+      if _storage._positionSeconds.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._positionSeconds, fieldNumber: 6)
+      }
+      if _storage._durationSeconds.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._durationSeconds, fieldNumber: 7)
+      }
+      if _storage._rate.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._rate, fieldNumber: 8)
+      }
+      if !_storage._rooms.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._rooms, fieldNumber: 9)
+      }
+      try { if let v = _storage._detail {
+        try visitor.visitSingularStringField(value: v, fieldNumber: 10)
+      } }()
+      if _storage._queueRevision != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._queueRevision, fieldNumber: 14)
+      }
+      if _storage._repeats != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._repeats, fieldNumber: 15)
+      }
+      if _storage._volume != 0 {
+        try visitor.visitSingularInt32Field(value: _storage._volume, fieldNumber: 16)
+      }
+      if !_storage._session.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._session, fieldNumber: 17)
+      }
+      try { if let v = _storage._sampleRate {
+        try visitor.visitSingularInt32Field(value: v, fieldNumber: 30)
+      } }()
+      try { if let v = _storage._dropped {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 31)
+      } }()
     }
-    if self.phase != .unspecified {
-      try visitor.visitSingularEnumField(value: self.phase, fieldNumber: 2)
-    }
-    if !self.title.isEmpty {
-      try visitor.visitSingularStringField(value: self.title, fieldNumber: 3)
-    }
-    if self.index != 0 {
-      try visitor.visitSingularInt32Field(value: self.index, fieldNumber: 4)
-    }
-    if self.count != 0 {
-      try visitor.visitSingularInt32Field(value: self.count, fieldNumber: 5)
-    }
-    if self.positionSeconds.bitPattern != 0 {
-      try visitor.visitSingularDoubleField(value: self.positionSeconds, fieldNumber: 6)
-    }
-    if self.durationSeconds.bitPattern != 0 {
-      try visitor.visitSingularDoubleField(value: self.durationSeconds, fieldNumber: 7)
-    }
-    if self.rate.bitPattern != 0 {
-      try visitor.visitSingularDoubleField(value: self.rate, fieldNumber: 8)
-    }
-    if !self.rooms.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.rooms, fieldNumber: 9)
-    }
-    try { if let v = self._detail {
-      try visitor.visitSingularStringField(value: v, fieldNumber: 10)
-    } }()
-    if self.queueRevision != 0 {
-      try visitor.visitSingularUInt64Field(value: self.queueRevision, fieldNumber: 14)
-    }
-    if self.repeats != .unspecified {
-      try visitor.visitSingularEnumField(value: self.repeats, fieldNumber: 15)
-    }
-    try { if let v = self._sampleRate {
-      try visitor.visitSingularInt32Field(value: v, fieldNumber: 30)
-    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: PBGroupStatus, rhs: PBGroupStatus) -> Bool {
-    if lhs.leader != rhs.leader {return false}
-    if lhs.phase != rhs.phase {return false}
-    if lhs.title != rhs.title {return false}
-    if lhs.index != rhs.index {return false}
-    if lhs.count != rhs.count {return false}
-    if lhs.positionSeconds != rhs.positionSeconds {return false}
-    if lhs.durationSeconds != rhs.durationSeconds {return false}
-    if lhs.rate != rhs.rate {return false}
-    if lhs.rooms != rhs.rooms {return false}
-    if lhs._detail != rhs._detail {return false}
-    if lhs._sampleRate != rhs._sampleRate {return false}
-    if lhs.queueRevision != rhs.queueRevision {return false}
-    if lhs.repeats != rhs.repeats {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._leader != rhs_storage._leader {return false}
+        if _storage._phase != rhs_storage._phase {return false}
+        if _storage._title != rhs_storage._title {return false}
+        if _storage._index != rhs_storage._index {return false}
+        if _storage._count != rhs_storage._count {return false}
+        if _storage._positionSeconds != rhs_storage._positionSeconds {return false}
+        if _storage._durationSeconds != rhs_storage._durationSeconds {return false}
+        if _storage._rate != rhs_storage._rate {return false}
+        if _storage._rooms != rhs_storage._rooms {return false}
+        if _storage._detail != rhs_storage._detail {return false}
+        if _storage._sampleRate != rhs_storage._sampleRate {return false}
+        if _storage._dropped != rhs_storage._dropped {return false}
+        if _storage._queueRevision != rhs_storage._queueRevision {return false}
+        if _storage._repeats != rhs_storage._repeats {return false}
+        if _storage._volume != rhs_storage._volume {return false}
+        if _storage._session != rhs_storage._session {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6617,7 +8031,7 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}done\0\u{1}refused\0\u{1}status\0\u{2}\u{b}queue\0\u{2}\u{2}event\0\u{1}wanted\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}done\0\u{1}refused\0\u{1}status\0\u{2}\u{b}queue\0\u{2}\u{2}event\0\u{1}wanted\0\u{4}\u{e}datagram_key\0\u{2}\u{9}lead\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6703,6 +8117,32 @@ nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._Mess
           self.content = .wanted(v)
         }
       }()
+      case 31: try {
+        var v: PBDatagramKey?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .datagramKey(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .datagramKey(v)
+        }
+      }()
+      case 40: try {
+        var v: PBLeadSight?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .lead(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .lead(v)
+        }
+      }()
       default: break
       }
     }
@@ -6738,6 +8178,14 @@ nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._Mess
       guard case .wanted(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
     }()
+    case .datagramKey?: try {
+      guard case .datagramKey(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 31)
+    }()
+    case .lead?: try {
+      guard case .lead(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 40)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -6752,7 +8200,7 @@ nonisolated extension PBControlReply: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension PBCommandEffect: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".CommandEffect"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}phase\0\u{1}title\0\u{1}instant\0\u{1}delay\0\u{3}position_seconds\0\u{1}rooms\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}phase\0\u{1}title\0\u{1}instant\0\u{1}delay\0\u{3}position_seconds\0\u{1}rooms\0\u{3}group_volume\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6766,6 +8214,7 @@ nonisolated extension PBCommandEffect: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 4: try { try decoder.decodeSingularInt64Field(value: &self._delay) }()
       case 5: try { try decoder.decodeSingularDoubleField(value: &self._positionSeconds) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.rooms) }()
+      case 7: try { try decoder.decodeSingularInt32Field(value: &self._groupVolume) }()
       default: break
       }
     }
@@ -6794,6 +8243,9 @@ nonisolated extension PBCommandEffect: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if !self.rooms.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.rooms, fieldNumber: 6)
     }
+    try { if let v = self._groupVolume {
+      try visitor.visitSingularInt32Field(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6804,6 +8256,7 @@ nonisolated extension PBCommandEffect: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs._delay != rhs._delay {return false}
     if lhs._positionSeconds != rhs._positionSeconds {return false}
     if lhs.rooms != rhs.rooms {return false}
+    if lhs._groupVolume != rhs._groupVolume {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1,9 +1,9 @@
 import ArgumentParser
-import DeviceOutput
-import GroupControl
-import LinuxHost
-import Playout
-import Room
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRoom
 
 /// Why a command failed, in one sentence: what, where, and what to do.
 struct CommandError: Error, Equatable, CustomStringConvertible {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
-import GroupControl
-import Playout
+import TuttiGroupControl
+import TuttiPlayout
 
 /// The command `tutti`: the root that names the others.
 struct Tutti: AsyncParsableCommand {
@@ -26,19 +26,23 @@ struct Tutti: AsyncParsableCommand {
         version: version,
         subcommands: [Manual.self],
         groupedSubcommands: [
-            CommandGroup(name: "Rooms", subcommands: [Lead.self, Follow.self]),
+            CommandGroup(name: "Rooms", subcommands: [NodeCommand.self, Lead.self, Follow.self]),
             CommandGroup(
                 name: "Control",
                 subcommands: [
                     Rooms.self, Status.self, Queue.self, QueueAdd.self, Play.self, Pause.self,
                     Seek.self, Next.self,
-                    Previous.self, Stop.self, Volume.self, Mute.self, Unmute.self, Offset.self,
-                    Handover.self,
+                    Previous.self, Rate.self, Stop.self, Volume.self, Mute.self, Unmute.self,
+                    Offset.self, Handover.self, Channel.self, Move.self, GroupTogether.self,
+                    Ungroup.self, MoveQueue.self, SceneCommand.self,
                 ]),
+            CommandGroup(
+                name: "Household",
+                subcommands: [HouseholdCommand.self, Join.self, Backup.self, Restore.self]),
             CommandGroup(
                 name: "Seeing it work",
                 subcommands: [
-                    Doctor.self, Demo.self, Simulate.self, Bench.self, Version.self,
+                    Doctor.self, Demo.self, Responses.self, Simulate.self, Bench.self, Version.self,
                 ]),
         ]
     )

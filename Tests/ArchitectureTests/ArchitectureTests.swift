@@ -7,8 +7,8 @@ import Testing
     @Test(arguments: Arrows.targets.map(\.name))
     func `a target imports only what the arrows allow`(name: String) throws {
         let target = try #require(Arrows.targets.first { $0.name == name })
-        let sources = try tree.sources(below: "Sources/\(name)")
-        #expect(!sources.isEmpty, "Sources/\(name) is empty")
+        let sources = try tree.sources(below: target.folder)
+        #expect(!sources.isEmpty, "\(target.folder) is empty")
         for source in sources {
             for line in source.lines {
                 guard let found = Import(line: line) else { continue }
@@ -22,7 +22,7 @@ import Testing
                     target.mayImport.union(Arrows.standard)
                     .union(target.isPure ? [] : Arrows.system)
                 // SwiftProtobuf's generated code imports Foundation's essentials conditionally.
-                if target.name == "Wire" && source.path.hasSuffix(".pb.swift") { continue }
+                if target.name == "TuttiWire" && source.path.hasSuffix(".pb.swift") { continue }
                 #expect(
                     allowed.contains(found.module),
                     "\(source.path): \(name) may not import \(found.module)")
@@ -32,14 +32,14 @@ import Testing
 
     @Test(arguments: Arrows.targets.filter(\.isPure).map(\.name))
     func `a pure target has no clock, task, chance or console`(name: String) throws {
-        for source in try tree.sources(below: "Sources/\(name)")
+        for source in try tree.sources(below: Arrows.folder(of: name))
         where !source.path.hasSuffix(".pb.swift") {
             for line in source.lines {
                 let code = line.drop(while: \.isWhitespace)
                 guard !code.hasPrefix("//") else { continue }
                 for impure in Arrows.impureNames {
                     #expect(
-                        !code.contains(impure),
+                        !code.contains(word: impure),
                         "\(source.path): \(impure) in a pure target: \(code)")
                 }
             }
@@ -69,7 +69,8 @@ import Testing
         }
         #expect(declared.map(\.name) == Arrows.targets.map(\.name))
         let shims = all.filter { $0.kind == "systemLibrary" }.map(\.name)
-        #expect(try tree.folders(below: "Sources") == Set(declared.map(\.name) + shims))
+        let folders = Set((declared.map(\.name) + shims).map { Arrows.folder(of: $0) })
+        #expect(Set(try tree.folders(below: "Sources").map { "Sources/\($0)" }) == folders)
     }
 
     @Test func `the manifest declares no arrow that the table does not have`() throws {
@@ -88,11 +89,29 @@ import Testing
     @Test func `every target is tested, and resolved versions are not checked in`() throws {
         let tested = Set(try tree.declarations().filter { $0.kind == "testTarget" }.map(\.name))
         // The command line has tests under a word for people; Avahi is tested with the rooms.
-        let expected = Arrows.targets.map(\.name).filter { $0 != "tutti" && $0 != "AvahiDiscovery" }
+        let expected = Set(Arrows.targets.map(\.folder))
+            .subtracting(["Sources/tutti", "Sources/AvahiDiscovery"])
+            .map { $0.dropFirst("Sources/".count) }
         for name in expected + ["CommandLine"] {
             #expect(tested.contains("\(name)Tests"), "\(name) has no tests")
         }
         #expect(try tree.text(".gitignore").split(separator: "\n").contains("Package.resolved"))
+    }
+
+    /// SwiftPM takes each name once in a whole graph of packages.
+    @Test func `no module collides with one of an application`() {
+        for target in Arrows.targets where target.name != "tutti" {
+            #expect(target.name.hasPrefix("Tutti"))
+        }
+    }
+
+    /// A fingerprint prints nothing.
+    @Test func `a forbidden name is one where a word begins with it`() {
+        #expect("print(1)".contains(word: "print("))
+        #expect("Swift.print(1)".contains(word: "print("))
+        #expect("fingerprint(1); print(1)".contains(word: "print("))
+        #expect(!"Fingerprint(1)".contains(word: "print("))
+        #expect("let x = Int.random(in: 0...1)".contains(word: ".random("))
     }
 
     @Test func `the import parser reads every form`() {

@@ -9,6 +9,15 @@ enum Arrows {
         var mayImport: Set<String>
         /// Values only: no Foundation, no Dispatch, no clock, no task, no random source.
         var isPure = false
+
+        var folder: String { Arrows.folder(of: name) }
+    }
+
+    /// Modules begin with `Tutti`, so that an application may have a `Playback` of its own; their
+    /// folders do not.
+    static func folder(of target: String) -> String {
+        let name = target == "Tutti" ? target : target.replacing(/^(C?)Tutti/) { $0.output.1 }
+        return "Sources/\(name)"
     }
 
     /// Everybody may import these.
@@ -18,49 +27,75 @@ enum Arrows {
 
     /// The order is that of `Package.swift`.
     static let targets: [Target] = [
-        Target(name: "Timing", mayImport: [], isPure: true),
-        Target(name: "Chance", mayImport: [], isPure: true),
-        Target(name: "ClockSync", mayImport: ["Timing", "Chance"], isPure: true),
-        Target(name: "GroupControl", mayImport: ["Timing", "Chance"], isPure: true),
+        Target(name: "TuttiTiming", mayImport: [], isPure: true),
+        Target(name: "TuttiChance", mayImport: [], isPure: true),
+        Target(name: "TuttiClockSync", mayImport: ["TuttiTiming", "TuttiChance"], isPure: true),
+        Target(name: "TuttiGroupControl", mayImport: ["TuttiTiming", "TuttiChance"], isPure: true),
         Target(
-            name: "Wire", mayImport: ["Timing", "ClockSync", "GroupControl", "SwiftProtobuf"],
+            name: "TuttiWire",
+            mayImport: ["TuttiTiming", "TuttiClockSync", "TuttiGroupControl", "SwiftProtobuf"],
             isPure: true),
-        Target(name: "RealTime", mayImport: [], isPure: true),
+        // Of `Crypto` it takes values: keys, hashes and codes, which have no clock, file or socket.
+        // ECDSA mixes the library's own chance into a signature, which no verdict depends on.
+        Target(name: "TuttiTrust", mayImport: ["TuttiTiming", "Crypto"], isPure: true),
+        Target(name: "TuttiRealTime", mayImport: [], isPure: true),
         Target(
-            name: "Playout", mayImport: ["Timing", "Chance", "RealTime", "CVector"], isPure: true),
+            name: "TuttiPlayout",
+            mayImport: ["TuttiTiming", "TuttiChance", "TuttiRealTime", "CTuttiVector"], isPure: true
+        ),
         Target(
-            name: "Simulation",
+            name: "TuttiSimulation",
             mayImport: [
-                "Timing", "Chance", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout",
+                "TuttiTiming", "TuttiChance", "TuttiClockSync", "TuttiGroupControl", "TuttiWire",
+                "TuttiRealTime", "TuttiPlayout",
             ],
             isPure: true),
-        Target(name: "FFmpegMedia", mayImport: ["Timing", "Playout", "CFFmpeg", "Crypto"]),
         Target(
-            name: "LinuxHost", mayImport: ["Timing", "ClockSync", "Wire", "RealTime", "CLinux"]),
+            name: "TuttiFFmpegMedia",
+            mayImport: ["TuttiTiming", "TuttiPlayout", "CTuttiFFmpeg", "Crypto"]),
         Target(
-            name: "DeviceOutput",
-            mayImport: ["Timing", "RealTime", "Playout", "LinuxHost", "CALSA"]),
-        Target(name: "AvahiDiscovery", mayImport: ["CAvahi"]),
-        Target(name: "Playback", mayImport: ["Timing", "RealTime", "Playout"]),
+            name: "TuttiLinuxHost",
+            mayImport: [
+                "TuttiTiming", "TuttiClockSync", "TuttiWire", "TuttiTrust", "TuttiRealTime",
+                "CTuttiLinux",
+            ]),
+        Target(
+            name: "TuttiDeviceOutput",
+            mayImport: [
+                "TuttiTiming", "TuttiRealTime", "TuttiPlayout", "TuttiLinuxHost", "CTuttiALSA",
+            ]),
+        Target(name: "TuttiAvahiDiscovery", mayImport: ["CTuttiAvahi"]),
+        Target(
+            name: "TuttiSecureLinks",
+            mayImport: [
+                "TuttiTrust", "Crypto", "SwiftASN1", "X509", "NIOCore", "NIOTLS", "NIOSSL",
+            ]),
+        Target(name: "TuttiPlayback", mayImport: ["TuttiTiming", "TuttiRealTime", "TuttiPlayout"]),
         Target(
             name: "Tutti",
             mayImport: [
-                "Timing", "ClockSync", "RealTime", "Playout", "FFmpegMedia", "LinuxHost",
-                "DeviceOutput", "Playback",
+                "TuttiTiming", "TuttiClockSync", "TuttiRealTime", "TuttiPlayout",
+                "TuttiFFmpegMedia", "TuttiLinuxHost",
+                "TuttiDeviceOutput", "TuttiPlayback",
             ]),
         Target(
-            name: "Room",
+            name: "TuttiRoom",
             mayImport: [
-                "Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout",
-                "FFmpegMedia", "LinuxHost", "DeviceOutput", "AvahiDiscovery", "Playback",
+                "TuttiTiming", "TuttiClockSync", "TuttiGroupControl", "TuttiWire", "TuttiTrust",
+                "TuttiRealTime", "TuttiPlayout",
+                "TuttiFFmpegMedia", "TuttiLinuxHost", "TuttiDeviceOutput", "TuttiAvahiDiscovery",
+                "TuttiTrust", "TuttiSecureLinks", "Crypto",
+                "TuttiPlayback",
                 "Logging", "NIOCore", "NIOPosix", "NIOHTTP1",
             ]),
         Target(
             name: "tutti",
             mayImport: [
-                "Timing", "ClockSync", "GroupControl", "Wire", "RealTime", "Playout", "FFmpegMedia",
-                "DeviceOutput", "AvahiDiscovery", "LinuxHost", "Simulation", "Playback", "Tutti",
-                "Room",
+                "TuttiTiming", "TuttiClockSync", "TuttiGroupControl", "TuttiWire", "TuttiRealTime",
+                "TuttiPlayout", "TuttiFFmpegMedia",
+                "TuttiDeviceOutput", "TuttiAvahiDiscovery", "TuttiLinuxHost", "TuttiSimulation",
+                "TuttiPlayback", "Tutti",
+                "TuttiTrust", "TuttiRoom",
                 "ArgumentParser", "Configuration", "Logging",
             ]),
     ]

@@ -55,6 +55,18 @@ struct SourceTree {
     }
 }
 
+extension StringProtocol {
+    /// Whether `text` occurs in it other than as the end of a longer word.
+    func contains(word text: String) -> Bool {
+        let startsWord = text.first?.isLetter == true
+        return ranges(of: text).contains { range in
+            guard startsWord, range.lowerBound > startIndex else { return true }
+            let before = self[index(before: range.lowerBound)]
+            return !before.isLetter && !before.isNumber && before != "_"
+        }
+    }
+}
+
 /// `import` in a Swift file: the module, and the one symbol if only one is taken.
 struct Import: Equatable {
     var module: String

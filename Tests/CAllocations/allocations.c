@@ -6,6 +6,7 @@
 #include "allocations.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -17,9 +18,13 @@
 
 static __thread unsigned long allocations;
 static __thread unsigned long releases;
+static __thread long held;
+static __thread long heldMost;
 
 unsigned long allocationsOfThisThread(void) { return allocations; }
 unsigned long releasesOfThisThread(void) { return releases; }
+void watchHeldByThisThread(void) { held = heldMost = 0; }
+long heldMostByThisThread(void) { return heldMost; }
 
 #if defined(__GLIBC__) && !defined(IS_SANITIZED)
 
@@ -31,39 +36,39 @@ extern void *__libc_realloc(void *, size_t);
 extern void *__libc_memalign(size_t, size_t);
 extern void __libc_free(void *);
 
-void *malloc(size_t size) {
+static void *taken(void *memory) {
     allocations++;
-    return __libc_malloc(size);
+    held += (long)malloc_usable_size(memory);
+    if (held > heldMost) heldMost = held;
+    return memory;
 }
 
-void *calloc(size_t count, size_t size) {
-    allocations++;
-    return __libc_calloc(count, size);
-}
+void *malloc(size_t size) { return taken(__libc_malloc(size)); }
+
+void *calloc(size_t count, size_t size) { return taken(__libc_calloc(count, size)); }
 
 void *realloc(void *old, size_t size) {
-    allocations++;
-    return __libc_realloc(old, size);
+    long before = (long)malloc_usable_size(old);
+    void *memory = __libc_realloc(old, size);
+    // The old block is gone, unless there was no room for the new one.
+    if (memory || size == 0) held -= before;
+    return taken(memory);
 }
 
-void *memalign(size_t alignment, size_t size) {
-    allocations++;
-    return __libc_memalign(alignment, size);
-}
+void *memalign(size_t alignment, size_t size) { return taken(__libc_memalign(alignment, size)); }
 
 void *aligned_alloc(size_t alignment, size_t size) {
-    allocations++;
-    return __libc_memalign(alignment, size);
+    return taken(__libc_memalign(alignment, size));
 }
 
 int posix_memalign(void **result, size_t alignment, size_t size) {
-    allocations++;
-    *result = __libc_memalign(alignment, size);
+    *result = taken(__libc_memalign(alignment, size));
     return *result ? 0 : ENOMEM;
 }
 
 void free(void *memory) {
     releases++;
+    held -= (long)malloc_usable_size(memory);
     __libc_free(memory);
 }
 

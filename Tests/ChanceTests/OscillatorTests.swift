@@ -1,5 +1,5 @@
-import Chance
 import Testing
+import TuttiChance
 
 @Suite struct `An oscillator` {
     private static func wandering(_ seed: UInt64, memory: Int? = nil) -> Oscillator {

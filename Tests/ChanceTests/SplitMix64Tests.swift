@@ -1,5 +1,5 @@
-import Chance
 import Testing
+import TuttiChance
 
 @Suite struct SplitMix64Tests {
     @Test func `the first numbers are those of the published generator`() {

@@ -1,5 +1,5 @@
-import ClockSync
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
 /// Rooms that hear beacons and report them, without any network: the errors of their two-way lines
 /// and the delays of their receivers are given.

@@ -1,6 +1,7 @@
-import ClockSync
 import Testing
-import Timing
+import TuttiChance
+import TuttiClockSync
+import TuttiTiming
 
 @Suite struct ClockEstimatorTests {
     static let start = LocalInstant(nanoseconds: 5_000_000_000_000)
@@ -46,6 +47,22 @@ import Timing
         // 300 ppm is five standard deviations from what is expected of crystals.
         #expect(error.magnitude < .microseconds(1), "\(error)")
         #expect((estimator.storedSkew.skew - ppm * 1e-6).magnitude < 0.1e-6)
+    }
+
+    /// A leader whose clock is shaken, or who lies: its readings cannot all be true, because a delay
+    /// would be negative, and none is so far from the others that it is refused.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a bound is never negative, whatever a leader says`(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        var estimator = ClockEstimator()
+        for index in 0..<200 {
+            let sample = Self.sample(
+                at: Double(index) * 0.25, there: 5e-6, back: 5e-6,
+                shift: random.uniform(-100e-6, 100e-6))
+            _ = estimator.receive(sample, at: sample.t4)
+            guard let clock = estimator.sharedClock(at: sample.t4) else { continue }
+            try #require(clock.uncertainty >= .zero, "\(clock)")
+        }
     }
 
     @Test func `what is expected of a clock that nobody measures grows, also when it jumped`()

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 /// Whole exchanges in virtual time: follower, leader, two crystals, a network.
 @Suite struct ClockFollowerTests {

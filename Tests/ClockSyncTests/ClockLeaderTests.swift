@@ -1,7 +1,7 @@
-import Chance
-import ClockSync
 import Testing
-import Timing
+import TuttiChance
+import TuttiClockSync
+import TuttiTiming
 
 /// The leader's half of time exchange as its shell sees it: packets in, answers out, one deadline.
 @Suite struct ClockLeaderTests {

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 @Suite struct ClockServerTests {
     static func instant(_ nanoseconds: Int64) -> LocalInstant {

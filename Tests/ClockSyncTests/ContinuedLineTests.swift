@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 /// A node that led until now follows, from where its own clock is.
 @Suite struct ContinuedLineTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 /// How sharp an edge is, by the samples that lie next to it; µs.
 struct EnvelopeNoiseTests {

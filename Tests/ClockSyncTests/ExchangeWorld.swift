@@ -1,5 +1,5 @@
-import ClockSync
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
 import func Glibc.sin
 

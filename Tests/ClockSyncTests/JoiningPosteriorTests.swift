@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 @Suite struct JoiningPosteriorTests {
     private static let prior = (skew: 0.0, variance: 80e-6 * 80e-6)

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 /// When a line is good enough to be played by.
 @Suite struct LockRuleTests {

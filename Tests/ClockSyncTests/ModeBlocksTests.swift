@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 struct ModeBlocksTests {
     private static let skew = 12e-6

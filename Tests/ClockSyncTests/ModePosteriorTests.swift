@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 /// Three seconds of one direction, 40 packets a second.
 struct ModePosteriorTests {

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 @Suite struct PathKindTests {
     @Test func `a path is what its round trip allows, and air while nobody knows`() {

@@ -1,5 +1,5 @@
-import Chance
 import Glibc
+import TuttiChance
 
 /// A seeded source with the distributions that the bounds of these tests were derived with.
 struct Randomness: RandomNumberGenerator {

@@ -1,6 +1,6 @@
-import ClockSync
 import Testing
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
 import func Glibc.sin
 

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 @Suite struct ReferenceListenerTests {
     /// A room that joins does not know its skew yet. What it was told then must not be carried on

@@ -1,6 +1,6 @@
-import ClockSync
 import Testing
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
 @Suite struct ReplyQueueTests {
     private let start = LocalInstant(nanoseconds: 1_000_000_000)

@@ -1,8 +1,8 @@
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 struct RequestScheduleTests {
     /// Ten seconds of a settled room's requests.

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 @Suite struct WakePolicyTests {
     private let start = LocalInstant(nanoseconds: 5_000)

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClockSync
+@testable import TuttiClockSync
 
 struct WeightedReadingTests {
     private func opinions(_ values: [Double], errors: [Double]) -> [WeightedReading] {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import GroupControl
 import Testing
+import TuttiGroupControl
 
 @testable import tutti
 
@@ -66,12 +66,16 @@ import Testing
         ] {
             #expect(try (Tutti.parseAsRoot(["seek", word]) as? Seek)?.parsed() == command)
         }
+        for (word, rate) in [("1.25", 1.25), ("1", 1), ("0.25", 0.25)] {
+            #expect(try (Tutti.parseAsRoot(["rate", word]) as? Rate)?.parsed() == .rate(rate))
+        }
     }
 
     @Test(arguments: [
         (["volume", "loud"], "is no volume"), (["volume", "a", "b", "3"], "is no volume"),
         (["volume", "--ledaer", "x", "3"], "--ledaer"), (["seek", "soon"], "is no place"),
         (["seek"], "is no place"), (["volume"], "how loud"),
+        (["rate", "5"], "is no rate"), (["rate", "quick"], "is no rate"),
     ])
     func `words that say nothing are answered with what may stand there`(
         words: [String], text: String

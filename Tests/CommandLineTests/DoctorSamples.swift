@@ -1,7 +1,7 @@
-import ClockSync
-import DeviceOutput
-import LinuxHost
-import Timing
+import TuttiClockSync
+import TuttiDeviceOutput
+import TuttiLinuxHost
+import TuttiTiming
 
 @testable import tutti
 

@@ -1,8 +1,8 @@
-import ClockSync
-import GroupControl
-import LinuxHost
 import Testing
-import Timing
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiTiming
 
 @testable import tutti
 

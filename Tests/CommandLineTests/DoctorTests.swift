@@ -1,10 +1,10 @@
-import ClockSync
-import DeviceOutput
-import GroupControl
-import LinuxHost
 import Synchronization
 import Testing
-import Timing
+import TuttiClockSync
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiTiming
 
 @testable import tutti
 

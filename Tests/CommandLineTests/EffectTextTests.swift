@@ -1,6 +1,6 @@
-import GroupControl
 import Testing
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
 @testable import tutti
 
@@ -17,6 +17,31 @@ import Timing
             phase: .paused, title: "Arabesque", instant: GroupInstant(nanoseconds: 1),
             delay: .seconds(-4), positionSeconds: 3)
         #expect(EffectText(effect).lines == ["paused at 0:03.0"])
+    }
+
+    @Test func `what plays already is at a place`() {
+        let effect = CommandEffect(
+            phase: .playing, title: "Arabesque", instant: GroupInstant(nanoseconds: 1),
+            delay: .seconds(-4), positionSeconds: 4)
+        #expect(EffectText(effect).lines == ["plays \"Arabesque\", at 0:04.0"])
+    }
+
+    @Test func `what was done to the queue is said`() {
+        func queue(_ count: Int, coming: Int = 0) -> QueueListing {
+            QueueListing(
+                revision: 1, count: count, coming: coming, current: nil, phase: .playing,
+                repeats: .off, first: 0,
+                items: (0..<count).map {
+                    QueueListing.Item(id: UInt64($0), title: "item \($0)", state: .known)
+                })
+        }
+        #expect(QueueText.added(from: queue(3), to: queue(4)) == "added 1 item: the queue has 4")
+        #expect(
+            QueueText.added(from: queue(3), to: queue(9, coming: 2))
+                == "added 6 items, and is still looking: the queue has 9")
+        #expect(QueueText.removed([queue(1).items[0]]) == "removed \"item 0\"")
+        #expect(QueueText.removed(queue(2).items) == "removed 2 items")
+        #expect(QueueText.moved(queue(5).items[4], in: queue(9)) == "\"item 4\" is at 5")
     }
 
     @Test func `what the rooms still prepare is no promise`() {

@@ -1,6 +1,6 @@
-import DeviceOutput
 import Glibc
 import Testing
+import TuttiDeviceOutput
 
 @testable import tutti
 

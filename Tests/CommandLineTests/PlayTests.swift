@@ -1,16 +1,18 @@
 import ArgumentParser
 import Foundation
-import Room
 import Testing
 import Tutti
+import TuttiRoom
 
 @testable import tutti
 
 /// `tutti play` with files.
 @Suite(.timeLimit(.minutes(1))) struct PlayTests {
     @Test func `keys are single letters and the arrows' three bytes`() {
-        var parser = PlayKeyParser()
-        func keys(_ bytes: [UInt8]) -> [PlayKey] { bytes.compactMap { parser.take($0) } }
+        var parser = TerminalInputParser()
+        func keys(_ bytes: [UInt8]) -> [PlayKey] {
+            bytes.compactMap { parser.take($0) }.compactMap(PlayKey.init)
+        }
         #expect(
             keys(Array(" nPq+-=m[]<>1".utf8)) == [
                 .togglePause, .next, .previous, .quit, .volume(5), .volume(-5), .volume(5), .mute,
@@ -47,6 +49,29 @@ import Tutti
         }
     }
 
+    @Test(arguments: 6...12)
+    func `beside a picture are as many lines as it has`(rows: Int) {
+        let long = String(repeating: "long ", count: 100)
+        let views = [
+            Self.view(), Self.view { ($0.album, $0.chapter) = ("Notes", "Three") },
+            Self.view { ($0.artist, $0.album, $0.chapter) = (nil, nil, nil) },
+            Self.view { ($0.title, $0.artist, $0.album, $0.chapter) = (long, long, long, long) },
+        ]
+        for view in views {
+            let lines = view.lines(beside: rows, width: 60, showsColour: false)
+            #expect(lines.count == rows && lines.allSatisfy { $0.columns <= 60 })
+            #expect(lines[0].hasSuffix("2/12") && lines[rows - 1].hasPrefix("space pause"))
+            #expect(lines[rows - 2].contains("0:30.0 / 2:00.0"))
+        }
+        let all = views[1].lines(beside: rows, width: 60, showsColour: false)
+        #expect(all[1...3] == ["  Ada", "  Notes", "  Three"])
+    }
+
+    @Test func `where nothing can be typed, no keys are shown`() {
+        let lines = Self.view { $0.hasKeys = false }.lines(width: 80, showsColour: false)
+        #expect(lines.count == 3 && lines[2] == "")
+    }
+
     @Test func `the bar is as long as what was played`() {
         let lines = Self.view { $0.rate = 1.25 }.lines(width: 80, showsColour: false)
         #expect(lines[0].hasPrefix("▶ Evening — Ada") && lines[0].hasSuffix("2/12"))
@@ -59,22 +84,25 @@ import Tutti
     }
 
     @Test(arguments: [
-        (["--rate", "3", "a"], "0.5 to 2"), (["--rate", "1"], "for files"),
+        (["--rate", "5", "a"], "0.25 to 4"), (["--rate", "1"], "for files"),
         (["a", "--start", "x"], "--start x"), (["a", "--start", "1", "--resume"], "choose one"),
         (["a", "--loudness", "x"], "off, track or album"),
-        (["a", "--leader", "b:1"], "tutti add"),
+        (["a", "--leader", "b:1"], "tutti add"), (["--no-artwork"], "for files"),
     ])
     func `what makes no sense is said`(words: [String], reason: String) {
         let error = #expect(throws: (any Error).self) { try Play.parse(words) }
         #expect(error.map { Play.message(for: $0).contains(reason) } == true)
     }
 
-    private func tone(_ name: String, in folder: String) throws -> String {
+    private func tone(
+        _ name: String, in folder: String, _ options: [String] = []
+    ) throws -> String {
         let path = folder + "/" + name
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments =
-            ["ffmpeg", "-nostdin", "-v", "error", "-y", "-f", "lavfi", "-i", "sine=d=0.3", path]
+            ["ffmpeg", "-nostdin", "-v", "error", "-y", "-f", "lavfi", "-i", "sine=d=0.3"]
+            + options + [path]
         try process.run()
         process.waitUntilExit()
         return path
@@ -99,5 +127,58 @@ import Tutti
         await #expect(throws: CommandError.self) {
             try await PlayFiles(PlayableFiles([]), on: .virtual()).run(rate: 1, start: 0)
         }
+    }
+
+    private static let sheet = """
+        TITLE "Notes"
+        FILE "a.wav" WAVE
+        TRACK 01 AUDIO
+        TITLE "One"
+        INDEX 01 00:00:00
+        TRACK 02 AUDIO
+        TITLE "Two"
+        INDEX 01 00:00:06
+        TRACK 03 AUDIO
+        TITLE "Three"
+        INDEX 01 00:00:12
+        """
+
+    @Test func `a beginning may lie in a later part of the file`() async throws {
+        let folder =
+            FileManager.default.temporaryDirectory.path + "/tutti-play-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = try tone("a.flac", in: folder, ["-metadata", "cuesheet=\(Self.sheet)"])
+        let player = PlayFiles(PlayableFiles([path]), on: .virtual())
+        // Each of the first two is 6/75 s long.
+        for (start, place, rest) in [(0, 0, 0), (0.05, 0, 0.05), (0.09, 1, 0.01), (5, 2, 4.84)] {
+            let beginning = player.beginning(at: start)
+            #expect(beginning.place == place && abs(beginning.seconds - rest) < 1e-9)
+        }
+        #expect(player.lengthBefore(0) == nil && player.lengthBefore(3) == nil)
+        #expect(player.lengthBefore(1) == 0.08)
+        try await player.run(rate: 2, start: 0.09)
+        let twice = PlayFiles(PlayableFiles([path, path]), on: .virtual())
+        #expect(twice.beginning(at: 100).place == 2, "not in another file")
+    }
+
+    @Test func `a place in a file is found again in whichever track it is`() throws {
+        let folder =
+            FileManager.default.temporaryDirectory.path + "/tutti-play-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let sheet = Self.sheet.replacing("00:00:06", with: "05:00:00")
+            .replacing("00:00:12", with: "08:00:00")
+        let path = try tone("a.flac", in: folder, ["-metadata", "cuesheet=\(sheet)"])
+        var places = ResumePlaces()
+        places.leave(path, at: 400, of: 700)
+        try places.save(folder: folder)
+        let player = PlayFiles(
+            PlayableFiles([path]), on: .virtual(), stateFolder: folder)
+        #expect(player.left == 400)
+        #expect(player.beginning(at: player.left).place == 1)
+        #expect(player.beginning(at: player.left).seconds == 100)
     }
 }

@@ -1,8 +1,8 @@
-import DeviceOutput
 import Foundation
-import GroupControl
 import Testing
-import Timing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiTiming
 
 @testable import tutti
 
@@ -170,6 +170,19 @@ import Timing
         let error = try await Self.complaint(flags: [key: text])
         #expect(error.description.hasSuffix("did you mean \"\(meant)\"?"), "\(error)")
         #expect(error.description.contains(key.allowed))
+    }
+
+    @Test func `further rooms have names and outputs of their own`() async throws {
+        let rooms = try await Self.load(
+            flags: [.also: "shelf=alsa:hw:2,0; terrace=virtual:ppm=3"]
+        ).furtherRooms
+        #expect(rooms.map(\.name) == ["shelf", "terrace"])
+        #expect(rooms.map { "\($0.output)" } == ["alsa:hw:2,0", "virtual:ppm=3"])
+        for wrong in ["shelf", "=alsa", "a=none", "a=alsa;A=virtual", "a=nonsense:", ""] {
+            await #expect(throws: SettingsError.self, "\(wrong)") {
+                try await Self.load(flags: [.also: wrong])
+            }
+        }
     }
 
     @Test func `a card without its kind is told what cards there are`() async throws {

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
-import GroupControl
 import Testing
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
 @testable import tutti
 
@@ -58,6 +58,20 @@ import Timing
         }
         #expect(group([room, room]).contains("within 156.0 µs (promised)"))
         #expect(group([room, Self.room("bath")]).contains("no promise about all rooms together"))
+    }
+
+    @Test func `what was not let in is a line where there was any, of the leader and of a room`() {
+        func text(_ status: GroupStatus) -> String {
+            SyncView(status: status, width: 200).lines.joined(separator: "\n")
+        }
+        var status = Self.status([Self.room("bath")])
+        #expect(!text(status).contains("dropped"))
+        status.dropped = DatagramDrops(untagged: 12, replayed: 3)
+        status.rooms[0].sync?.dropped = DatagramDrops(ofOtherTerm: 1)
+        let lines = text(status).split(separator: "\n")
+        #expect(lines.contains("datagrams dropped: 12 without a good tag, 3 replayed"))
+        let isToldOfRoom = lines.contains { $0.contains("datagrams dropped: 1 of another term") }
+        #expect(isToldOfRoom)
     }
 
     @Test func `everything the room says of its lockstep is shown`() {

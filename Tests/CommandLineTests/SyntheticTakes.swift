@@ -1,5 +1,5 @@
-import Chance
 import Glibc
+import TuttiChance
 
 @testable import tutti
 

@@ -1,6 +1,6 @@
 import Foundation
-import GroupControl
 import Testing
+import TuttiGroupControl
 
 @testable import tutti
 
@@ -62,6 +62,25 @@ import Testing
         #expect((1e15).text(1) == "∞")
     }
 
+    @Test func `emoji and flags take two columns, marks none`() {
+        for wide in ["🚀", "🥳", "🫠", "⚡", "⌚", "🇩🇪", "👍🏽", "가", "Ａ", "𠀋", "👩‍👩‍👧‍👦"] {
+            #expect(wide.columns == 2, "\(wide)")
+        }
+        for narrow in ["é", "e\u{30A}", "☂", "→", "█", "ﬁ", "1", "🇩", "🌶"] {
+            #expect(narrow.columns == 1, "\(narrow)")
+        }
+        #expect("a🚀b".cut(toColumns: 2) == "a…")
+    }
+
+    /// A window that was made narrower has broken what was longer.
+    @Test func `lines are found again in a narrower window`() {
+        #expect(LiveScreen.rows(of: [100, 100, 40], width: 100) == 3)
+        #expect(LiveScreen.rows(of: [100, 100, 40], width: 60) == 5)
+        #expect(LiveScreen.rows(of: [0, 1, 61], width: 60) == 4)
+        #expect(LiveScreen.rows(of: [], width: 60) == 0)
+        #expect(LiveScreen.rows(of: [5], width: 0) == 5)
+    }
+
     @Test func `columns count what a terminal shows`() {
         #expect("kitchen".columns == 7)
         #expect("厨房".columns == 4)
@@ -95,7 +114,7 @@ import Testing
         let list = (0..<rooms).map { "{ \"name\": \"room \($0)\", \(room) }" }
         let text = """
             { "leader": "kitchen", "phase": "playing", "title": "Song", "index": 0, "count": 2,
-              "positionSeconds": 30, "durationSeconds": 120, "rate": 1, "repeats": "off",
+              "positionSeconds": 30, "durationSeconds": 120, "rate": 1, "repeats": "off", "volume": 100, "session": "1",
               "queueRevision": 1,
               "rooms": [\(list.joined(separator: ","))] }
             """

@@ -1,10 +1,10 @@
 import Foundation
-import LinuxHost
-import Playout
 import Testing
-import Timing
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiTiming
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 
 /// An ALSA configuration of our own: no card, but PCMs of the library that need none.
 enum SilentCards {

@@ -1,12 +1,12 @@
 import Foundation
-import LinuxHost
-import Playout
-import RealTime
 import Synchronization
 import Testing
-import Timing
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 
 /// Cards that are not there when a room begins.
 @Suite(.timeLimit(.minutes(1))) struct AbsentCardTests {
@@ -21,6 +21,37 @@ import Timing
             try? await Task.sleep(for: .milliseconds(5))
         }
         return true
+    }
+
+    @Test func `a file that cannot be written on is a card that is gone for good`() async throws {
+        let thread = try OutputThread.attempt(.file(path: "/dev/full"), overwrites: true)
+        defer { thread.stop() }
+        func error() -> OutputError? {
+            if case .lost(let error) = thread.state { error } else { nil }
+        }
+        #expect(await until { error() != nil })
+        #expect(error()?.code == ENOSPC && error()?.device == "/dev/full")
+        #expect(!thread.port.hasCard)
+        // It is tried again by then, and would be there.
+        try await Task.sleep(for: .seconds(2))
+        #expect(error()?.code == ENOSPC && !thread.port.hasCard)
+        #expect(thread.counts.reopens == 0)
+    }
+
+    @Test func `a virtual card sounds on without its recording, and says that`() async throws {
+        let path = TestFolder.url.path + "/disk"
+        for end in [".f32", ".times"] {
+            try FileManager.default.createSymbolicLink(
+                atPath: path + end, withDestinationPath: "/dev/full")
+        }
+        let recording = RecordingState()
+        let thread = try OutputThread.attempt(
+            .virtual(VirtualCardOptions(record: path)), overwrites: true,
+            recording: recording)
+        defer { thread.stop() }
+        #expect(await until { recording.failure != nil })
+        #expect(recording.failure?.code == ENOSPC)
+        #expect(thread.state == .running && thread.port.hasCard)
     }
 
     @Test

@@ -1,8 +1,8 @@
-import Playout
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 
 /// A ring of 3 840 frames that is kept filled, as PulseAudio and PipeWire were seen to report it.
 @Suite struct CardPlaceTests {

@@ -1,8 +1,8 @@
-import Playout
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 
 @Suite struct OutputAdaptationTests {
     private static let usual = [44_100, 48_000, 96_000]

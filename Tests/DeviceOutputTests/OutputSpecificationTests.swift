@@ -1,5 +1,5 @@
-import DeviceOutput
 import Testing
+import TuttiDeviceOutput
 
 @Suite struct OutputSpecificationTests {
     static let readings: [(String, OutputSpecification)] = [

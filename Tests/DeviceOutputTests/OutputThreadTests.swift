@@ -1,12 +1,12 @@
 import Foundation
-import LinuxHost
-import Playout
-import RealTime
 import Synchronization
 import Testing
-import Timing
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 
 /// A card without a clock of its own that does what it is told: fails at a period, restarts at one.
 final class ScriptedDevice: AudioOutput {

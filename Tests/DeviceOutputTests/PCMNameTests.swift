@@ -1,6 +1,6 @@
 import Testing
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 
 @Suite struct PCMNameTests {
     private static let defined: Set = [

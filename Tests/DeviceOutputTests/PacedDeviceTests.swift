@@ -1,12 +1,12 @@
 import Foundation
-import LinuxHost
-import Playout
-import RealTime
 import Synchronization
 import Testing
-import Timing
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 
 @Suite(.timeLimit(.minutes(1))) struct PacedDeviceTests {
     static func path(_ name: String) -> String {

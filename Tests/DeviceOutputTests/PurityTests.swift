@@ -1,12 +1,12 @@
-import Playout
-import RealTime
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 import func Glibc.log10
 import func Glibc.sin
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 
 /// A tone from the item to the numbers that the DAC gets, while the servo works.
 ///

@@ -2,7 +2,7 @@ import Testing
 
 import func Glibc.sin
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 
 @Suite struct SampleEncoderTests {
     /// Encodes and reads back as whole numbers of the format's smallest step.

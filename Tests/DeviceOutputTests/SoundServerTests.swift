@@ -1,11 +1,11 @@
 import Foundation
-import LinuxHost
-import Playout
-import RealTime
 import Testing
-import Timing
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 
 /// A sound server of our own with a sink that nobody hears: private folders, no bus, ended by its
 /// standard input, which the kernel closes when this process ends, whatever it dies of.

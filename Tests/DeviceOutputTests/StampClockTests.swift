@@ -1,9 +1,9 @@
 import Glibc
-import LinuxHost
 import Testing
-import Timing
+import TuttiLinuxHost
+import TuttiTiming
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 
 /// Drivers that stamp with another clock than ours: old ones know MONOTONIC only.
 @Suite struct StampClockTests {

@@ -1,11 +1,11 @@
-import ClockSync
-import DeviceOutput
-import FFmpegMedia
-import LinuxHost
-import Playback
-import Playout
-import RealTime
-import Timing
+import TuttiClockSync
+import TuttiDeviceOutput
+import TuttiFFmpegMedia
+import TuttiLinuxHost
+import TuttiPlayback
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// Plays the file at `path` from its first frame, which is heard at `instant` of the shared clock.
 func play(_ path: String, at instant: GroupInstant, by clock: ClockCell) async throws {
@@ -19,7 +19,7 @@ func play(_ path: String, at instant: GroupInstant, by clock: ClockCell) async t
     let item = PlayerItem(asset: asset)
     let player = try Player(playerItem: item, output: output)
     player.automaticallyWaitsToMinimizeStalling = false  // a line waits for nobody
-    player.sourceClock = .shared(clock)
+    player.sourceClock = .group(clock, now: { HostClock.now() })
     let notices = player.notices()
 
     try await item.ready()

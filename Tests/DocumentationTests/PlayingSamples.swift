@@ -8,7 +8,7 @@ func hello() async throws {
         switch notice {
         case .didPlayToEnd: return
         case .failedToPlayToEnd(let error): throw error
-        default: break  // there may be more kinds one day
+        default: break  // there will be more kinds
         }
     }
 }
@@ -33,4 +33,28 @@ func watch(_ player: Player) async {
     for await time in player.periodicTimes(every: MediaTime(value: 1, timescale: 2)) {
         print(time.seconds)
     }
+}
+
+func slowly(_ player: Player) throws {
+    player.currentItem?.audioTimePitchAlgorithm = .spectral  // or .timeDomain, .varispeed
+    try player.setRate(0.75)
+    if player.currentItem?.canPlayReverse == true { try player.setRate(-1) }
+}
+
+func german(_ player: Player) async throws {
+    player.setMediaSelectionCriteria(
+        MediaSelectionCriteria(preferredLanguages: ["de"]), for: .audible)
+    guard let item = player.currentItem else { return }
+    try await item.ready()
+    if let texts = item.mediaSelectionGroup(for: .legible) {
+        try item.select(texts.options.first, in: texts)
+    }
+    for await cues in player.timedText() { print(cues.map(\.string)) }
+}
+
+func together(_ one: Player, _ other: Player) async throws {
+    other.sourceClock = one.device?.clock  // its card is resampled to the first one's crystal
+    other.automaticallyWaitsToMinimizeStalling = false
+    guard try await other.preroll(atRate: 1) else { return }
+    try other.setRate(1, time: .zero, atHostTime: other.hostTime() + .milliseconds(250))
 }

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 func age(of event: GroupInstant, at local: LocalInstant, by shared: SharedClock) -> Nanoseconds {
     let now: GroupInstant = shared.map(local)

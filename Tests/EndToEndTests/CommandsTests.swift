@@ -1,12 +1,12 @@
-import Chance
-import DeviceOutput
 import Foundation
 import Glibc
-import LinuxHost
 import Testing
-import Timing
+import TuttiChance
+import TuttiDeviceOutput
+import TuttiLinuxHost
+import TuttiTiming
 
-@testable import Simulation
+@testable import TuttiSimulation
 @testable import tutti
 
 /// A house under commands of chance, judged by what left its cards and never by what it reports.

@@ -1,13 +1,13 @@
-import CLinux
-import CTap
-import Chance
+import CTuttiLinux
+import CTuttiTap
 import Foundation
 import Glibc
-import LinuxHost
 import Synchronization
-import Timing
+import TuttiChance
+import TuttiLinuxHost
+import TuttiTiming
 
-@testable import Simulation
+@testable import TuttiSimulation
 @testable import tutti
 
 /// What lies between the hosts of a house: a path of the simulation, under real packets.
@@ -38,6 +38,8 @@ final class EmulatedNetwork {
         case queue(Nanoseconds)
         /// Whoever asks all for an address, but for the first host, is not heard (RFC 826).
         case lostQuestions
+        /// Somebody in between repeats every datagram later, as it was and with another byte in it.
+        case stranger
     }
     private final class Shared: Sendable {
         let episode = Mutex(Episode.none)
@@ -91,6 +93,9 @@ private struct FrameCarrier {
     private var air: NetworkPath
     /// By sender and receiver, and apart from those the leader's frames for groups.
     private var lanes: [[Int]: Lane] = [:]
+    /// What a stranger sends when it is due, from one to another.
+    private var waiting: [(due: TrueInstant, ends: [Int], bytes: [UInt8])] = []
+    private var forging = 0
     /// Where an address was last seen.
     private var hosts: [[UInt8]: Int] = [:]
 
@@ -147,7 +152,7 @@ private struct FrameCarrier {
         let watched = taps + [ending]
         while true {
             var polls = watched.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-            let due = lanes.values.compactMap { $0.frames.first?.due }.min()
+            let due = (lanes.values.compactMap { $0.frames.first?.due } + waiting.map(\.due)).min()
             let wait = due.map { max(.zero, min($0 - now, Self.longestWait)) } ?? Self.longestWait
             var limit = timespec(tv_sec: 0, tv_nsec: Int(wait.count))
             tutti_poll(&polls, UInt(polls.count), &limit)
@@ -183,12 +188,34 @@ private struct FrameCarrier {
                 lanes[[sender, receiver]]?.take(
                     frame, at: instant, queue: receiver == 0 ? .zero : wait)
             case .outage: break
+            case .stranger:
+                lanes[[sender, receiver]]?.take(frame, at: instant, queue: .zero)
+                for forged in forgeries(of: frame) {
+                    forging += 1
+                    let wait = Nanoseconds.milliseconds([1, 20, 300, 900][forging % 4])
+                    waiting.append((instant + wait, [sender, receiver], forged))
+                }
             case .lostQuestions:
                 if sender == 0 || known != nil || !isQuestion(frame) {
                     lanes[[sender, receiver]]?.take(frame, at: instant, queue: .zero)
                 }
             }
         }
+    }
+
+    /// What somebody who has seen a datagram of IPv4 can send.
+    private func forgeries(of frame: [UInt8]) -> [[UInt8]] {
+        let header = 14 + Int(frame[14] & 0x0F) * 4
+        // UDP (RFC 768), and something in it; discovery is anybody's to say.
+        guard frame[12..<14] == [0x08, 0x00], frame[23] == 17, frame.count > header + 8,
+            frame[header + 2..<header + 4] != [0x14, 0xE9]
+        else { return [] }
+        var mutated = frame
+        mutated[header + 8 + forging % (frame.count - header - 8)] ^= UInt8(1 + forging % 255)
+        // Without a checksum it is taken as it is.
+        mutated[header + 6] = 0
+        mutated[header + 7] = 0
+        return [frame, mutated]
     }
 
     /// Of IPv4, by its address (RFC 1112).
@@ -198,6 +225,12 @@ private struct FrameCarrier {
     private func isQuestion(_ frame: [UInt8]) -> Bool { frame[12..<14] == [0x08, 0x06] }
 
     private mutating func deliver() {
+        // Beside the lanes, whose frames keep their order.
+        let present = now
+        for forged in waiting where forged.due <= present {
+            _ = write(taps[forged.ends[1]], forged.bytes, forged.bytes.count)
+        }
+        waiting.removeAll { $0.due <= present }
         for (ends, var lane) in lanes where !lane.frames.isEmpty {
             let ready = lane.frames.prefix { $0.due <= now }
             // A tap whose queue is full loses frames, as an adapter does.

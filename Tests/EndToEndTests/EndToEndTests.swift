@@ -1,11 +1,11 @@
-import DeviceOutput
 import Foundation
 import Glibc
-import LinuxHost
 import Testing
-import Timing
+import TuttiDeviceOutput
+import TuttiLinuxHost
+import TuttiTiming
 
-@testable import Simulation
+@testable import TuttiSimulation
 @testable import tutti
 
 /// The program as users start it: processes on hosts of their own, playing on cards of their own.
@@ -668,17 +668,17 @@ import Timing
 
     /// Plays in a house and gives back what left the cards, of all hosts or of some, and what else is
     /// named.
-    private static func record(
+    static func record(
         _ asset: NoiseAsset, hosts: Int, rooms: ClosedRange<Int>? = nil, further: [String] = [],
         path: ClockPath? = nil,
         multicast: EmulatedNetwork.Multicast = .together, heldBack: [Int] = [],
-        isIPv6: Bool = false,
+        isIPv6: Bool = false, besides killed: () -> [Int] = { [] },
         _ perform: (House, String) throws -> Void
     ) throws -> [CardRecording] {
         try undisturbed {
             let house = try House(
                 hosts: hosts, path: path, multicast: multicast, isIPv6: isIPv6,
-                cards: cards([80, -120, 20], heldBack: heldBack))
+                cards: cards([80, -120, 20, 50], heldBack: heldBack))
             let file = "\(house.folder.path)/noise.wav"
             try asset.write(to: file)
             do {
@@ -686,13 +686,15 @@ import Timing
             } catch {
                 throw CommandError("\(error)\n\(house.logs)")
             }
-            return try ((rooms ?? 0...hosts - 1).map { "card\($0)" } + further).map {
+            // A card that is killed with its process leaves no recording.
+            let rooms = (rooms ?? 0...hosts - 1).filter { !killed().contains($0) }
+            return try (rooms.map { "card\($0)" } + further).map {
                 try CardRecording.load(path: "\(house.folder.path)/\($0)")
             }
         }
     }
 
-    private static func room(_ number: Int) -> [String] {
+    static func room(_ number: Int) -> [String] {
         ["--name", names[number], "--output", "alsa:card\(number)"]
     }
 
@@ -722,20 +724,20 @@ import Timing
         try house.end()
     }
 
-    private static func command(_ house: House, _ words: [String], _ leader: String) throws {
+    static func command(_ house: House, _ words: [String], _ leader: String) throws {
         let result = try house.tutti(words + ["--leader", leader], on: 1)
         guard result.status == 0 else { throw CommandError("\(words): \(result.output)") }
     }
 
     /// Waits until so many rooms say that they play.
-    private static func playing(_ house: House, _ leader: String, rooms: Int) throws {
+    static func playing(_ house: House, _ leader: String, rooms: Int) throws {
         try until("\(rooms) playing rooms", seconds: 30) {
             try states(house, leader) == Array(repeating: "playing", count: rooms)
         }
     }
 
     /// What the rooms do; none while nobody leads.
-    private static func states(_ house: House, _ leader: String) throws -> [String] {
+    static func states(_ house: House, _ leader: String) throws -> [String] {
         struct Status: Decodable {
             struct Room: Decodable { var state: String }
             var rooms: [Room]

@@ -1,6 +1,6 @@
-import DeviceOutput
 import Testing
-import Timing
+import TuttiDeviceOutput
+import TuttiTiming
 
 @testable import tutti
 

@@ -1,8 +1,8 @@
 import Glibc
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import DeviceOutput
+@testable import TuttiDeviceOutput
 @testable import tutti
 
 /// What judges the house is judged first: errors that are made on purpose must be seen.

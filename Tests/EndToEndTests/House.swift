@@ -1,7 +1,9 @@
 import Foundation
 import Glibc
 
-@testable import Simulation
+import TuttiRoom
+
+@testable import TuttiSimulation
 @testable import tutti
 
 /// Hosts on one machine: a network namespace each, joined by a bridge in another, or by an
@@ -22,6 +24,7 @@ final class House {
     /// What joins them; ends with the house.
     private let middle: AnyObject
     private var rooms: [ChildProcess] = []
+    private var others: [ChildProcess] = []
     /// Of hosts that have one: where its D-Bus listens, and what ends it.
     private var avahi: [Int: (folder: String, process: ChildProcess)] = [:]
     /// Rooms that do not end as rooms should, because ``kill(room:)`` ended them.
@@ -64,17 +67,23 @@ final class House {
     ///   - path: what lies between the first and each of the others; `nil`: a bridge.
     ///   - multicast: what becomes of frames for all on that path.
     ///   - isIPv6: there is no IPv4.
+    ///   - areMembers: the hosts are one household already.
     ///   - cards: ALSA's configuration for all of them.
     init(
         hosts count: Int, path: ClockPath? = nil,
         multicast: EmulatedNetwork.Multicast = .together, isIPv6: Bool = false,
-        cards: (_ folder: String) -> String
+        areMembers: Bool = true, cards: (_ folder: String) -> String
     ) throws {
         self.isIPv6 = isIPv6
         folder = try TemporaryFolder()
         let files = folder.path
         try writeFile(Array(cards(files).utf8), to: "\(files)/asound.conf")
         try writeFile([], to: "\(files)/tutti.yaml")
+        // One household; who gives commands from elsewhere is a member too.
+        if areMembers {
+            try HouseholdAccess.prepare(
+                (-1..<count).map { ("\(files)/state-\($0)/tutti", "host \($0)") })
+        }
         hosts = try (0..<count).map {
             Host(
                 address: Self.address(10 + $0, isIPv6),
@@ -216,6 +225,12 @@ final class House {
                 + "ip addr del \(address(number))/\(prefix) dev eth0", in: hosts[host].holder)
     }
 
+    /// Pulls the cable of a host.
+    func unplug(host: Int) throws { try shell("ip link set eth0 down", in: hosts[host].holder) }
+
+    /// Puts it back.
+    func plug(host: Int) throws { try shell("ip link set eth0 up", in: hosts[host].holder) }
+
     /// Lets a room, by the order of starts, stand still for a while.
     func freeze(room: Int, milliseconds: UInt32) {
         rooms[room].signal(SIGSTOP)
@@ -260,6 +275,24 @@ final class House {
         _ arguments: [String], on host: Int
     ) throws -> (status: Int32, output: String) {
         try run([Self.program] + arguments, in: hosts[host].holder)
+    }
+
+    /// Runs another program on a host until the house ends.
+    func start(program: [String], on host: Int) throws {
+        others.append(
+            try ChildProcess(
+                words(["nice", "-n", "5"] + program, in: hosts[host].holder),
+                log: "\(folder.path)/other-\(others.count).log"))
+    }
+
+    /// Ends what ``start(program:on:)`` has started.
+    func endOthers() throws {
+        // Not asked: what floods has its hands full.
+        for other in others { other.signal(SIGKILL) }
+        for other in others {
+            try until("the end of another program", seconds: 10) { !other.isRunning }
+        }
+        others = []
     }
 
     /// Starts the program as on a terminal, where `keys`, a script of the shell, types.

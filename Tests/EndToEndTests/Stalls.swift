@@ -1,9 +1,9 @@
-import CTap
+import CTuttiTap
 import Foundation
 import Glibc
-import LinuxHost
 import Synchronization
-import Timing
+import TuttiLinuxHost
+import TuttiTiming
 
 /// Whether this machine did not let threads of the highest standing run.
 ///

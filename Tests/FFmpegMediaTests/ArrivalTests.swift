@@ -1,7 +1,7 @@
-import Playout
 import Testing
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// What is known of a file while it comes.
 @Suite struct ArrivalTests {

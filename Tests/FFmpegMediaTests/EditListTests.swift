@@ -1,8 +1,8 @@
 import Foundation
-import Playout
 import Testing
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// What an MP4's edit list takes of its media is the item, to the frame.
 @Suite(.serialized) struct EditListTests {
@@ -148,6 +148,23 @@ import Testing
         #expect(try source("alac.m4a", nil).format.frameCount == whole)
         let beyond = try source("alac.m4a", [Edit(duration: 9, mediaTime: 9_999_999)])
         #expect(beyond.format.frameCount == whole)
+    }
+
+    /// Boxes may say their size in 64 bits, and two of them end where numbers do.
+    @Test func `boxes that reach the end of all numbers are read no further`() throws {
+        func endless(_ type: String, at offset: Int) -> Data {
+            let size = Int64.max - Int64(offset)
+            let digits = (0..<8).map { UInt8(truncatingIfNeeded: size >> (56 - 8 * $0)) }
+            return Data([0, 0, 0, 1]) + Data(type.utf8) + Data(digits)
+        }
+        let data = try Fixtures.data("aac.m4a")
+        let mark = try #require(data.range(of: Data("moov".utf8), options: .backwards))
+        let start = mark.lowerBound - 4
+        #expect(data[start..<start + 4].reduce(0) { $0 << 8 | Int($1) } == data.count - start)
+        var movie = data[..<start] + endless("moov", at: start) + data[mark.upperBound...]
+        movie += endless("free", at: movie.count)
+        let source = try FFmpegSource(Fixtures.write(movie, "endless.m4a"))
+        #expect(source.format.frameCount == Int64(Fixtures.frameCount))
     }
 
     @Test(arguments: [["-ss", "2.345"], []])

@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
-import Playout
 import Testing
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// A local file is opened once, whatever is done with it then.
 @Suite(.timeLimit(.minutes(2))) struct FileReaderTests {

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// A web server for one body, with the faults of real ones.
 ///
@@ -37,7 +37,7 @@ final class FileServer: Sendable {
 
     let port: Int
     private let listener: Int32
-    private let body: Data
+    private let body: Mutex<Data>
     private let behaviour: Behaviour
     private let log = Mutex<(requests: Int, bytes: Int)>((0, 0))
 
@@ -52,7 +52,7 @@ final class FileServer: Sendable {
 
     /// - Parameter other: what it announces, where that is something else than what it gives.
     init(_ body: Data, _ behaviour: Behaviour = Behaviour(), announcing other: Data? = nil) {
-        self.body = body
+        self.body = Mutex(body)
         pieces = PieceHashes(of: other ?? body).bytes
         self.behaviour = behaviour
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -75,11 +75,14 @@ final class FileServer: Sendable {
         }
     }
 
+    /// From the next request on it has another.
+    func change(to body: Data) { self.body.withLock { $0 = body } }
+
     private func answer(_ connection: Int32) {
         defer { close(connection) }
         guard let request = readRequest(connection) else { return }
         let isList = request.prefix { !$0.isNewline }.contains("/pieces ")
-        let body = isList ? Data(pieces) : self.body
+        let body = isList ? Data(pieces) : self.body.withLock(\.self)
         if !isList { log.withLock { $0.requests += 1 } }
         if let target = behaviour.redirect {
             let place = target.isEmpty ? "" : "Location: \(target)\r\n"

@@ -1,9 +1,9 @@
-import Chance
 import Foundation
-import Playout
 import Testing
+import TuttiChance
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// A recording made from a seed, and the same in every format, written once per test run.
 ///
@@ -59,12 +59,17 @@ enum Fixtures {
     }
 
     static func run(_ arguments: [String]) {
+        precondition(runs(arguments), "ffmpeg \(arguments) failed: is it installed?")
+    }
+
+    /// - Returns: whether the `ffmpeg` program did what it was told.
+    static func runs(_ arguments: [String]) -> Bool {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = ["ffmpeg", "-nostdin"] + arguments
         try! process.run()
         process.waitUntilExit()
-        precondition(process.terminationStatus == 0, "ffmpeg \(arguments) failed: is it installed?")
+        return process.terminationStatus == 0
     }
 
     /// What the `ffmpeg` program makes of a file: interleaved stereo, trimmed as it trims.

@@ -1,8 +1,8 @@
 import Foundation
-import Playout
 import Testing
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// Encoders add delay and padding; none of it belongs to the recording.
 @Suite struct FrameCountTests {

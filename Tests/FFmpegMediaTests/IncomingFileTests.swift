@@ -1,9 +1,9 @@
 import Foundation
-import Playout
 import Synchronization
 import Testing
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// A file that is played while it is fetched.
 @Suite(.timeLimit(.minutes(5))) struct IncomingFileTests {

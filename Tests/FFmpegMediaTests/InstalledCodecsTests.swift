@@ -1,6 +1,6 @@
 import Testing
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 @Suite struct InstalledCodecsTests {
     @Test func `the usual formats are there, and one that nobody has is missed`() {

@@ -1,9 +1,9 @@
-import Chance
 import Foundation
-import Playout
 import Testing
+import TuttiChance
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// Several recordings in one file, and what is not sound around them.
 @Suite struct JoinedFileTests {

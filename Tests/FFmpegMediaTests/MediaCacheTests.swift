@@ -1,10 +1,10 @@
-import Chance
 import Foundation
-import Playout
 import Synchronization
 import Testing
+import TuttiChance
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 @Suite(.timeLimit(.minutes(5))) struct MediaCacheTests {
     private let folder = Fixtures.path("cache-\(UUID().uuidString)")

@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 @Suite(.timeLimit(.minutes(1))) struct MediaCancellationTests {
     @Test func `whoever asked is told, of the whole as of the part, and who left is not`() {

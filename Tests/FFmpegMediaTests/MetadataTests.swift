@@ -1,9 +1,9 @@
 import Foundation
-import Playout
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// Tags, chapters, pictures and loudness, as containers keep them.
 @Suite struct MetadataTests {

@@ -1,8 +1,8 @@
 import Foundation
-import Playout
 import Testing
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 @Suite struct MixTests {
     private func source(_ samples: [Int16], channels: Int, _ name: String) throws -> FFmpegSource {

@@ -1,8 +1,8 @@
 import Foundation
-import Playout
 import Testing
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 @Suite(.timeLimit(.minutes(5))) struct NetworkTests {
     private func data(_ name: String) throws -> Data {
@@ -96,6 +96,52 @@ import Testing
             moved.append(server.bytesSent - before)
         }
         #expect(moved.max()! < 600_000, "\(moved) of \(body.count)")
+    }
+
+    @Test(arguments: ["bare.mp3", "bare-vbr.mp3", "opus.opus", "vorbis.ogg"])
+    func `who opens an address that somebody reads does not load it again`(name: String) throws {
+        let body = try long(name)
+        let server = FileServer(body)
+        let url = server.url("/body.\(name)")
+        var first: FFmpegSource? = try FFmpegSource(url)
+        let opening = server.bytesSent
+        let second = try FFmpegSource(url)
+        #expect(server.bytesSent - opening < 400_000, "\(server.bytesSent - opening)")
+        let count = try #require(second.format.frameCount)
+        #expect(count == first?.format.frameCount)
+        try second.seek(toFrame: count / 2)
+        try first?.seek(toFrame: count / 2)
+        let frames = try read(second, 4_410)
+        #expect(try first.map { try read($0, 4_410) } == frames)
+        // The one that loaded it may go.
+        first = nil
+        try second.seek(toFrame: count / 2)
+        #expect(try read(second, 4_410) == frames)
+        #expect(server.bytesSent - opening < 400_000)
+    }
+
+    /// What nobody reads any more, or is another file by now, is loaded.
+    @Test func `another file at the same address is another, whoever reads the one before`() throws
+    {
+        let body = try long("bare.mp3")
+        let server = FileServer(body)
+        let url = server.url("/body.mp3")
+        do {
+            let first = try FFmpegSource(url)
+            var changed = body
+            // Of the same length.
+            // Not by what is repeated in it.
+            let place = body.count / 3 + 1_000
+            changed.replaceSubrange(place..., with: body[..<(body.count - place)])
+            server.change(to: changed)
+            let before = server.bytesSent
+            let second = try FFmpegSource(url)
+            #expect(server.bytesSent - before >= body.count)
+            withExtendedLifetime((first, second)) {}
+        }
+        let before = server.bytesSent
+        _ = try FFmpegSource(url)
+        #expect(server.bytesSent - before >= body.count)
     }
 
     @Test func `a stream without a length plays on but not back`() throws {

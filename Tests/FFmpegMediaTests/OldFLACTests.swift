@@ -1,8 +1,8 @@
 import Foundation
-import Playout
 import Testing
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// FLAC of before 2007: blocks of different lengths under the bit that says that they are alike.
 @Suite struct OldFLACTests {

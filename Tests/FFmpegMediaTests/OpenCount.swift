@@ -1,4 +1,4 @@
-import CFFmpeg
+import CTuttiFFmpeg
 import Glibc
 
 /// How often a file has been opened since, by anybody (inotify).

@@ -1,9 +1,9 @@
 import Dispatch
 import Foundation
-import Playout
 import Synchronization
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// A server of which parts are all that it has: what is asked for as a stream comes in parts.
 protocol PartServer: ByteServer {}

@@ -1,9 +1,9 @@
-import Chance
 import Foundation
-import Playout
 import Testing
+import TuttiChance
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 struct PieceHashesTests {
     private func bytes(_ count: Int) -> [UInt8] {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 struct PlaceSearchTests {
     private static let rate = 48_000

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// Time is an argument: nothing here waits.
 struct ReadPriorityTests {

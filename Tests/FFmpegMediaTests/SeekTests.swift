@@ -1,9 +1,9 @@
-import Chance
 import Foundation
-import Playout
 import Testing
+import TuttiChance
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// A seek is right when nobody can tell it from having listened up to there.
 @Suite struct SeekTests {

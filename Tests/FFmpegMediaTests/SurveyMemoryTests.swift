@@ -1,8 +1,8 @@
 import Foundation
-import Playout
 import Testing
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// What is opened again is not read again.
 @Suite struct SurveyMemoryTests {

@@ -1,8 +1,8 @@
 import Foundation
-import Playout
 import Testing
+import TuttiPlayout
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 @Suite struct `What a file is called` {
     /// The fixture with a title in a chunk before the sound.

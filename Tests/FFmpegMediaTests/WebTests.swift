@@ -1,9 +1,9 @@
 import Foundation
-import Playout
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
-@testable import FFmpegMedia
+@testable import TuttiFFmpegMedia
 
 /// What web servers do, and what a leader makes of it.
 @Suite(.timeLimit(.minutes(2))) struct WebTests {
@@ -205,6 +205,39 @@ import Timing
     ) throws {
         let address = try #require(WebAddress("http://u:p@host:81/x/y?z"))
         #expect(address.redirected(to: target)?.text == leadsTo)
+    }
+
+    /// Whoever makes up an address, in a playlist or a redirection, asks for that one thing.
+    @Test(arguments: ["\r\n", "\n", "\r", "\0", "\t", "\u{7F}"])
+    func `an address does not end the line of a request`(end: String) throws {
+        let address = try #require(WebAddress("http://host/x/y"))
+        for part in ["http://host/a\(end)X: b", "http://ho\(end)st/", "http://u\(end):p@host/"] {
+            #expect(WebAddress(part) == nil)
+            #expect(address.redirected(to: part) == nil)
+            #expect(throws: MediaError.self) { try MediaLocation(part) }
+        }
+        for target in ["/a", "a", "?a", ""] {
+            #expect(address.redirected(to: target + end) == nil)
+        }
+    }
+
+    @Test func `a blank in a path is written as it is asked for, and no host has one`() throws {
+        let address = try #require(WebAddress("http://host/a b?c d"))
+        #expect(address.path == "/a%20b?c%20d")
+        #expect(address.redirected(to: "e f")?.path == "/e%20f")
+        #expect(WebAddress("http://ho st/") == nil)
+        // With an accent it is another character, and the same code point.
+        #expect(WebAddress("http://ho \u{30A}st/") == nil)
+        #expect(WebAddress("http://host/a \u{30A}b")?.path == "/a%20\u{30A}b")
+    }
+
+    /// Whether a certificate is looked at depends on the host, which the library that connects finds by
+    /// code points.
+    @Test func `an accent on a slash hides no host`() throws {
+        let address = try #require(WebAddress("https://other/\u{30A}@nas.local/a"))
+        #expect(address.host == "other" && address.credentials == nil)
+        #expect(WebAddress("https://nas.local#\u{30A}@other/a")?.host == "nas.local")
+        #expect(address.redirected(to: "/\u{30A}b")?.host == "other")
     }
 
     @Test(arguments: ["ftp://a/", "http://", "http://:80/", "http://a:0/", "http://a:x/", "a"])

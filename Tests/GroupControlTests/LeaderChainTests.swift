@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 /// A queue of items that are over before the next could be prepared.
 @Suite struct `Short items` {

@@ -1,8 +1,8 @@
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `A queue that is edited while it plays` {
     /// Items 1 to `count` of 20 s each, the first of which plays.

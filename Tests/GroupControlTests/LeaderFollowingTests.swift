@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `The next item` {
     let queue = [asset(1, seconds: 20.000_01), asset(2, seconds: 15, sampleRate: 48_000)]

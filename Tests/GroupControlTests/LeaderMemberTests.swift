@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `Rooms come and go` {
     @Test func `a room that joins while the line runs gets it to itself`() {

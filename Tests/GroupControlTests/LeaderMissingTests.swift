@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 /// A room that joins, is heard, and never answers a preparation.
 @Suite struct `A room that does not answer` {

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `A queue that is still being read` {
     private func growing(

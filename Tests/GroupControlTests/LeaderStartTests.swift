@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `Common starts` {
     @Test func `the start waits until as many rooms as wanted are ready`() {

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `Pause, seek, next and stop` {
     @Test func `pause and play are common instants and lose no frame`() {
@@ -231,7 +231,8 @@ import Timing
                 if case .settings(let value) = $0.message, $0.link == link { value } else { nil }
             }.last
         }
-        #expect(settings(3) == (try RoomSettings(volume: 55, muted: true)))
-        #expect(settings(4) == (try RoomSettings(volume: 30, muted: false)))
+        #expect(settings(3) == (try RoomSettings(volume: 55, muted: true, groupVolume: 30)))
+        #expect(stage.leader.status(at: stage.now).volume == 30)
+        #expect(settings(4) == (try RoomSettings(volume: 100, muted: false, groupVolume: 30)))
     }
 }

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `Commits by datagram` {
     func notices(_ stage: Stage) -> [CommitDatagram] {
@@ -56,6 +56,14 @@ import Timing
 
     func notice(_ commit: Commit, instance: UInt64 = 77, term: UInt64 = 7) -> RoomInput {
         .notified(CommitDatagram(instance: instance, term: term, commit: commit))
+    }
+
+    @Test func `another key for datagrams counts once the room is welcome`() {
+        let key = DatagramKey(term: 9, secret: [], sender: 3)
+        var room = ready()
+        #expect(room.receive(.received(.datagramKey(key)), at: start) == [.datagramKey(key)])
+        _ = room.receive(.closed(reason: "test"), at: start)
+        #expect(room.receive(.received(.datagramKey(key)), at: start).isEmpty)
     }
 
     @Test func `whichever comes first is applied, and the other is no news`() {

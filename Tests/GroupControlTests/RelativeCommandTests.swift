@@ -1,7 +1,8 @@
+import Glibc
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `Relative commands` {
     private func place(_ stage: Stage) -> Double {
@@ -73,16 +74,74 @@ import Timing
         #expect(place(stage) == 0)
     }
 
-    @Test func `a change of volume is of what each room has, and stays in range`() {
+    /// However loud the group is made, and whatever end it comes to: the rooms keep their balance.
+    @Test func `a change of the group's volume leaves the rooms theirs, and stays in range`() {
         var stage = Stage.playing(links: [1, 2])
         let names = stage.leader.members.map(\.hello.room)
+        func settings(_ place: Int) -> RoomSettings {
+            stage.leader.rememberedSettings(of: names[place])
+        }
         stage.command(.volume(room: names[0], percent: 40))
         stage.command(.volume(room: names[1], percent: 98))
-        stage.command(.volumeBy(room: nil, percent: 5))
-        #expect(names.map { stage.leader.rememberedSettings(of: $0).volume } == [45, 100])
+        for (change, group) in [(-60, 40), (-60, 0), (5, 5), (100, 100), (-50, 50)] {
+            stage.command(.volumeBy(room: nil, percent: change))
+            #expect(names.indices.map { settings($0).volume } == [40, 98])
+            #expect(names.indices.allSatisfy { settings($0).groupVolume == group })
+        }
+        #expect(settings(0).level == 0.4 * 0.5 && settings(1).level == 0.98 * 0.5)
+        stage.command(.volumeBy(room: names[1], percent: 5))
+        #expect(settings(1).volume == 100)
+        stage.command(.mute(room: nil, muted: true))
+        #expect(settings(1).level == 0)
         stage.command(.volumeBy(room: names[0], percent: -100))
-        #expect(stage.leader.rememberedSettings(of: names[0]).volume == 0)
+        #expect(settings(0).volume == 0)
         #expect(stage.command(.volumeBy(room: nil, percent: 101)) != .accepted)
+    }
+
+    @Test func `a slider is 60 times the logarithm of its place in decibels`() {
+        func decibels(_ level: Double) -> Double {
+            20 * log10(Double(RoomSettings.gain(ofLevel: level)))
+        }
+        for level in [0.01, 0.1, 0.5, 0.9] {
+            #expect(abs(decibels(level) - 60 * log10(level)) < 0.001)
+        }
+        #expect(RoomSettings.gain(ofLevel: 1) == 1 && RoomSettings.gain(ofLevel: 0) == 0)
+    }
+
+    /// It comes from another group: nobody wants it at full volume for a moment.
+    @Test func `a room that comes as loud as it is stays so, unless this group knows better`()
+        throws
+    {
+        var stage = Stage.playing(links: [1, 2])
+        stage.command(.volume(room: nil, percent: 50))
+        let own = try RoomSettings(volume: 30, muted: false, groupVolume: 80, role: .left)
+        func arrive(_ link: LinkID, _ name: String) -> RoomSettings? {
+            stage.receive(
+                .hello(
+                    Hello(
+                        room: room(name), instance: 7, outputLatency: .milliseconds(20),
+                        hasOutput: true, settings: own)),
+                from: link)
+            return stage.sent.compactMap {
+                if case .settings(let value) = $0.message, $0.link == link { value } else { nil }
+            }.last
+        }
+        let there = try RoomSettings(volume: 30, muted: false, groupVolume: 50, role: .left)
+        #expect(arrive(8, "attic") == there)
+        stage.command(.volume(room: room("attic"), percent: 70))
+        #expect(arrive(9, "attic")?.volume == 70)
+    }
+
+    @Test func `what a room plays of stereo is remembered, until auto`() {
+        var stage = Stage.playing(links: [1, 2])
+        let names = stage.leader.members.map(\.hello.room)
+        stage.command(.role(room: names[0], .left))
+        stage.command(.volume(room: nil, percent: 30))
+        #expect(stage.leader.rememberedSettings(of: names[0]).role == .left)
+        #expect(stage.leader.rememberedSettings(of: names[1]).role == nil)
+        stage.command(.role(room: names[0], nil))
+        #expect(stage.leader.rememberedSettings(of: names[0]).role == nil)
+        #expect(stage.command(.role(room: room("nowhere"), .left)) != .accepted)
     }
 
     @Test func `a room is found whatever its capitals, and the nearest is suggested`() {

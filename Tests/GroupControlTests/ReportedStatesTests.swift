@@ -1,6 +1,6 @@
 import Foundation
-import GroupControl
 import Testing
+import TuttiGroupControl
 
 @Suite struct `Words of states in JSON` {
     private func words<State: ReportedState>(_ states: State.Type) -> [String] {

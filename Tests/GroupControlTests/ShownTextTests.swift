@@ -1,7 +1,7 @@
-import Chance
 import Testing
+import TuttiChance
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `Text of others` {
     /// What each has to do with a terminal: see ECMA-48 and Unicode's bidirectional algorithm.

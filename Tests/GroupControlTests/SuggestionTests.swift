@@ -1,6 +1,6 @@
 import Testing
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct SuggestionTests {
     @Test(arguments: [

@@ -1,6 +1,6 @@
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 /// An item of so many seconds at 44.1 kHz, told apart by its number.
 func asset(

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `What a room promises` {
     static func report(

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `The leader tells what is` {
     func detail(_ stage: Stage) -> String { stage.leader.status(at: stage.now).detail ?? "" }

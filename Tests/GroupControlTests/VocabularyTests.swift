@@ -1,8 +1,8 @@
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 @Suite struct `Values of the group` {
     @Test(arguments: ["", "  ", "a\u{7}b", "a\nb", String(repeating: "x", count: 65)])

@@ -1,8 +1,8 @@
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
 
-@testable import GroupControl
+@testable import TuttiGroupControl
 
 /// A leader and its rooms with a network between them that delays, and links that break.
 ///
@@ -13,6 +13,18 @@ final class World {
     var now: Int64 = 1_000_000_000
     var leader: LeaderMachine
     var rooms: [RoomMachine] = []
+    /// Leads already, while the one before has not heard of it.
+    var heir: LeaderMachine?
+    /// Led before, and send rooms on.
+    var retired: [LeaderMachine] = []
+    /// The term of the leader that a link goes to.
+    var terms: [LinkID: UInt64] = [:]
+    /// How long it takes to take over, milliseconds.
+    var takingOver: ClosedRange<Int64> = 2...400
+    /// How long it takes to fetch a file, milliseconds.
+    var fetching: ClosedRange<Int64> = 5...400
+    /// Told everything that a room's machine has its shell do.
+    var heard: (RoomEffect, Int) -> Void = { _, _ in }
     /// The link a room is on, by room; `nil` while it has none.
     var links: [LinkID?] = []
     var lastLink = 0
@@ -28,6 +40,8 @@ final class World {
     var sequence: [LinkID: UInt64] = [:]
     /// The line in force before the effects being performed.
     var lastChange: RateChange?
+    /// When that is over: what begins then is the line in force from that instant on.
+    var lastEnd: GroupInstant?
     let reach = Nanoseconds.milliseconds(20)
 
     /// - Parameter coming: items that are told to the leader later (``describe(_:coming:)``).
@@ -65,7 +79,9 @@ final class World {
         let end = now + span.count
         while true {
             var next = events.map(\.at).min() ?? .max
-            next = min(next, leader.nextDeadline?.nanoseconds ?? .max)
+            for machine in [leader, heir] {
+                next = min(next, machine?.nextDeadline?.nanoseconds ?? .max)
+            }
             for room in rooms { next = min(next, room.nextDeadline?.nanoseconds ?? .max) }
             guard next <= end else { break }
             now = max(now, next)
@@ -76,6 +92,10 @@ final class World {
             for event in due { event.act() }
             if let deadline = leader.nextDeadline, deadline <= group {
                 perform(leader.advance(to: group))
+            }
+            // It has no links yet.
+            if let deadline = heir?.nextDeadline, deadline <= group {
+                _ = heir?.advance(to: group)
             }
             for number in rooms.indices {
                 if let deadline = rooms[number].nextDeadline, deadline <= local {
@@ -106,6 +126,33 @@ final class World {
     // MARK: The leader's shell
 
     func perform(_ effects: [LeaderEffect]) {
+        send(effects)
+        for case .handOver(let room, let port, _) in effects { handOver(to: room, port: port) }
+    }
+
+    private func handOver(to room: RoomID, port: UInt16) {
+        guard let heir else { preconditionFailure("\(room) does not lead") }
+        let farewell = leader.handedOver(to: NextLeader(name: room, host: "", port: port))
+        // Links end with the rooms that go over: what was sent has left by then.
+        send(farewell.filter { if case .close = $0 { false } else { true } })
+        retired.append(leader)
+        leader = heir
+        self.heir = nil
+        lastChange = leader.session.change
+        lastEnd = leader.session.endInstant
+    }
+
+    /// To a leader that leads no more.
+    private func sendOn(_ message: RoomToLeader, _ link: LinkID) {
+        guard case .hello = message,
+            let place = retired.firstIndex(where: { $0.session.term == terms[link] })
+        else { return }
+        send(
+            retired[place].receive(.received(message, from: link), at: group)
+                .filter { if case .close = $0 { false } else { true } })
+    }
+
+    private func send(_ effects: [LeaderEffect]) {
         for case .send(let message, let link) in effects {
             check(message, link)
             guard let number = links.firstIndex(of: link) else { continue }
@@ -133,6 +180,7 @@ final class World {
             perform(rooms[number].receive(.closed(reason: "leader"), at: local), of: number)
         }
         lastChange = leader.session.change
+        lastEnd = leader.session.endInstant
     }
 
     private func check(_ message: LeaderToRoom, _ link: LinkID) {
@@ -144,7 +192,7 @@ final class World {
             #expect(answered[link, default: []].contains(commit.id), "not answered")
             #expect(!withdrawn[link, default: []].contains(commit.id), "superseded")
             // Joining the line in force is late by nature; a new line must be met by everybody.
-            let isNew = commit.change != lastChange
+            let isNew = commit.change != lastChange && commit.change.instant != lastEnd
             if isNew, !commit.following { #expect(commit.change.instant >= group + reach) }
             #expect(committed[link, default: []].insert(commit.id).inserted, "committed twice")
         case .withdraw(let id): withdrawn[link, default: []].insert(id)
@@ -158,7 +206,7 @@ final class World {
             #expect(change.sequence > sequence[link, default: .max], "no state before")
             sequence[link] = change.sequence
         case .welcome, .refused, .prepare, .settings, .latencyOffset, .stop, .alive, .goodbye,
-            .lead, .follow:
+            .lead, .follow, .datagramKey, .succession, .separate:
             break
         }
     }
@@ -166,7 +214,10 @@ final class World {
     // MARK: The rooms' shells
 
     func perform(_ effects: [RoomEffect], of number: Int) {
-        for effect in effects { perform(effect, of: number) }
+        for effect in effects {
+            heard(effect, number)
+            perform(effect, of: number)
+        }
     }
 
     private func give(_ input: RoomInput, to number: Int, in span: Nanoseconds) {
@@ -180,6 +231,7 @@ final class World {
         case .connect:
             lastLink += 1
             links[number] = lastLink
+            terms[lastLink] = leader.session.term
             give(.connected, to: number, in: some(1...5))
         case .disconnect:
             guard let link = links[number] else { return }
@@ -191,6 +243,9 @@ final class World {
             toLeaderBusy[link] = arrival
             after(Nanoseconds(arrival - now)) {
                 guard self.links[number] == link else { return }
+                guard self.terms[link] == self.leader.session.term else {
+                    return self.sendOn(message, link)
+                }
                 if case .ready(let id, _) = message { self.answered[link, default: []].insert(id) }
                 self.perform(
                     self.leader.receive(.received(message, from: link), at: self.group))
@@ -222,8 +277,16 @@ final class World {
             } else {
                 give(.itemEnded(commit.id), to: number, in: left)
             }
+        case .lead(let handover, let session):
+            after(some(takingOver)) {
+                var next = configuration(queue: [], term: session.term + 1)
+                next.groupClockOrigin = self.leader.configuration.groupClockOrigin
+                self.heir = LeaderMachine(next, resuming: session, handover, at: self.group)
+                self.give(.leads(.leads(port: 7_431)), to: number, in: .zero)
+            }
         case .disconnected, .refused, .renamed, .withdraw, .stop, .settings,
-            .latencyOffset, .lineAlarm, .state, .lead, .follow:
+            .latencyOffset, .lineAlarm, .state, .follow, .datagramKey, .askWhoLeads, .succeed,
+            .leadAlone:
             break
         }
     }

@@ -1,8 +1,8 @@
-import ClockSync
-import LinuxHost
 import Synchronization
 import Testing
-import Timing
+import TuttiClockSync
+import TuttiLinuxHost
+import TuttiTiming
 
 /// Reference broadcasts over the loopback interface: real multicast, heard by several rooms at
 /// once.

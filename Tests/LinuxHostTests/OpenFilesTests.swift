@@ -1,6 +1,6 @@
 import Glibc
-import LinuxHost
 import Testing
+import TuttiLinuxHost
 
 @Suite struct OpenFilesTests {
     private var limit: rlimit {

@@ -1,8 +1,8 @@
-import ClockSync
 import Testing
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
-@testable import LinuxHost
+@testable import TuttiLinuxHost
 
 /// Probes against this machine: only what every machine has in common can be expected of it.
 @Suite(.timeLimit(.minutes(1))) struct ProbesTests {

@@ -1,7 +1,7 @@
-import LinuxHost
 import Synchronization
 import Testing
-import Timing
+import TuttiLinuxHost
+import TuttiTiming
 
 @Suite(.timeLimit(.minutes(1))) struct RealTimeThreadTests {
     @Test func `the clock moves forward and sleeping is never early`() {

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import LinuxHost
+@testable import TuttiLinuxHost
 
 /// The kernel's account of this process's memory: `/proc/self/smaps`.
 private struct Mapping {

@@ -1,8 +1,8 @@
 import Glibc
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import LinuxHost
+@testable import TuttiLinuxHost
 
 /// Kernel stamps are of a clock that daemons steer and owners set; what is made of them is not.
 @Suite struct StampConversionTests {

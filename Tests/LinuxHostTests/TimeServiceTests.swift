@@ -1,11 +1,11 @@
-import ClockSync
 import Glibc
 import Synchronization
 import Testing
-import Timing
-import Wire
+import TuttiClockSync
+import TuttiTiming
+import TuttiWire
 
-@testable import LinuxHost
+@testable import TuttiLinuxHost
 
 /// Real sockets on the loopback interface; both ends share one clock, so the truth is known.
 @Suite(.timeLimit(.minutes(1))) struct TimeServiceTests {

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import LinuxHost
+@testable import TuttiLinuxHost
 
 @Suite struct TrimScheduleTests {
     private static let most = TrimSchedule.mostCredits

@@ -1,8 +1,8 @@
-import Playback
-import Playout
 import Synchronization
 import Testing
-import Timing
+import TuttiPlayback
+import TuttiPlayout
+import TuttiTiming
 
 /// Assets and items: lazy, owned by one player, and gone when they are no longer needed.
 struct ItemTests {
@@ -37,7 +37,7 @@ struct ItemTests {
         await #expect(throws: PlaybackError.self) { try await asset.load(.duration) }
         library.state.withLock { $0.refuses?.code = .network }
         await #expect(throws: PlaybackError.self) { try await asset.load(.isPlayable) }
-        guard case .failed = asset.status(of: .format) else {
+        guard case .failed = asset.status(of: .isPlayable) else {
             Issue.record("a failure must show in the status")
             return
         }

@@ -1,11 +1,11 @@
-import Chance
-import Playout
-import RealTime
 import Synchronization
 import Testing
-import Timing
+import TuttiChance
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
-@testable import Playback
+@testable import TuttiPlayback
 
 /// Whatever comes late (an item that has loaded, a feed that is filled, starved, ended or closed)
 /// changes nothing of what was decided meanwhile.
@@ -28,7 +28,7 @@ struct LateTests {
         var output = room.output
         output.postpone = { report in waiting.withLock { $0.append(report) } }
         let player = Player(output: output)
-        player.sourceClock = .shared(room.clock)
+        player.sourceClock = room.groupClock
         player.automaticallyWaitsToMinimizeStalling = false
         let item = Library().item()
         try player.replaceCurrentItem(with: item)
@@ -121,7 +121,7 @@ struct LateTests {
                 try player.replaceCurrentItem(with: libraries[which].item())
             }
             try await #require(player.currentItem).ready()
-            player.sourceClock = .shared(room.clock)
+            player.sourceClock = room.groupClock
             let frame = Int64(random.below(20_000))
             let rate = [1, 1.25, 0.8][Int(random.below(3))]
             let time = MediaTime(frame: frame, sampleRate: 8_000)
@@ -161,7 +161,7 @@ struct LateTests {
         case 6:
             which = 1 - which
             try player.replaceCurrentItem(with: libraries[which].item())
-        case 7: player.sourceClock = random.below(2) == 0 ? nil : .shared(room.clock)
+        case 7: player.sourceClock = random.below(2) == 0 ? nil : room.groupClock
         default: Task { try? await player.preroll(atRate: 1, time: time) }
         }
     }

@@ -1,6 +1,6 @@
-import Chance
 import Synchronization
-import Timing
+import TuttiChance
+import TuttiTiming
 
 /// Holds back what items and feeds report to their players, by amounts that follow from a seed.
 ///

@@ -1,9 +1,9 @@
-import Playback
-import Playout
-import RealTime
 import Synchronization
 import Testing
-import Timing
+import TuttiPlayback
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// The heart: item time t leaves the card at host time h, on a card and a clock that both drift.
 struct LockstepTests {
@@ -207,7 +207,11 @@ struct LockstepTests {
         let host = room.groupNow + .milliseconds(300)
         room.waitsForFeeds = false
         try player.setRate(1, time: .zero, atHostTime: host)
-        await room.step { library.state.withLock { $0.readsWaiting > 0 } }
+        // No more time goes by than that, however slow the machine is: a longer way is jumped over.
+        while library.state.withLock({ $0.readsWaiting == 0 }) {
+            await room.step(seconds: 0.01)
+            try await Task.sleep(for: .milliseconds(5))
+        }
         await room.step(seconds: 2.5 + stall)
         #expect(player.rate == 1)
         library.state.withLock { $0.blocksAt = nil }
@@ -296,7 +300,7 @@ struct LockstepTests {
         try player.playImmediately(atRate: 1)
         await room.step(seconds: 1)
         let before = player.currentTime()
-        player.sourceClock = .shared(room.clock)
+        player.sourceClock = room.groupClock
         let after = player.currentTime()
         // Both clocks agree at the hand-over; until then, 165 ms, they part by 280 ppm.
         #expect((after - before).magnitude.seconds < 50e-6)
@@ -336,9 +340,9 @@ struct LockstepTests {
         let item = Library().item()
         try player.replaceCurrentItem(with: item)
         try await item.ready()
-        #expect(code { try player.setRate(0.4, time: .zero) } == .rateNotSupported)
-        #expect(code { try player.setRate(2.1, time: .zero) } == .rateNotSupported)
-        #expect(code { try player.setRate(-1) } == .rateNotSupported)
+        #expect(code { try player.setRate(0.03, time: .zero) } == .rateNotSupported)
+        #expect(code { try player.setRate(-33, time: .zero) } == .rateNotSupported)
+        #expect(code { try player.setRate(.nan) } == .rateNotSupported)
         #expect(code { try player.setRate(.nan) } == .rateNotSupported)
         #expect(code { try player.setRate(1, time: .indefinite) } == .timeNotNumeric)
         #expect(player.rate == 0)

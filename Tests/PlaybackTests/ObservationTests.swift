@@ -1,10 +1,10 @@
 import Observation
-import Playout
 import Synchronization
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
-@testable import Playback
+@testable import TuttiPlayback
 
 /// Properties as Swift's own observation sees them.
 @Suite(.timeLimit(.minutes(1))) struct ObservationTests {

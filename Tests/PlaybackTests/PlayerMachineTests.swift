@@ -1,9 +1,9 @@
-import Chance
-import Playout
 import Testing
-import Timing
+import TuttiChance
+import TuttiPlayout
+import TuttiTiming
 
-@testable import Playback
+@testable import TuttiPlayback
 
 /// What a player decides, without anything that plays: every order of a few commands and events, and
 /// many at random.
@@ -17,6 +17,8 @@ import Timing
         case stands
         case starves, ends, fails, otherOutput
         case append, advance, removeNext, endsElsewise
+        /// What follows does so by lines, or by itself again; the next item gets its line; all ends.
+        case byLines, joinNext, prerollNext, endLater
 
         /// Four in a row of these; three of all.
         static let often: [Step] = [
@@ -99,6 +101,32 @@ import Timing
         #expect(stage.machine.currentFrame > MachineStage.ahead)
     }
 
+    /// Its beginning may be in the card already.
+    @Test func `what leaves the queue behind the next item is no order to that`() throws {
+        var stage = MachineStage(length: MachineStage.short)
+        while stage.machine.actionAtItemEnd != .advance { stage.take(.endsElsewise) }
+        stage.take(.append)
+        stage.take(.append)
+        stage.take(.play)
+        // They are loaded one after the other.
+        for _ in 0..<3 {
+            stage.goOn(milliseconds: 50)
+            stage.load()
+        }
+        let queue = stage.machine.queue
+        let next = try #require(stage.machine.kept[queue[0]])
+        let last = try #require(stage.machine.kept[queue[1]])
+        stage.perform(.remove(queue[1]))
+        #expect(stage.machine.program.names(next) && !stage.machine.program.names(last))
+        let told = stage.effects.contains {
+            switch $0 {
+            case .start(let feed, _), .stop(let feed, _), .cancel(let feed): feed == next
+            default: false
+            }
+        }
+        #expect(!told)
+    }
+
     /// A line at a host time begins exactly there, whatever sounded before.
     @Test func `what sounds before a line ends at the instant at which it begins`() throws {
         var stage = MachineStage(waits: false)
@@ -128,7 +156,8 @@ struct MachineStage {
     static let short: Int64 = 24_000
     static let ahead = 30.0 * 48_000
     private static let back = 1.0 * 48_000
-    private static let decoding = Nanoseconds.milliseconds(30)
+    /// How long a feed decodes before it has frames.
+    private let decoding: Nanoseconds
 
     private struct FakeFeed {
         var madeAt: LocalInstant
@@ -144,22 +173,33 @@ struct MachineStage {
     private(set) var machine: PlayerMachine
     private(set) var effects: [PlayerEffect] = []
     private(set) var endedSeeks: [(id: SeekID, finished: Bool)] = []
+    /// Of the last command.
+    private(set) var wasRefused = false
+    /// Item time when the last seek came to its end.
+    private(set) var frameAtSeekEnd: Double?
     private(set) var fault: String?
-    private var now = LocalInstant(nanoseconds: 1_000_000_000)
+    private(set) var now = LocalInstant(nanoseconds: 1_000_000_000)
+    var hasCard = true
     private var feeds: [FeedID: FakeFeed] = [:]
     private var loaded: Set<ItemID> = []
     private var failed: [ItemID: PlaybackError] = [:]
     private var pendingLoads: [ItemID: Int] = [:]
     /// Items that the machine was given and has not released.
     private var owned: Set<ItemID> = [ItemID(number: 1)]
+    /// By which items may follow, while they do so by lines.
+    private var lines: [ItemID: Line] = [:]
     private let length: Int64
     private var askedSeeks = 0
     private var items = 1
     private var clocks: [ClockID: SharedClock] = [:]
     private var toldRate = 0.0
 
-    init(waits: Bool = true, isLoaded: Bool = true, length: Int64 = MachineStage.length) {
+    init(
+        waits: Bool = true, isLoaded: Bool = true, length: Int64 = MachineStage.length,
+        decodingMilliseconds: Int64 = 30
+    ) {
         self.length = length
+        decoding = .milliseconds(decodingMilliseconds)
         machine = PlayerMachine(
             in: PlayerWorld(now: now, latency: .milliseconds(100)))
         machine.automaticallyWaits = waits
@@ -172,23 +212,35 @@ struct MachineStage {
 
     private var world: PlayerWorld {
         var world = PlayerWorld(now: now, latency: .milliseconds(100))
+        world.hasCard = hasCard
         for number in 1...items {
             let id = ItemID(number: number)
             let isKnown = loaded.contains(id)
             world.items[id] = PlayerWorld.Item(
                 state: failed[id].map { .failed($0) } ?? (isKnown ? .ready : .unknown),
                 facts: isKnown
-                    ? PlayerWorld.ItemFacts(sampleRate: Self.sampleRate, endFrame: length)
+                    ? PlayerWorld.ItemFacts(
+                        sampleRate: Self.sampleRate, frameCount: length, endFrame: length)
                     : nil)
         }
         world.clocks = clocks
         for (id, feed) in feeds {
-            let isSupplied = now - feed.madeAt >= Self.decoding
+            let isSupplied = now - feed.madeAt >= decoding
             world.feeds[id] = PlayerWorld.FeedFacts(
                 isAlive: !feed.isCancelled, supply: isSupplied ? .enough : .nothing,
-                reach: feed.first...feed.first + 3 * Double(Self.sampleRate))
+                reach: feed.first...feed.first + 3 * Double(Self.sampleRate),
+                report: report(of: feed))
         }
         return world
+    }
+
+    /// By the output's own time a voice begins on its instant, and time waits for its word.
+    private func report(of feed: FakeFeed) -> VoiceReport? {
+        let reading = GroupInstant(nanoseconds: now.nanoseconds)
+        guard let start = feed.start, start.waits, reading >= start.line.instant else { return nil }
+        return VoiceReport(
+            state: .playing,
+            itemFrame: start.line.frame(at: reading, sampleRate: Self.sampleRate), at: now)
     }
 
     // MARK: What happens
@@ -233,6 +285,17 @@ struct MachineStage {
             let next = (all.firstIndex(of: machine.actionAtItemEnd)! + 1) % 3
             machine.actionAtItemEnd = all[next]
             perform(.refresh)
+        case .byLines:
+            lines = [:]
+            perform(.joinsByLines(machine.joinLines == nil))
+        case .joinNext:
+            if let next = machine.queue.first, let line = machine.plannedJoin(of: next) {
+                lines[next] = line
+                perform(.join(next, by: line))
+            }
+        case .prerollNext:
+            if let next = machine.queue.first { perform(.prerollNext(next, rate: 1)) }
+        case .endLater: perform(.end(at: machine.soon + .milliseconds(150)))
         case .otherOutput:
             var there = world
             there.latency = .milliseconds(60)
@@ -261,7 +324,7 @@ struct MachineStage {
         return feed.flatMap { feeds[$0]?.isCancelled == false ? $0 : nil }
     }
 
-    private mutating func seek(to frame: Double) {
+    mutating func seek(to frame: Double) {
         askedSeeks += 1
         perform(
             .seek(
@@ -281,7 +344,7 @@ struct MachineStage {
     mutating func goOn(milliseconds: Int64) {
         let end = now + .milliseconds(milliseconds)
         while now < end {
-            now = now + .milliseconds(10)
+            now = min(end, now + .milliseconds(10))
             if let deadline = machine.nextDeadline, deadline <= now {
                 carryOut(machine.advance(in: world))
             }
@@ -292,7 +355,7 @@ struct MachineStage {
                     receive(.playedToEnd(id))
                     continue
                 }
-                if !feed.hasSaid, now - feed.madeAt >= Self.decoding {
+                if !feed.hasSaid, now - feed.madeAt >= decoding {
                     feeds[id]?.hasSaid = true
                     receive(.supplied(id))
                 }
@@ -314,8 +377,9 @@ struct MachineStage {
         let reading =
             start.clock.flatMap { clocks[$0]?.map(heard) }
             ?? GroupInstant(nanoseconds: heard.nanoseconds)
+        let frame = start.line.frame(at: reading, sampleRate: Self.sampleRate)
         return reading >= start.line.instant
-            && start.line.frame(at: reading, sampleRate: Self.sampleRate) >= Double(end)
+            && (start.line.rate < 0 ? frame <= Double(end) : frame >= Double(end))
     }
 
     private func isSilent(_ id: FeedID) -> Bool {
@@ -356,14 +420,19 @@ struct MachineStage {
 
     // MARK: The machine
 
+    /// What is due by itself.
+    mutating func advance() { carryOut(machine.advance(in: world)) }
+
     mutating func perform(_ command: PlayerCommand) {
         // What was due by itself is no work of the command.
-        carryOut(machine.advance(in: world))
+        advance()
         effects = []
         let before = machine
+        wasRefused = false
         do throws(PlaybackError) {
             carryOut(try machine.perform(command, in: world))
         } catch {
+            wasRefused = true
             if !machine.advance(in: world).isEmpty || before.program != machine.program
                 || before.intent != machine.intent || before.rate != machine.rate
                 || before.seek != machine.seek || before.feeds != machine.feeds
@@ -373,7 +442,7 @@ struct MachineStage {
         }
     }
 
-    private mutating func receive(_ event: PlayerEvent) {
+    mutating func receive(_ event: PlayerEvent) {
         carryOut(machine.receive(event, in: world))
     }
 
@@ -393,6 +462,10 @@ struct MachineStage {
         case .itemChanged: break
         case .playedToEnd(let item):
             if !owned.contains(item) { fault = "\(item) ends, which is released" }
+        case .itemFailed(let item, _):
+            if !owned.contains(item) { fault = "\(item) fails, which is released" }
+        case .failedAhead(let item, _):
+            if !machine.queue.contains(item) { fault = "\(item) fails ahead, and does not follow" }
         case .make(let id, let item, let frame, _, _):
             if !owned.contains(item) { fault = "a feed of \(item), which is released" }
             if feeds[id] != nil { fault = "\(id) is made twice" }
@@ -419,6 +492,7 @@ struct MachineStage {
         case .seekEnded(let id, let finished):
             if endedSeeks.contains(where: { $0.id == id }) { fault = "\(id) ends twice" }
             endedSeeks.append((id, finished))
+            frameAtSeekEnd = machine.currentFrame
         }
     }
 
@@ -433,9 +507,18 @@ struct MachineStage {
         // Who sounds is not about to end, and whoever is to end is named by nobody to come.
         for entry in machine.program.pending(after: machine.reading) where entry.line.rate != 0 {
             if let feed = entry.feed, let known = feeds[feed],
-                known.isCancelled || known.isStopped
+                known.isCancelled
+                    || known.isStopped && known.stop ?? entry.line.instant <= entry.line.instant
             {
                 fault = "\(feed) is to sound and was told to be silent"
+            }
+            if machine.joinLines != nil, let item = entry.item, item != machine.item,
+                lines[item] != entry.line
+            {
+                fault = "\(item) is to begin otherwise than by its line"
+            }
+            if let end = machine.endsAt, entry.item != machine.item, entry.line.instant >= end {
+                fault = "\(entry) begins after the end of all"
             }
         }
         if case .awaitsFrames(let transition) = machine.intent,

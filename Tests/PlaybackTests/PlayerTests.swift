@@ -1,8 +1,8 @@
-import Playback
-import Playout
 import Synchronization
 import Testing
-import Timing
+import TuttiPlayback
+import TuttiPlayout
+import TuttiTiming
 
 /// Playing by the output's own clock: play, pause, rate, end of item, stalls.
 struct PlayerTests {
@@ -277,6 +277,7 @@ struct Notices {
             case .timeJumped(let time): texts.append("jumped \(time.seconds)")
             case .didPlayToEnd: texts.append("end")
             case .failedToPlayToEnd(let error): texts.append("failed \(error.code)")
+            case .textFailed(let error): texts.append("text \(error.code)")
             case .playbackStalled: texts.append("stalled")
             case .currentItemDidChange: break
             case .outputDidChange(let isAvailable): texts.append("card \(isAvailable)")

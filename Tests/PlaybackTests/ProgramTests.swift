@@ -1,8 +1,8 @@
-import Playout
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
-@testable import Playback
+@testable import TuttiPlayback
 
 /// A chain of lines is continuous where it is meant to be and forgets what was pending.
 struct ProgramTests {

@@ -1,17 +1,17 @@
-import Chance
-import Playout
 import Synchronization
 import Testing
-import Timing
+import TuttiChance
+import TuttiPlayout
+import TuttiTiming
 
-@testable import Playback
+@testable import TuttiPlayback
 
 /// Items one after the other.
 @Suite(.timeLimit(.minutes(2))) struct QueueTests {
-    private static let rate = 8_000
+    static let rate = 8_000
 
     /// Parts of one ramp, each an item with a library of its own.
-    private func parts(_ seconds: [Double]) -> [PlayerItem] {
+    func parts(_ seconds: [Double]) -> [PlayerItem] {
         var offset: Int64 = 0
         return seconds.map { length in
             defer { offset += Int64(length * Double(Self.rate)) }
@@ -29,7 +29,7 @@ import Timing
     }
 
     /// That the whole was heard at one pace: nothing missing, repeated, added or out of place.
-    private func expectWhole(
+    func expectWhole(
         _ seconds: Double, rate: Double, in room: VirtualRoom,
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
@@ -153,6 +153,7 @@ import Timing
         await room.step { player.currentItem === items[1] && player.currentTime().seconds > 1 }
         let sound = room.heard[before...].drop { $0.value < 0.2 }.dropFirst(100)
             .map { TestSource.frame(ofValue: $0.value) }
+        try #require(sound.count > 1)
         let pace = (sound[sound.count - 1] - sound[0]) / Double(sound.count - 1)
         #expect(abs(pace - 1) < 3e-4)
         let worst = sound.enumerated().map { abs($1 - sound[0] - pace * Double($0)) }.max() ?? 0
@@ -160,7 +161,7 @@ import Timing
     }
 
     /// Items that play by a shared clock from their beginning on, 0.3 s from now.
-    private func sharedQueue(
+    func sharedQueue(
         _ seconds: [Double]
     ) async throws -> (VirtualRoom, QueuePlayer, [PlayerItem]) {
         let room = VirtualRoom()

@@ -1,7 +1,7 @@
 import Glibc
-import Playback
-import Playout
 import Synchronization
+import TuttiPlayback
+import TuttiPlayout
 
 /// Counts and steers what the sources of a test do.
 final class Library: Sendable {
@@ -50,8 +50,11 @@ final class Library: Sendable {
                 sampleRate: sampleRate, frameCount: Int64(seconds * Double(sampleRate))))
     }
 
+    /// Its pitch goes with the rate: what is heard is then a ramp at any rate.
     func item(sampleRate: Int = 8_000, seconds: Double = 8) -> PlayerItem {
-        PlayerItem(asset: asset(sampleRate: sampleRate, seconds: seconds))
+        let item = PlayerItem(asset: asset(sampleRate: sampleRate, seconds: seconds))
+        item.audioTimePitchAlgorithm = .varispeed
+        return item
     }
 }
 
@@ -95,10 +98,11 @@ final class TestSource: MediaSource {
             spin()
             library.state.withLock { $0.readsWaiting -= 1 }
         }
-        if let failsAt = library.state.withLock({ $0.failsAt }), next >= failsAt {
+        let failsAt = library.state.withLock { $0.failsAt } ?? .max
+        if next >= failsAt {
             throw MediaError(.damaged, operation: "read", subject: "test.wav", reason: "scratched")
         }
-        let count = Int(min(Int64(buffer.count / 2), format.frameCount! - next))
+        let count = Int(min(Int64(buffer.count / 2), format.frameCount! - next, failsAt - next))
         for i in 0..<max(0, count) {
             let value = Self.base + Float(library.offset + next + Int64(i)) * Self.step
             buffer[2 * i] = value * library.sign

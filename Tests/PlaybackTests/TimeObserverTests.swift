@@ -1,9 +1,9 @@
-import Playout
 import Synchronization
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
-@testable import Playback
+@testable import TuttiPlayback
 
 /// Item time as others watch it.
 @Suite(.timeLimit(.minutes(1))) struct TimeObserverTests {

@@ -1,10 +1,10 @@
-import Playout
-import RealTime
 import Synchronization
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
-@testable import Playback
+@testable import TuttiPlayback
 
 /// A player's world in virtual time: engine, a card with a crystal of its own, clocks, sleepers.
 ///
@@ -40,22 +40,28 @@ final class VirtualRoom: @unchecked Sendable {
     private var players: [WeakPlayer] = []
     private var card: VirtualCard
     private var period: [Float]
+    /// Of the first channel.
     private(set) var heard: [Heard] = []
+    /// The last that was heard, of all channels.
+    private(set) var lastFrame: [Float] = []
     /// False: time moves on while a source is blocked.
     var waitsForFeeds = true
     /// Whether the card is away: nothing is rendered meanwhile.
     private var isCardAway = false
 
-    init(sampleRate: Int = 8_000, cardPartsPerMillion: Double = 80, clockSkew: Double = 50e-6) {
+    init(
+        sampleRate: Int = 8_000, cardPartsPerMillion: Double = 80, clockSkew: Double = 50e-6,
+        channelCount: Int = 2
+    ) {
         format = OutputFormat(
-            sampleRate: sampleRate, channelCount: 2, periodFrames: sampleRate / 100,
+            sampleRate: sampleRate, channelCount: channelCount, periodFrames: sampleRate / 100,
             bufferFrames: sampleRate / 25)
         engine = OutputEngine(format: format)
         card = VirtualCard(
             format: format,
             crystal: Crystal(
                 nominalRate: sampleRate, partsPerMillion: cardPartsPerMillion, wander: 0, seed: 1))
-        period = [Float](repeating: 0, count: 2 * format.periodFrames)
+        period = [Float](repeating: 0, count: channelCount * format.periodFrames)
         clock = ClockCell(
             SharedClock(
                 map: ClockMap(
@@ -64,6 +70,9 @@ final class VirtualRoom: @unchecked Sendable {
                 uncertainty: .zero, estimatedAt: LocalInstant(nanoseconds: 0), epoch: 1,
                 quality: .locked))
     }
+
+    /// The same for players.
+    var groupClock: MediaClock { .group(clock, now: { [self] in now }) }
 
     var now: LocalInstant { sleepers.withLock { $0.now } }
     /// What the shared clock reads now.
@@ -82,7 +91,7 @@ final class VirtualRoom: @unchecked Sendable {
     func makePlayer(shared: Bool = false) -> Player {
         let player = Player(output: output)
         if shared {
-            player.sourceClock = .shared(clock)
+            player.sourceClock = groupClock
             player.automaticallyWaitsToMinimizeStalling = false
         }
         players.append(WeakPlayer(player: player))
@@ -92,7 +101,7 @@ final class VirtualRoom: @unchecked Sendable {
     func makeQueue(_ items: [PlayerItem], shared: Bool = false) throws -> QueuePlayer {
         let player = try QueuePlayer(items: items, output: output)
         if shared {
-            player.sourceClock = .shared(clock)
+            player.sourceClock = groupClock
             player.automaticallyWaitsToMinimizeStalling = false
         }
         players.append(WeakPlayer(player: player))
@@ -148,9 +157,13 @@ final class VirtualRoom: @unchecked Sendable {
             && sleepers.withLock { $0.waiting.count } >= feeds.count + alarms
     }
 
+    private static let turns = 20
+
     /// Lets one period pass.
     func step() async {
         while waitsForFeeds, !isSettled { await Task.yield() }
+        // Who watches a blocked source has its turn, however busy the machine is.
+        if !waitsForFeeds { for _ in 0..<Self.turns { await Task.yield() } }
         let duration = Nanoseconds(
             Int64(format.periodFrames) * 1_000_000_000 / Int64(format.sampleRate))
         let now = sleepers.withLock {
@@ -174,9 +187,11 @@ final class VirtualRoom: @unchecked Sendable {
         let event = card.advance(to: now) { emitted.append(($0, $1)) }
         if event == .restarted { engine.restarted() }
         for (samples, first) in emitted {
-            for (offset, index) in stride(from: samples.startIndex, to: samples.endIndex, by: 2)
-                .enumerated()
-            {
+            let channels = format.channelCount
+            lastFrame = Array(samples.suffix(channels))
+            for (offset, index) in stride(
+                from: samples.startIndex, to: samples.endIndex, by: channels
+            ).enumerated() {
                 let instant = card.instant(ofFrame: Double(first) + Double(offset))
                 heard.append(Heard(value: samples[index], instant: instant?.instant ?? now))
             }

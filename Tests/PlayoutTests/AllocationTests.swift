@@ -1,8 +1,8 @@
-import CAllocations
-import Playout
-import RealTime
+import CTuttiAllocations
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// What `@_noAllocation` promises at compile time, counted at run time: the annotation says nothing
 /// about what the optimiser, the runtime or an unchecked call adds.

@@ -1,8 +1,8 @@
-import CAllocations
-import Playout
-import RealTime
+import CTuttiAllocations
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 private let start = LocalInstant(nanoseconds: 3_000_000_000)
 

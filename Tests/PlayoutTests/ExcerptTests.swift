@@ -1,5 +1,5 @@
-import Playout
 import Testing
+import TuttiPlayout
 
 @Suite struct ExcerptTests {
     /// Frame n is n, left and right.

@@ -1,6 +1,6 @@
-import Playout
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// A line that runs already is joined behind what is queued: the less the better, as long as nothing
 /// sounds.

@@ -1,7 +1,7 @@
-import Playout
-import RealTime
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 import func Glibc.sin
 

@@ -1,6 +1,6 @@
-import Chance
-import Playout
 import Testing
+import TuttiChance
+import TuttiPlayout
 
 @Suite struct `Names of files` {
     /// Any bytes at all, UTF-8, and text that holds the very scalars that stand for bytes.

@@ -1,6 +1,6 @@
-import Playout
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// Cards behind which something holds the sound back: Bluetooth, a receiver, a DSP, a sound server.
 @Suite struct LatencyTests {

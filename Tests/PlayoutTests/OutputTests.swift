@@ -1,7 +1,7 @@
-import Playout
-import RealTime
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 @Suite struct OutputTests {
     /// A constant, so that each sample shows the gain that was applied to it.

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import Playout
+@testable import TuttiPlayout
 
 /// What a card's first readings say of its pointer.
 @Suite struct PointerProbeTests {

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import Playout
+@testable import TuttiPlayout
 
 import func Glibc.log10
 import func Glibc.sin

@@ -1,6 +1,6 @@
-import Playout
-import RealTime
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// A room in memory: an engine, a virtual card, a host clock, and the truth about all of them.
 final class Rig {

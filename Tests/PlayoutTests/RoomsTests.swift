@@ -1,7 +1,7 @@
-import Playout
-import RealTime
 import Testing
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// Several rooms, each with a crystal and a host clock of its own, on one line.
 @Suite struct RoomsTests {

@@ -1,5 +1,5 @@
-import RealTime
 import Testing
+import TuttiRealTime
 
 /// Frame k carries k on the left and −k on the right: any misplaced sample shows.
 private func frames(_ range: Range<Int64>) -> [Float] {

@@ -1,5 +1,5 @@
-import RealTime
 import Testing
+import TuttiRealTime
 
 @Suite struct LatestValueTests {
     /// Nine words and a bit, all of which must stem from the same store.

@@ -17,7 +17,8 @@ let package = Package(
         .executableTarget(
             name: "ResamplerComparison",
             dependencies: [
-                .product(name: "Playout", package: "tutti"), "CSoxr", "CSampleRate", "CSwresample",
+                .product(name: "TuttiPlayout", package: "tutti"), "CSoxr", "CSampleRate",
+                "CSwresample",
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]),
     ]

@@ -1,11 +1,11 @@
-import DeviceOutput
 import Foundation
-import GroupControl
 import Logging
-import Room
 import Synchronization
 import Testing
-import Timing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiRoom
+import TuttiTiming
 
 extension IntegrationTests {
     /// What is not there: a card before it is plugged in, a file after its disk went.

@@ -1,9 +1,9 @@
-import FFmpegMedia
 import Foundation
-import Playout
 import Testing
+import TuttiFFmpegMedia
+import TuttiPlayout
 
-@testable import Room
+@testable import TuttiRoom
 
 /// Folders and playlists on a disk.
 @Suite struct `What a leader is given` {

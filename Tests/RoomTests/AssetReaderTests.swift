@@ -1,11 +1,11 @@
 import Foundation
-import GroupControl
 import Logging
 import Testing
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
-@testable import FFmpegMedia
-@testable import Room
+@testable import TuttiFFmpegMedia
+@testable import TuttiRoom
 
 /// What fills a leader's queue, without a leader.
 @Suite(.timeLimit(.minutes(2))) struct AssetReaderTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Room
+@testable import TuttiRoom
 
 struct ByteRangeTests {
     @Test func `every satisfiable range of a small file names bytes that exist`() {

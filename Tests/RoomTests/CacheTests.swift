@@ -1,11 +1,11 @@
-import DeviceOutput
-import FFmpegMedia
 import Foundation
-import GroupControl
 import Logging
 import Testing
+import TuttiDeviceOutput
+import TuttiFFmpegMedia
+import TuttiGroupControl
 
-@testable import Room
+@testable import TuttiRoom
 
 extension IntegrationTests {
     /// What a room has of its leader's files, and what it makes of them.

@@ -1,9 +1,9 @@
-import DeviceOutput
-import Playout
 import Testing
-import Timing
+import TuttiDeviceOutput
+import TuttiPlayout
+import TuttiTiming
 
-@testable import Room
+@testable import TuttiRoom
 
 /// The card's part of what a room promises.
 @Suite struct CardBoundTests {

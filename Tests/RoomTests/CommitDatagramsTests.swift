@@ -1,12 +1,15 @@
-import GroupControl
 import Logging
 import NIOCore
 import NIOPosix
+import Synchronization
 import Testing
-import Timing
-import Wire
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiTiming
+import TuttiTrust
+import TuttiWire
 
-@testable import Room
+@testable import TuttiRoom
 
 extension IntegrationTests {
     /// Datagrams between a leader and a room on loopback, which loses none.
@@ -57,6 +60,31 @@ extension IntegrationTests {
                 if arrived.count == 2 { break }
             }
             #expect(arrived == [Self.notice, Self.notice])
+            // With tags each copy is let in once, and nothing else is.
+            var leader = LeaderTags(try GroupKey(term: 3, secret: DatagramKey.drawSecret()))
+            let grant = leader.grant(to: 1)
+            let tags = SharedRoomTags(try RoomTags(try #require(grant)))
+            let captured = Mutex<[[UInt8]]>([])
+            let sealing = SharedLeaderTags(leader)
+            listener.take(tags)
+            sender.send(Self.notice, to: room, port: listener.port)
+            sender.send(Self.notice, to: room, port: listener.port) { bytes in
+                let sealed = sealing { $0.seal(commit: bytes, to: 1, at: HostClock.now()) }
+                if let sealed { captured.withLock { $0.append(sealed) } }
+                return sealed
+            }
+            arrived = []
+            for await notice in listener.notices {
+                arrived.append(notice)
+                if arrived.count == 2 { break }
+            }
+            #expect(arrived == [Self.notice, Self.notice])
+            for bytes in captured.withLock({ $0 }) {
+                sender.send(Self.notice, to: room, port: listener.port) { _ in bytes }
+            }
+            try await until("all are counted") {
+                tags { $0.dropped } == [.replay: 4, .header: 2]
+            }
             listener.close()
             sender.close()
             try await stranger.close()

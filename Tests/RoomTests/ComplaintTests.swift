@@ -1,9 +1,9 @@
-import ClockSync
 import Testing
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
-@testable import LinuxHost
-@testable import Room
+@testable import TuttiLinuxHost
+@testable import TuttiRoom
 
 @Suite struct ComplaintTests {
     private func figures(

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import Room
+@testable import TuttiRoom
 
 @Suite struct `Places of a port` {
     private func instant(_ seconds: Double) -> LocalInstant {
@@ -25,6 +25,66 @@ import Timing
         #expect(places.enter(isLocal: false, at: instant(4)).insteadOf == ids[0])
         #expect(places.count(of: .stranger) == 4)
         #expect(places.become(.client, ids[0], at: instant(5)) == .refused, "it was sent away")
+    }
+
+    @Test func `a machine that opens more than others takes its own places`() {
+        var places = ConnectionPlaces(ConnectionPlaces.Limits(strangers: 64))
+        let quiet = (0..<8).map {
+            places.enter(isLocal: false, host: "192.0.2.\($0)", at: instant(0)).id
+        }
+        var greedy: [ConnectionPlaces.ID] = []
+        for number in 0..<500 {
+            let (id, gone) = places.enter(
+                isLocal: false, host: "198.51.100.1", at: instant(Double(number)))
+            if let gone { #expect(greedy.contains(gone)) }
+            greedy.append(id)
+        }
+        #expect(places.count(of: .stranger) == quiet.count + places.limits.strangersOfOneHost)
+        for id in quiet {
+            #expect(places.become(.room, id, at: instant(600)) == .admitted(insteadOf: nil))
+        }
+    }
+
+    /// On one network all IPv6 addresses may begin with the same 64 bits.
+    @Test func `who has many addresses has the places of one machine, and a member its own`() {
+        var places = ConnectionPlaces(ConnectionPlaces.Limits(strangers: 64))
+        let member = places.enter(
+            isLocal: false, host: "2001:db8::7", isKnown: true, at: instant(0)
+        ).id
+        for number in 0..<500 {
+            let (_, gone) = places.enter(
+                isLocal: false, host: "2001:db8::a:\(number)", at: instant(Double(number)))
+            #expect(gone != member)
+        }
+        #expect(places.count(of: .stranger) == 1 + places.limits.strangersOfOneHost)
+        // Nor do machines that are many send it away.
+        for number in 0..<500 {
+            let (_, gone) = places.enter(
+                isLocal: false, host: "10.0.\(number / 250).\(number % 250)", at: instant(500))
+            #expect(gone != member)
+        }
+        #expect(places.become(.room, member, at: instant(600)) == .admitted(insteadOf: nil))
+    }
+
+    @Test func `a candidate keeps its place while strangers and other candidates come`() {
+        var places = ConnectionPlaces()
+        func come(_ host: String) -> (id: ConnectionPlaces.ID, isIn: Bool) {
+            let id = places.enter(isLocal: false, host: host, at: instant(0)).id
+            let verdict = places.become(.candidate, id, at: instant(0))
+            if verdict == .refused { places.leave(id) }
+            return (id, verdict == .admitted(insteadOf: nil))
+        }
+        let first = come("192.0.2.1")
+        #expect(first.isIn)
+        let greedy = (0..<100).count { _ in come("192.0.2.2").isIn }
+        #expect(greedy == places.limits.candidatesOfOneHost)
+        let many = (0..<100).count { come("198.51.100.\($0)").isIn }
+        #expect(many == places.limits.candidates - greedy - 1)
+        for _ in 0..<1_000 {
+            let (_, gone) = places.enter(isLocal: false, host: "203.0.113.1", at: instant(60))
+            #expect(gone != first.id)
+        }
+        #expect(places.count(of: .candidate) == places.limits.candidates)
     }
 
     @Test func `one machine of the network cannot have all places of the readers`() {

@@ -1,19 +1,19 @@
-import ClockSync
 import Dispatch
 import Foundation
 import Glibc
-import GroupControl
-import LinuxHost
 import Logging
 import NIOCore
 import NIOPosix
-import RealTime
 import Synchronization
 import Testing
-import Timing
-import Wire
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiRealTime
+import TuttiTiming
+import TuttiWire
 
-@testable import Room
+@testable import TuttiRoom
 
 extension IntegrationTests {
     /// What a room does between having found a leader and being welcomed.
@@ -82,9 +82,9 @@ extension IntegrationTests {
             let listener = try await listenOnAllInterfaces(port: 0)
             try await listener.executeThenClose { accepted in
                 let port = try #require(listener.channel.localAddress?.port)
-                let room = try await Room.connect(
+                let room = try await TuttiRoom.connect(
                     to: HostPort(host: "127.0.0.1", port: port), timeout: .seconds(20),
-                    limit: FrameDecoder.roomLimit)
+                    limit: FrameDecoder.roomLimit, .open)
                 var connections = accepted.makeAsyncIterator()
                 let leader = try #require(try await connections.next())
                 let usual = try usualTimeout()
@@ -133,8 +133,8 @@ extension IntegrationTests {
                     try await channel.close()
                 }
                 group.addTask {
-                    let channel = try await Room.connect(
-                        to: address, timeout: .seconds(20), limit: FrameDecoder.roomLimit)
+                    let channel = try await TuttiRoom.connect(
+                        to: address, timeout: .seconds(20), limit: FrameDecoder.roomLimit, .open)
                     order.note("room")
                     try await channel.executeThenClose { _, _ in }
                 }

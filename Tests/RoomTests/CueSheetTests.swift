@@ -1,11 +1,11 @@
-import DeviceOutput
 import Foundation
-import GroupControl
-import Playout
 import Testing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiPlayout
 
-@testable import FFmpegMedia
-@testable import Room
+@testable import TuttiFFmpegMedia
+@testable import TuttiRoom
 
 /// Tracks of a cue sheet.
 @Suite(.timeLimit(.minutes(1))) struct CueSheetTests {

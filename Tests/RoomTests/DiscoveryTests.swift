@@ -1,7 +1,9 @@
+import NIOCore
 import Testing
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
-@testable import Room
+@testable import TuttiRoom
 
 struct DiscoveryTests {
     @Test func `a daemon that does not answer is complained about, with what to do`() async {
@@ -33,6 +35,20 @@ struct DiscoveryTests {
         let hosts = ["fe80::1%2", "169.254.1.1", "2001:db8::1", "192.0.2.1", "192.0.2.1"]
         let ordered = DiscoveredRoom.ordered(hosts.map { HostPort(host: $0, port: 1) })
         #expect(ordered.map(\.host) == ["192.0.2.1", "2001:db8::1", "169.254.1.1", "fe80::1%2"])
+    }
+
+    /// Every machine has a name of its own for a wire.
+    @Test func `where the next leader is, is said as the wire is called here`() throws {
+        func host(_ host: String, toldBy teller: String) throws -> String {
+            NextLeader(name: try RoomID("a"), host: host, port: 1).host(toldBy: teller)
+        }
+        #expect(try host("", toldBy: "fe80::1%3") == "fe80::1%3")
+        #expect(try host("fe80::2%7", toldBy: "fe80::1%3") == "fe80::2%3")
+        #expect(try host("fe80::2", toldBy: "fe80::1%eth0") == "fe80::2%eth0")
+        #expect(try host("2001:db8::2", toldBy: "fe80::1%3") == "2001:db8::2")
+        #expect(try host("192.0.2.2", toldBy: "192.0.2.1") == "192.0.2.2")
+        let peer = try SocketAddress(ipAddress: "fe80::2%1", port: 1)
+        #expect(Leading.host(of: peer)?.hasPrefix("fe80::2%") == true)
     }
 
     @Test(.timeLimit(.minutes(1)))

@@ -1,7 +1,7 @@
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import Room
+@testable import TuttiRoom
 
 @Suite struct DownloadProgressTests {
     @Test func `a large address says how far it is, a small one nothing`() {

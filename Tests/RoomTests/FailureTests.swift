@@ -1,10 +1,10 @@
-import DeviceOutput
 import Foundation
-import GroupControl
 import Logging
 import NIOCore
-import Room
 import Testing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiRoom
 
 extension IntegrationTests {
     /// What cannot be done is said in words that help.

@@ -1,9 +1,9 @@
-import GroupControl
-import Playback
-import Playout
 import Testing
+import TuttiGroupControl
+import TuttiPlayback
+import TuttiPlayout
 
-@testable import Room
+@testable import TuttiRoom
 
 /// What people read of an item that cannot be fetched or played.
 @Suite struct FailureWordsTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Room
+@testable import TuttiRoom
 
 struct HostPortTests {
     @Test(arguments: [

@@ -1,10 +1,10 @@
-import DeviceOutput
-import GroupControl
 import NIOCore
-import Room
 import Synchronization
 import Testing
-import Wire
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiRoom
+import TuttiWire
 
 extension IntegrationTests {
     /// Whatever comes in at the control port, the group plays on.

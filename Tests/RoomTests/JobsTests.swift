@@ -1,7 +1,7 @@
-import GroupControl
 import Testing
+import TuttiGroupControl
 
-@testable import Room
+@testable import TuttiRoom
 
 /// What a room has to begin: bounded by what it is about, never by dropping.
 struct JobsTests {

@@ -1,8 +1,8 @@
-import LinuxHost
 import Testing
-import Timing
+import TuttiLinuxHost
+import TuttiTiming
 
-@testable import Room
+@testable import TuttiRoom
 
 @Suite struct JoinProgressTests {
     private let found = LocalInstant(nanoseconds: 7_000_000_000)

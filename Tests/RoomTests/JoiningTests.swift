@@ -1,7 +1,7 @@
-import DeviceOutput
-import GroupControl
-import Room
 import Testing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiRoom
 
 extension IntegrationTests {
     /// Rooms and leaders that come and go.

@@ -1,11 +1,11 @@
-import LinuxHost
-import Playout
-import RealTime
 import Synchronization
 import Testing
-import Timing
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
-@testable import Room
+@testable import TuttiRoom
 
 /// A machine cannot be put to sleep here; what the kernel would say of it is given.
 @Suite struct LeaderClockTests {

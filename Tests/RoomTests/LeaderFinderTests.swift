@@ -1,11 +1,11 @@
-import GroupControl
-import LinuxHost
 import Logging
 import Synchronization
 import Testing
-import Timing
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiTiming
 
-@testable import Room
+@testable import TuttiRoom
 
 /// Announced leaders of which some answer, without a network.
 final class AnnouncedLAN: Sendable {
@@ -251,8 +251,8 @@ final class AnnouncedLAN: Sendable {
         lan.answers(at: address(1), as: "kitchen")
         let heard = LinkWatch()
         let watching = Task { await heard.run(found, finder) }
-        finder.take(.found(leader("kitchen", at: 2)))
         let before = lan.asked.count
+        finder.take(.found(leader("kitchen", at: 2)))
         try await until("it was looked for") {
             _ = heard.hears(.alive)
             return lan.asked.count > before

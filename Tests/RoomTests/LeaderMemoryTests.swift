@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Room
+@testable import TuttiRoom
 
 struct LeaderMemoryTests {
     private func leader(_ name: String, label: String? = nil) -> DiscoveredRoom {
@@ -24,6 +24,13 @@ struct LeaderMemoryTests {
         #expect(!memory.confirms([leader("kitchen")]))
         memory.at += 2 * LeaderMemory.lifetime
         #expect(!memory.confirms([leader("kitchen")]), "the clock was set back")
+    }
+
+    @Test(arguments: [Int64.min, .min + 1, -1, .max])
+    func `what a damaged file says of the time is not believed`(at: Int64) throws {
+        let text = "\(LeaderMemory.heading)\n\(at)\nkitchen\n"
+        let memory = try #require(LeaderMemory(parsing: text))
+        #expect(!memory.confirms([leader("kitchen")]))
     }
 
     @Test func `it is written and read`() throws {

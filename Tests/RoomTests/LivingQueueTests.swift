@@ -1,7 +1,7 @@
 import Foundation
-import GroupControl
-import Room
 import Testing
+import TuttiGroupControl
+import TuttiRoom
 
 /// A queue that is changed by clients while it plays, and what they are told of it.
 extension IntegrationTests {

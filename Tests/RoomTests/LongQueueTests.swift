@@ -1,11 +1,11 @@
 import Foundation
-import GroupControl
-import Playout
 import Testing
-import Timing
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiTiming
 
-@testable import FFmpegMedia
-@testable import Room
+@testable import TuttiFFmpegMedia
+@testable import TuttiRoom
 
 /// A room that plays a long queue: its machine and a real cache, with a clock that does not wait.
 @Suite(.timeLimit(.minutes(5))) struct LongQueueTests {

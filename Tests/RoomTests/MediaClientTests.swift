@@ -1,12 +1,12 @@
-import FFmpegMedia
 import Foundation
 import Logging
 import NIOCore
-import Playout
 import Synchronization
 import Testing
+import TuttiFFmpegMedia
+import TuttiPlayout
 
-@testable import Room
+@testable import TuttiRoom
 
 extension IntegrationTests {
     /// How a room gets parts of an asset that it does not have.

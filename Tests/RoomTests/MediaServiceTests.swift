@@ -4,7 +4,7 @@ import Logging
 import NIOCore
 import Testing
 
-@testable import Room
+@testable import TuttiRoom
 
 extension IntegrationTests {
     /// The media service as a room, a stranger and a hostile neighbour see it.
@@ -148,6 +148,21 @@ extension IntegrationTests {
                 #expect(answer.status == 410)
             }
             _ = await running.stop()
+        }
+
+        /// Its head asks for one thing, which is answered before its body has come.
+        @Test(.timeLimit(.minutes(1)))
+        func `a request that becomes nonsense behind its answer gets no second one`() async throws {
+            try await withService { port, _ in
+                try await RawConnection.open(to: port) { connection in
+                    let answer = try await connection.request(
+                        "GET", "/", headers: ["Transfer-Encoding": "chunked"])
+                    #expect(answer.status == 404)
+                    try await connection.send("no number\r\n".utf8)
+                    let rest = try await connection.readToEnd()
+                    #expect(rest.readableBytes == 0, "\(String(buffer: rest))")
+                }
+            }
         }
 
         @Test(.timeLimit(.minutes(1)))

@@ -1,12 +1,12 @@
 import Foundation
 import Logging
 import NIOCore
-import Playout
 import Synchronization
 import Testing
+import TuttiPlayout
 
-@testable import FFmpegMedia
-@testable import Room
+@testable import TuttiFFmpegMedia
+@testable import TuttiRoom
 
 extension IntegrationTests {
     /// How a whole asset comes from another node, whatever happens on the way.

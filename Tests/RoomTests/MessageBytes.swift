@@ -1,7 +1,7 @@
-import GroupControl
 import NIOCore
-import Timing
-import Wire
+import TuttiGroupControl
+import TuttiTiming
+import TuttiWire
 
 /// Messages as they are on the wire, for ends of a link that are no nodes.
 enum MessageBytes {

@@ -1,12 +1,12 @@
-import DeviceOutput
-import GroupControl
 import NIOCore
 import Synchronization
 import Testing
-import Timing
-import Wire
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiTiming
+import TuttiWire
 
-@testable import Room
+@testable import TuttiRoom
 
 /// A number that several tasks count with.
 final class Counter: Sendable {

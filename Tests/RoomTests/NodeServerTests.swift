@@ -1,8 +1,9 @@
 import Foundation
 import NIOCore
 import Testing
+import TuttiLinuxHost
 
-@testable import Room
+@testable import TuttiRoom
 
 extension IntegrationTests {
     /// One port, two kinds of visitors.
@@ -46,6 +47,26 @@ extension IntegrationTests {
                     for byte in word { try await connection.send([byte]) }
                     let answer = try await connection.read(name.utf8.count + word.count)
                     #expect(answer == Data(name.utf8) + Data(word))
+                }
+            }
+        }
+
+        /// Switches and access points let marked packets go first; media do not count among them.
+        @Test func `what is said to a leader is marked as control, unless that is off`()
+            async throws
+        {
+            let mark = Int(PacketMarks.assuredForwarding41)
+            try await withGroup { group in
+                try await group.lead([], output: .none)
+                defer { PacketMarks.areSet = true }
+                for areSet in [true, false] {
+                    PacketMarks.areSet = areSet
+                    let link = try await connect(
+                        to: group.address, timeout: .seconds(10), limit: 65_536, .open)
+                    try await link.executeThenClose { _, _ in
+                        let seen = try await link.channel.getOption(IPOption.typeOfService).get()
+                        #expect(seen == (areSet ? mark : 0))
+                    }
                 }
             }
         }
@@ -149,5 +170,12 @@ extension IntegrationTests {
             // It would be cut off only after this.
             #expect(ContinuousClock.now - begin < NodeServer.firstWordLimit)
         }
+    }
+}
+
+extension NodeServer {
+    func run(links: @escaping Service, media: @escaping Service) async throws {
+        serve(by: Handlers(links: links, media: media))
+        try await run()
     }
 }

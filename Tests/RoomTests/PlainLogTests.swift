@@ -1,8 +1,8 @@
-import DeviceOutput
 import Logging
 import Testing
+import TuttiDeviceOutput
 
-@testable import Room
+@testable import TuttiRoom
 
 @Suite struct `What a log shows` {
     @Test func `a line of others' words is one line of what can be seen`() throws {

@@ -1,7 +1,8 @@
-import DeviceOutput
-import GroupControl
-import Room
 import Testing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiRoom
+import TuttiTiming
 
 extension IntegrationTests {
     /// What a person does with a group that is complete and well.
@@ -105,7 +106,7 @@ extension IntegrationTests {
                 try await group.perform(.mute(room: nil, muted: false))
                 try await group.perform(.volume(room: nil, percent: 70))
                 try await group.untilStatus("all are louder") {
-                    $0.rooms.allSatisfy { $0.volume == 70 && !$0.muted }
+                    $0.volume == 70 && $0.rooms.allSatisfy { $0.volume == 30 && !$0.muted }
                 }
                 let error = await #expect(throws: RoomError.self) {
                     try await group.perform(.volume(room: RoomID("cellar"), percent: 1))
@@ -120,7 +121,9 @@ extension IntegrationTests {
             try await withGroup { group in
                 let first = try group.folder.writeNoise(seconds: 2, seed: 3, as: "first.wav")
                 let second = try group.folder.writeNoise(seconds: 2, seed: 4, as: "second.wav")
-                let leader = try await group.lead([first, second], roomsToWaitFor: 2)
+                let leader = try await group.lead(
+                    [first, second], roomsToWaitFor: 2,
+                    output: .virtual(VirtualCardOptions(record: group.folder.path("card"))))
                 group.follow("attic")
                 try await group.untilStatus("the first plays") {
                     $0.phase == .playing && $0.index == 0 && $0.title == "first"
@@ -131,6 +134,11 @@ extension IntegrationTests {
                 }
                 try await until("the leader has ended") { leader.hasEnded }
                 try leader.throwIfFailed()
+                RoomRecording(
+                    card: try CardRecording.load(path: group.folder.path("card")),
+                    noise: try [first, second].map { try RoomStage.samples(of: $0) },
+                    clock: .unknown
+                ).expectWhole()
             }
         }
 

@@ -1,10 +1,10 @@
-import FFmpegMedia
 import Foundation
-import GroupControl
-import Playout
 import Testing
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiPlayout
 
-@testable import Room
+@testable import TuttiRoom
 
 @Suite struct `Playlists` {
     private func places(
@@ -122,11 +122,28 @@ import Testing
         #expect(list?.entries.isEmpty ?? true)
     }
 
-    @Test func `of a list without end the first are kept`() {
-        let line = Array("a\n".utf8)
-        let bytes = [[UInt8]](repeating: line, count: 100_000).flatMap { $0 }
-        let list = Playlist(bytes, .m3u, base: "/m")
+    @Test(arguments: [
+        (Playlist.Format.m3u, "a\n"), (.xspf, "<track><location>a</location></track>"),
+    ])
+    func `of a list without end the first are kept`(format: Playlist.Format, entry: String) {
+        let text = String(repeating: entry, count: 50_000)
+        let list = Playlist(Array(text.utf8), format, base: "/m")
         #expect(list?.entries.count == SessionState.longestQueue + 1)
+    }
+
+    /// The system takes a name up to its first zero: `song.flac` where a list says something else.
+    @Test func `a zero is in no name, whatever the encoding`() {
+        let text = "song.flac\0/../other.flac\n"
+        let units = text.utf16.flatMap { unit -> [UInt8] in [UInt8(unit & 255), UInt8(unit >> 8)] }
+        let all: [[UInt8]] = [
+            Array(text.utf8), [0xEF, 0xBB, 0xBF] + Array(text.utf8), [0xFF, 0xFE] + units,
+        ]
+        for bytes in all {
+            #expect(Playlist(bytes, .m3u, base: "") == nil)
+        }
+        let track = "<track><location>song.flac&#0;x&#x0;</location></track>"
+        let list = Playlist(Array(track.utf8), .xspf, base: "")
+        #expect(list?.entries.first?.places.first == "song.flac&#0;x&#x0;")
     }
 
     @Test func `a list of a server names addresses beside it`() {

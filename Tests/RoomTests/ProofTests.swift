@@ -1,15 +1,15 @@
-import DeviceOutput
-import FFmpegMedia
-import GroupControl
-import LinuxHost
 import Logging
-import Playback
-import Playout
-import RealTime
 import Testing
-import Timing
+import TuttiDeviceOutput
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayback
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
-@testable import Room
+@testable import TuttiRoom
 
 extension IntegrationTests {
     /// A room whose player does something else than it was told.
@@ -22,10 +22,13 @@ extension IntegrationTests {
             case silent
         }
 
-        @Test(.timeLimit(.minutes(1)), arguments: Fault.allCases)
-        func `a room that is broken is in alarm, and in step again by itself`(fault: Fault)
-            async throws
-        {
+        /// At another rate the voices' frames are not those of the item: the pitch is kept.
+        @Test(
+            .timeLimit(.minutes(1)),
+            arguments: Fault.allCases.map { ($0, 1.0) } + [(.slightlyEarly, 1.25)])
+        func `a room that is broken is in alarm, and in step again by itself`(
+            fault: Fault, rate: Double
+        ) async throws {
             let folder = try TemporaryFolder()
             defer { folder.remove() }
             let path = try folder.writeNoise(seconds: 120, seed: 77, as: "a.wav")
@@ -34,15 +37,16 @@ extension IntegrationTests {
                 tasks.addTask { await group.core.run() }
                 for room in group.rooms { tasks.addTask { await room.run() } }
                 try await until("both are on the line") { await group.lines == ["on the line"] }
+                _ = await group.core.perform(.rate(rate))
                 // Far enough that the beginning is another place.
                 _ = await group.core.perform(.seek(seconds: 60))
                 try await until("both are there") {
-                    await group.places.allSatisfy { $0 > 60 && $0 < 100 }
+                    await group.places(rate).allSatisfy { $0 > 60 && $0 < 100 }
                 }
                 try await until("both are on the line again") {
                     await group.lines == ["on the line"]
                 }
-                try await group.rooms[1].derail(fault)
+                try await group.rooms[1].derail(fault, rate)
                 try await until("the alarm") {
                     await group.core.status(hasPoints: false).rooms.contains {
                         $0.name == "bath" && $0.sync?.lineAlarm == true && $0.sync?.alarm == true
@@ -57,7 +61,7 @@ extension IntegrationTests {
                         && status.rooms.allSatisfy { $0.sync?.line == "on the line" }
                 }
                 // By the frames behind both outputs, at one instant.
-                let places = await group.places
+                let places = await group.places(rate)
                 #expect(places.count == 2)
                 #expect(abs(places[0] - places[1]) < 1e-3, "\(places)")
                 tasks.cancelAll()
@@ -152,15 +156,15 @@ private struct PairOfRooms {
         }
     }
 
-    /// Seconds of the item that leave each card at one instant.
-    var places: [Double] {
-        get async {
-            let now = HostClock.now()
-            return outputs.flatMap { output in
-                output.port.voices.filter { $0.report.state == .playing }.map { _, report in
-                    report.itemFrame / Double(TemporaryFolder.sampleRate)
-                        - (report.at - now).seconds
-                }
+    /// Seconds of the item that leave each card at one instant; a voice plays frames that were made
+    /// of the item's for its rate.
+    func places(_ rate: Double) async -> [Double] {
+        let now = HostClock.now()
+        return outputs.flatMap { output in
+            output.port.voices.filter { $0.report.state == .playing }.map { _, report in
+                rate
+                    * (report.itemFrame / Double(TemporaryFolder.sampleRate)
+                        - (report.at - now).seconds)
             }
         }
     }
@@ -168,21 +172,22 @@ private struct PairOfRooms {
 
 extension Member {
     /// Does to what sounds what nobody ordered.
-    fileprivate func derail(_ fault: IntegrationTests.Proof.Fault) throws {
-        for part in (stage?.parts ?? [:]).values where part.sounds {
+    fileprivate func derail(_ fault: IntegrationTests.Proof.Fault, _ pace: Double) throws {
+        for part in (stage?.parts ?? [:]).values where part.sounds && !part.isQueued {
+            guard let player = part.player else { continue }
             let rate = TemporaryFolder.sampleRate
             let instant = part.clock.load().map(HostClock.now()) + .milliseconds(300)
-            let seconds = part.player.currentTime().seconds
+            let seconds = player.currentTime().seconds
             switch fault {
             case .fromTheBeginning:
-                try part.player.setRate(1, time: .zero, atHostTime: instant)
+                try player.setRate(pace, time: .zero, atHostTime: instant)
             case .slightlyEarly:
-                try part.player.setRate(
-                    1,
+                try player.setRate(
+                    pace,
                     time: MediaTime(
                         frame: Int64((seconds + 0.339) * Double(rate)), sampleRate: rate),
                     atHostTime: instant)
-            case .silent: part.player.pause()
+            case .silent: player.pause()
             }
         }
     }

@@ -1,11 +1,11 @@
-import DeviceOutput
 import Foundation
-import GroupControl
 import NIOCore
-import Playout
 import Testing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiPlayout
 
-@testable import Room
+@testable import TuttiRoom
 
 extension IntegrationTests {
     /// A queue that is read while it is played.

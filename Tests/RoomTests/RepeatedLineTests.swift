@@ -1,9 +1,9 @@
 import Logging
 import Synchronization
 import Testing
-import Timing
+import TuttiTiming
 
-@testable import Room
+@testable import TuttiRoom
 
 @Suite struct RepeatedLineTests {
     private func at(_ seconds: Double) -> LocalInstant {

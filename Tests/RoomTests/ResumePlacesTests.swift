@@ -1,7 +1,7 @@
-import Playout
 import Testing
+import TuttiPlayout
 
-@testable import Room
+@testable import TuttiRoom
 
 @Suite struct ResumePlacesTests {
     @Test func `a long item is gone on with, and one that was heard is not`() {

@@ -1,9 +1,9 @@
 import Foundation
-import GroupControl
 import Logging
 import Testing
+import TuttiGroupControl
 
-@testable import Room
+@testable import TuttiRoom
 
 struct RoomIdentityTests {
     private static let quiet = Logger(label: "identity", factory: { _ in SwiftLogNoOpLogHandler() })

@@ -1,14 +1,14 @@
-import ClockSync
 import Foundation
 import Glibc
-import GroupControl
 import Logging
-import Playout
 import Testing
-import Timing
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiTiming
 
-@testable import FFmpegMedia
-@testable import Room
+@testable import TuttiFFmpegMedia
+@testable import TuttiRoom
 
 @Suite struct `What a room remembers` {
     static let crystal = CrystalID(node: 0xABCD, boot: 1)
@@ -31,6 +31,41 @@ import Timing
                 skew(partsPerMillion), before: memory.entry(of: crystal, leader: "kitchen"))
         }
         return memory
+    }
+
+    /// Or the next start could not read the file, and all that it holds would be forgotten.
+    @Test func `a deviation that would be written as zero is not taken`() throws {
+        let lines = "\(RoomMemory.heading)\nskew 1 2 3 0.5"
+        #expect(throws: InvalidValue.self) {
+            try RoomMemory(parsing: "\(lines) 5e-324 0 kitchen\n")
+        }
+        let memory = try RoomMemory(parsing: "\(lines) 1e-300 0 kitchen\n")
+        #expect(try RoomMemory(parsing: memory.text).skews.count == 1)
+    }
+
+    @Test(arguments: ["\n", "\r\n", "\r"])
+    func `a line ends as its last editor ended it`(end: String) throws {
+        let lines = [RoomMemory.heading, "offset 7 alsa", "offset 8 none", ""]
+        let memory = try RoomMemory(parsing: lines.joined(separator: end))
+        #expect(memory.offsets.map(\.output) == ["alsa", "none"])
+        #expect(try RoomMemory(parsing: memory.text) == memory)
+    }
+
+    @Test(arguments: [nil, .left, .mono] as [RoomRole?])
+    func `how loud it was comes back, and twice is a mistake`(role: RoomRole?) throws {
+        var memory = RoomMemory()
+        memory.settings = try RoomSettings(volume: 40, muted: true, role: role)
+        let back = try RoomMemory(parsing: memory.text)
+        #expect(back == memory && back.settings == memory.settings)
+        let line = "loudness 40 true -\n"
+        #expect(throws: InvalidValue.self) {
+            try RoomMemory(parsing: RoomMemory.heading + "\n" + line + line)
+        }
+        for wrong in ["loudness 101 true -", "loudness 4 maybe -", "loudness 4 true front"] {
+            #expect(throws: InvalidValue.self, "\(wrong)") {
+                try RoomMemory(parsing: RoomMemory.heading + "\n" + wrong)
+            }
+        }
     }
 
     @Test func `everything comes back as it was written`() throws {

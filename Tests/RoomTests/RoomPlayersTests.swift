@@ -1,12 +1,12 @@
-import DeviceOutput
-import GroupControl
 import Logging
-import Playback
-import Playout
 import Testing
-import Timing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiPlayback
+import TuttiPlayout
+import TuttiTiming
 
-@testable import Room
+@testable import TuttiRoom
 
 extension IntegrationTests {
     @Suite(.timeLimit(.minutes(1))) struct RoomPlayersOpenings {
@@ -33,7 +33,7 @@ extension IntegrationTests {
                     id: id, asset: asset, itemFrame: 10 * Int64(TemporaryFolder.sampleRate),
                     rate: 1, change: nil)
                 let ticket = players.expect(order)
-                _ = try await players.prepare(
+                try await players.prepare(
                     order, ticket, Member.AssetFile(path: path), clock: clock.cell
                 ) {}
                 #expect(count.value == Int(id))

@@ -1,8 +1,8 @@
-import DeviceOutput
-import GroupControl
-import Room
 import Testing
-import Timing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiRoom
+import TuttiTiming
 
 extension IntegrationTests {
     /// What the whole is for: the same sound in all rooms at the same time.

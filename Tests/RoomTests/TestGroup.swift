@@ -1,12 +1,12 @@
-import DeviceOutput
 import Foundation
-import GroupControl
 import Logging
+import TuttiDeviceOutput
+import TuttiGroupControl
 
 import Synchronization
 import Testing
 
-@testable import Room
+@testable import TuttiRoom
 
 /// Rooms of one group in this process: real sockets on loopback, virtual cards, no Avahi.
 ///
@@ -22,7 +22,33 @@ final class TestGroup: Sendable {
     /// Where the leader listens, once there is one.
     var address: HostPort { listening.withLock { $0 } }
 
-    init() throws { folder = try TemporaryFolder() }
+    /// Whether only members of a household are let in.
+    private let isHousehold: Bool
+    /// Asks about pairing at the leader's own terminal.
+    let leader = Mutex<LeaderNode?>(nil)
+
+    init(isHousehold: Bool) throws {
+        folder = try TemporaryFolder()
+        self.isHousehold = isHousehold
+    }
+
+    /// What a program on the machine of this node shows.
+    func credentials(of node: String = "leader") throws -> Credentials {
+        isHousehold
+            ? try .household(in: folder.path("state-\(node)"), name: node, logger: quiet)
+            : .open
+    }
+
+    /// Makes these nodes members without a person; before they begin.
+    func prepareHousehold(_ nodes: [String]) throws {
+        try HouseholdAccess.prepare(nodes.map { (folder.path("state-\($0)"), $0) })
+    }
+
+    var quiet: Logger {
+        var logger = Logger(label: "quiet")
+        logger.logLevel = .critical
+        return logger
+    }
 
     /// Starts a leader and waits until it listens.
     @discardableResult
@@ -35,6 +61,7 @@ final class TestGroup: Sendable {
         change(&configuration)
         let node = LeaderNode(
             configuration, assets: assets, roomsToWaitFor: roomsToWaitFor, loops: false)
+        leader.withLock { $0 = node }
         let running = RunningNode { try await node.run() }
         nodes.withLock { $0.append(running) }
         leading.withLock { $0["leader"] = { node.leadingAddress } }
@@ -86,7 +113,8 @@ final class TestGroup: Sendable {
         // The card holds more than a busy machine ever makes it wait.
         return NodeConfiguration(
             name: name, output: output, port: port, cacheFolder: folder.path("cache-\(name)"),
-            stateFolder: folder.path("state-\(name)"), usesAvahi: false, realTimePriority: 0,
+            stateFolder: folder.path("state-\(name)"), isOpen: !isHousehold, usesAvahi: false,
+            realTimePriority: 0,
             bufferMilliseconds: 200,
             sampleRate: TemporaryFolder.sampleRate, logger: logger)
     }
@@ -117,11 +145,14 @@ final class TestGroup: Sendable {
     }
 
     func client() async throws -> GroupClient {
-        try await GroupClient.connect(to: address, timeout: .seconds(10))
+        try await GroupClient.connect(
+            to: address, timeout: .seconds(10), credentials: credentials())
     }
 
     func perform(_ command: GroupCommand) async throws {
-        try await GroupClient(address: address, timeout: .seconds(10)).perform(command)
+        try await GroupClient(
+            address: address, timeout: .seconds(10), credentials: credentials()
+        ).perform(command)
     }
 
     /// Waits until the status is as described; returns that status.
@@ -169,8 +200,10 @@ final class TestGroup: Sendable {
 }
 
 /// Runs `body` with an empty group and ends what it started, whatever happens.
-func withGroup(_ body: (TestGroup) async throws -> Void) async throws {
-    let group = try TestGroup()
+func withGroup(
+    isHousehold: Bool = false, _ body: (TestGroup) async throws -> Void
+) async throws {
+    let group = try TestGroup(isHousehold: isHousehold)
     do {
         try await body(group)
     } catch {

@@ -1,9 +1,9 @@
-import DeviceOutput
 import Foundation
-import GroupControl
-import Room
 import Testing
-import Timing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiRoom
+import TuttiTiming
 
 extension IntegrationTests {
     /// What the status says of lockstep, and what a room remembers.

@@ -1,14 +1,14 @@
-import FFmpegMedia
 import Foundation
 import Glibc
-import GroupControl
 import NIOCore
-import Playout
 import Synchronization
 import Testing
-import Timing
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiTiming
 
-@testable import Room
+@testable import TuttiRoom
 
 /// What a leader keeps of the files of other machines.
 @Suite(.timeLimit(.minutes(1))) struct UploadsTests {
@@ -210,7 +210,8 @@ extension IntegrationTests {
             try await withGroup { group in
                 let asset = try group.folder.writeNoise(seconds: 30, seed: 81, as: "a b ü.wav")
                 try await group.lead([])
-                let uploader = Uploader(address: group.address, timeout: .seconds(10))
+                let uploader = Uploader(
+                    address: group.address, timeout: .seconds(10), credentials: .open)
                 let last = Mutex((sent: Int64(0), whole: Int64(0)))
                 let id = try await uploader.send(asset) { sent, whole in
                     last.withLock { $0 = (sent, whole) }
@@ -290,8 +291,10 @@ extension IntegrationTests {
                 let text = "#EXTM3U\n\(own)\n"
                 let sent = try group.folder.write(Data(text.utf8), as: name)
                 try await group.lead([])
-                let id = try await Uploader(address: group.address, timeout: .seconds(10))
-                    .send(sent) { _, _ in }
+                let id = try await Uploader(
+                    address: group.address, timeout: .seconds(10), credentials: .open
+                )
+                .send(sent) { _, _ in }
                 let client = GroupClient(address: group.address)
                 try await client.add(
                     QueueAddition(locations: [UploadReference(id: id).text], place: .end))
@@ -306,7 +309,8 @@ extension IntegrationTests {
             try await withGroup { group in
                 let asset = try group.folder.writeNoise(seconds: 30, seed: 82, as: "large.wav")
                 try await group.lead([]) { $0.uploadLimitBytes = 1_000_000 }
-                let uploader = Uploader(address: group.address, timeout: .seconds(10))
+                let uploader = Uploader(
+                    address: group.address, timeout: .seconds(10), credentials: .open)
                 let error = await #expect(throws: RoomError.self) {
                     try await uploader.send(asset) { _, _ in }
                 }

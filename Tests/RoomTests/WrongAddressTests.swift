@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-@testable import Room
+@testable import TuttiRoom
 
 /// What a person is told who names the wrong machine or the wrong port.
 @Suite(.timeLimit(.minutes(1))) struct WrongAddressTests {

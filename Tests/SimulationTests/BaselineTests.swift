@@ -1,7 +1,7 @@
-import ClockSync
-@testable import Simulation
 import Testing
-import Timing
+import TuttiClockSync
+import TuttiTiming
+@testable import TuttiSimulation
 
 /// Each filter of the comparison does what it is described to do.
 @Suite struct BaselineTests {

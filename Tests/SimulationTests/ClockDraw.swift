@@ -1,9 +1,9 @@
-import Chance
-import ClockSync
 import Foundation
-@testable import Simulation
 import Testing
-import Timing
+import TuttiChance
+import TuttiClockSync
+import TuttiTiming
+@testable import TuttiSimulation
 
 /// Worlds of two clocks, drawn from everything that the models can do.
 enum ClockDraw {

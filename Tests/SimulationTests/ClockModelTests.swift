@@ -1,7 +1,7 @@
-@testable import Simulation
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
+@testable import TuttiSimulation
 
 import func Glibc.exp
 

@@ -1,8 +1,8 @@
-import Chance
-import ClockSync
-@testable import Simulation
 import Testing
-import Timing
+import TuttiChance
+import TuttiClockSync
+import TuttiTiming
+@testable import TuttiSimulation
 
 import func Glibc.pow
 

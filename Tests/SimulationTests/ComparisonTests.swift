@@ -1,5 +1,5 @@
-@testable import Simulation
 import Testing
+@testable import TuttiSimulation
 
 import func Glibc.exp
 import func Glibc.log

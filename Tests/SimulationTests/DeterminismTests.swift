@@ -1,5 +1,5 @@
-import Simulation
 import Testing
+import TuttiSimulation
 
 @Suite struct DeterminismTests {
     @Test func `the same seed gives the same trace, another seed another`() throws {

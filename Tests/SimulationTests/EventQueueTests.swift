@@ -1,7 +1,7 @@
-@testable import Simulation
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
+@testable import TuttiSimulation
 
 @Suite struct EventQueueTests {
     @Test(arguments: [1, 2, 3] as [UInt64])

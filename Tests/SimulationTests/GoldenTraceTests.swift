@@ -1,6 +1,6 @@
 import Foundation
-@testable import Simulation
 import Testing
+@testable import TuttiSimulation
 
 /// What the estimator makes of exchanges that are kept in files.
 ///

@@ -1,7 +1,8 @@
-import GroupControl
 import Testing
+import TuttiGroupControl
+import TuttiTiming
 
-@testable import Simulation
+@testable import TuttiSimulation
 
 /// The lead goes from one node to another while the rooms play.
 @Suite struct HandoverTests {
@@ -30,8 +31,10 @@ import Testing
         }
         #expect(report.skewSettled.count > 2_000)
         #expect(report.skewSettled.p99 <= 2 * steady.skewSettled.p99, "\(report) \(steady)")
-        // What the clocks lean and the servos add.
-        #expect(report.slewSettled.max <= 100, "\(report)")
+        // What the clocks lean and the servos add; and the group clock itself, by which all are
+        // measured, goes by its step from one look to the next.
+        let step = report.handovers.map(\.step.magnitude).max() ?? 0
+        #expect(report.slewSettled.max <= 100 + step / World.grid.seconds, "\(report)")
     }
 
     @Test func `a pause by the next leader holds all rooms at one frame`() throws {

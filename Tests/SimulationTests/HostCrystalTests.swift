@@ -1,7 +1,7 @@
-@testable import Simulation
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
+@testable import TuttiSimulation
 
 @Suite struct HostCrystalTests {
     private func crystal(ppm: Double, wander: Double, seed: UInt64 = 1) -> HostCrystal {

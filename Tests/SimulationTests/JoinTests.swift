@@ -1,7 +1,7 @@
-import ClockSync
 import Testing
+import TuttiClockSync
 
-@testable import Simulation
+@testable import TuttiSimulation
 
 /// How soon a room may play by the clock of a leader that it has just found, and how good it is then.
 struct JoinTests {

@@ -1,7 +1,7 @@
-@testable import Simulation
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
+@testable import TuttiSimulation
 
 @Suite struct NetworkPathTests {
     private let sent = TrueInstant(nanoseconds: 1_000_000_000)

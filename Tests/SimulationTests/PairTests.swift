@@ -1,8 +1,8 @@
-import ClockSync
 import Testing
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
-@testable import Simulation
+@testable import TuttiSimulation
 
 /// Houses of three rooms with reference broadcasts: rooms come closer together on the air, and no
 /// further apart where broadcasts say nothing.

@@ -1,7 +1,7 @@
-import ClockSync
 import Testing
+import TuttiClockSync
 
-@testable import Simulation
+@testable import TuttiSimulation
 
 @Suite struct ReadingAblationTests {
     /// A reading that can be left out without a trace would be no reading.

@@ -1,6 +1,6 @@
-import GroupControl
+import TuttiGroupControl
 
-@testable import Simulation
+@testable import TuttiSimulation
 
 // What the documentation shows; `DocumentationTests` sees to it that it is the same text.
 

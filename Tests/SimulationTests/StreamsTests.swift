@@ -1,7 +1,7 @@
-import Chance
 import Testing
+import TuttiChance
 
-@testable import Simulation
+@testable import TuttiSimulation
 
 @Suite struct StreamsTests {
     @Test func `streams of different concerns have nothing in common`() {

@@ -1,6 +1,6 @@
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
 
 /// Maps are affine; what they lose is rounding, and how much follows from where they round.
 struct ClockMapTests {

@@ -1,6 +1,6 @@
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
 
 /// Conversions between timescales, frames, nanoseconds and durations.
 struct MediaTimeConversionTests {

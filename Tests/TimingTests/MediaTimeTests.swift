@@ -1,6 +1,6 @@
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
 
 /// Facts of arithmetic on fractions, tried on all small cases and on seeded large ones.
 struct MediaTimeTests {

@@ -1,5 +1,5 @@
 import Testing
-import Timing
+import TuttiTiming
 
 /// Saturating arithmetic, compared with exact arithmetic in 128 bits.
 struct NanosecondsTests {

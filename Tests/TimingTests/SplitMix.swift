@@ -1,4 +1,4 @@
-import Chance
+import TuttiChance
 
 extension SplitMix64 {
     /// A value whose *size* is evenly spread: small ones and the extremes come up often.

@@ -1,5 +1,5 @@
 import Testing
-import Timing
+import TuttiTiming
 
 /// All ranges within a few units, checked against sets of their moments.
 struct TimeRangeTests {

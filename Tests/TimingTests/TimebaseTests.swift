@@ -1,6 +1,6 @@
-import Chance
 import Testing
-import Timing
+import TuttiChance
+import TuttiTiming
 
 /// A timebase is a line; changing anything about it must leave item time continuous.
 struct TimebaseTests {

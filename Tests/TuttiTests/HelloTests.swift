@@ -5,36 +5,11 @@ import Tutti
 
 /// The library as an application sees it: one import, files on a disk, devices without hardware.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct HelloTests {
-    private let folder =
-        FileManager.default.temporaryDirectory.path
-        + "/tutti-hello-\(UUID().uuidString)"
+    private let sounds = Sounds()
+    private var folder: String { sounds.folder }
 
-    init() throws {
-        try FileManager.default.createDirectory(
-            atPath: folder, withIntermediateDirectories: true)
-    }
-
-    /// A WAV file of a steady tone, mono, 16 bits, 8000 Hz.
     private func tone(_ hertz: Double, seconds: Double, as name: String) throws -> String {
-        let count = Int(seconds * 8_000)
-        var samples = Data()
-        for frame in 0..<count {
-            let value = Int16(8_000 * sin(2 * .pi * hertz * Double(frame) / 8_000))
-            withUnsafeBytes(of: value.littleEndian) { samples.append(contentsOf: $0) }
-        }
-        func word(_ value: Int, _ bytes: Int) -> Data {
-            Data((0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) })
-        }
-        var file = Data("RIFF".utf8)
-        file += word(36 + samples.count, 4)
-        file += Data("WAVEfmt ".utf8)
-        for (value, bytes) in [(16, 4), (1, 2), (1, 2), (8_000, 4), (16_000, 4), (2, 2), (16, 2)] {
-            file += word(value, bytes)
-        }
-        file += Data("data".utf8) + word(samples.count, 4) + samples
-        let path = folder + "/" + name
-        try file.write(to: URL(fileURLWithPath: path))
-        return path
+        try sounds.tone(hertz, seconds: seconds, as: name)
     }
 
     private func end(of player: Player) async throws {
@@ -45,19 +20,6 @@ import Tutti
             default: break
             }
         }
-    }
-
-    /// The left side of a WAV file that a device wrote: 16 or 32 bits or floats, as FFmpeg reads it.
-    private func heard(_ path: String) throws -> (samples: [Float], rate: Double) {
-        let source = try FFmpegSource(path)
-        var samples: [Float] = []
-        var block = [Float](repeating: 0, count: 8_192)
-        while case let count = try block.withUnsafeMutableBufferPointer({
-            try source.read(into: $0)
-        }), count > 0 {
-            for frame in 0..<count { samples.append(block[2 * frame]) }
-        }
-        return (samples, Double(source.format.sampleRate))
     }
 
     /// How much of a tone is there, as its amplitude.
@@ -90,6 +52,27 @@ import Tutti
         let player = Player(url: URL(fileURLWithPath: path), device: .virtual())
         try await player.currentItem?.ready()
         #expect(player.currentItem?.duration.seconds == 0.2)
+    }
+
+    /// The disk may have been found to be full before the player was there to hear of that.
+    @Test func `a file on a full disk is a device that is gone, as its player knows`() async throws
+    {
+        let device = AudioDevice(.file(path: "/dev/full"), overwrites: true)
+        let player = Player(url: try tone(440, seconds: 60, as: "long.wav"), device: device)
+        try await player.currentItem?.ready()
+        player.play()
+        while device.isAvailable { try await Task.sleep(for: .milliseconds(10)) }
+        #expect(device.error?.code == ENOSPC)
+        #expect(player.rate == 0 || player.reasonForWaitingToPlay == .outputUnavailable)
+    }
+
+    @Test func `a device has one clock, which is a crystal of its own`() throws {
+        let device = try AudioDevice("virtual:ppm=80")
+        let clock = device.clock
+        #expect(device.clock === clock)
+        #expect(clock.mightDrift(relativeTo: .host) && !clock.mightDrift(relativeTo: device.clock))
+        let (first, second) = (clock.now(), clock.now())
+        #expect(second >= first && clock.isPlayable)
     }
 
     @Test func `what cannot be opened is an error that says what and why`() async throws {
@@ -129,7 +112,7 @@ import Tutti
             }
             #expect(players.allSatisfy { $0.error == nil })
         }
-        let sound = try heard(path)
+        let sound = try sounds.heard(path)
         let levels = tones.map { level($0, in: sound) }
         let loud = [levels[0], levels[2], levels[4], levels[6]]
         let quiet = [levels[1], levels[5], levels[7]]
@@ -153,7 +136,7 @@ import Tutti
             #expect(player.device?.description == "file:\(second)")
         }
         let sounding = try [first, second].map { path in
-            try heard(path).samples.count { abs($0) > 1e-3 }
+            try sounds.heard(path).samples.count { abs($0) > 1e-3 }
         }
         // Together the whole item, but for what the first device still held.
         #expect(sounding[0] > 20_000 && sounding[1] > 20_000, "\(sounding)")
@@ -179,5 +162,50 @@ import Tutti
         let device = AudioDevice.alsa("hw:18,0")
         #expect(AudioDevice.alsa("hw:18,0") === device)
         #expect(throws: OutputSpecificationError.self) { try AudioDevice("nonsense:1") }
+    }
+
+    /// Each channel has a level of its own all the time.
+    private func surround(_ levels: [Float], seconds: Double, as name: String) throws -> String {
+        let count = Int(seconds * 48_000)
+        var samples: [Float] = []
+        for _ in 0..<count { samples += levels }
+        let bytes = samples.withUnsafeBytes { Data($0) }
+        func word(_ value: Int, _ bytes: Int) -> Data {
+            Data((0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) })
+        }
+        var file = Data("RIFF".utf8) + word(36 + bytes.count, 4) + Data("WAVEfmt ".utf8)
+        let channels = levels.count
+        for (value, width) in [
+            (16, 4), (3, 2), (channels, 2), (48_000, 4), (192_000 * channels, 4),
+            (4 * channels, 2), (32, 2),
+        ] {
+            file += word(value, width)
+        }
+        file += Data("data".utf8) + word(bytes.count, 4) + bytes
+        let path = folder + "/" + name
+        try file.write(to: URL(fileURLWithPath: path))
+        return path
+    }
+
+    @Test func `six channels of a file leave a card with six, each by its loudspeaker`()
+        async throws
+    {
+        let levels: [Float] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+        let file = try surround(levels, seconds: 1, as: "5.1.wav")
+        let recording = folder + "/heard.wav"
+        do {
+            let device = try AudioDevice("virtual:channels=6,record=\(recording)")
+            let player = Player(url: file, device: device)
+            player.play()
+            try await end(of: player)
+        }
+        let heard = try CardRecording.load(path: recording)
+        for channel in 0..<6 {
+            let samples = stride(from: channel, to: heard.samples.count, by: 6)
+                .map { heard.samples[$0] }.filter { $0 > 0.05 }.sorted()
+            // Not the ringing of the filter at the edges: what is heard most of the time.
+            #expect(samples.count > 40_000)
+            #expect(abs(samples[samples.count / 2] - levels[channel]) < 1e-3)
+        }
     }
 }

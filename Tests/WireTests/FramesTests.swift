@@ -1,7 +1,7 @@
-import Chance
 import Testing
+import TuttiChance
 
-@testable import Wire
+@testable import TuttiWire
 
 @Suite struct `Messages on a stream` {
     @Test(arguments: 1...20 as ClosedRange<UInt64>)

@@ -1,9 +1,9 @@
-import Chance
-import GroupControl
 import Testing
-import Timing
+import TuttiChance
+import TuttiGroupControl
+import TuttiTiming
 
-@testable import Wire
+@testable import TuttiWire
 
 @Suite struct `Messages as bytes` {
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
@@ -27,6 +27,19 @@ import Timing
             queue: Array(repeating: item, count: SessionState.longestQueue),
             index: SessionState.longestQueue - 1, change: nil, phase: .playing)
         #expect(MessageCodec.encode(.state(state)).count <= FrameDecoder.roomLimit)
+    }
+
+    @Test func `so does what rooms are told for the loss of their leader`() {
+        let title = String(repeating: "x", count: AssetDescriptor.longestTitle)
+        let item = QueueListing.Item(
+            id: .max, title: title, state: .unplayable, durationSeconds: 1e9,
+            reason: String(repeating: "y", count: LeaderMachine.longestReason))
+        let handover = Handover(
+            items: Array(repeating: item, count: SessionState.longestQueue))
+        let succession = Succession(
+            precedence: Precedence(reign: .max, term: .max), handover: handover)
+        let bytes = MessageCodec.encode(.succession(succession))
+        #expect(bytes.count <= FrameDecoder.roomLimit)
     }
 
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
@@ -131,6 +144,22 @@ import Timing
         #expect(checked.errorMicroseconds == -3.6e9)
         #expect(status.positionSeconds == 0 && status.durationSeconds <= 1e8 && status.rate <= 4)
         #expect(checked.sync?.targetMicroseconds == 3.6e9)
+    }
+
+    @Test func `a key for datagrams has a number that is somebody's, and is not printed`() throws {
+        var random = SplitMix64(seed: 8)
+        let key = random.datagramKey()
+        #expect(try PBDatagramKey(key).checked("key") == key)
+        for sender in [0, UInt32(UInt16.max), 65_536] {
+            var raw = PBDatagramKey(key)
+            raw.sender = sender
+            let error = #expect(throws: WireError.self) { try raw.checked("key") }
+            #expect(error?.subject == "key.sender")
+        }
+        let secret = "\(key.secret[0]), \(key.secret[1])"
+        for text in ["\(LeaderToRoom.datagramKey(key))", String(reflecting: key)] {
+            #expect(!text.contains(secret))
+        }
     }
 
     @Test func `wrong figures of lockstep are refused by their name`() {

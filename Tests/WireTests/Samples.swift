@@ -1,8 +1,8 @@
-import Chance
-import GroupControl
-import Timing
+import TuttiChance
+import TuttiGroupControl
+import TuttiTiming
 
-@testable import Wire
+@testable import TuttiWire
 
 /// Any message, of every kind, with values over their whole range.
 extension SplitMix64 {
@@ -108,7 +108,23 @@ extension SplitMix64 {
             latencyOffset: latencyOffset(), isLatencyOffsetFixed: Bool.random(using: &self),
             broadcasts: BroadcastReport(
                 state: state(), rooms: Int.random(in: 0...255, using: &self), spread: span(),
-                correction: span(), noise: span()))
+                correction: span(), noise: span()),
+            dropped: drops())
+    }
+
+    mutating func drops() -> DatagramDrops {
+        Bool.random(using: &self)
+            ? .zero : DatagramDrops(untagged: count(), replayed: count(), ofOtherTerm: count())
+    }
+
+    mutating func datagramKey() -> DatagramKey {
+        DatagramKey(
+            term: next(),
+            secret: (0..<DatagramKey.secretByteCount).map { _ in
+                UInt8(truncatingIfNeeded: next())
+            },
+            sender: UInt16.random(in: 1 ..< .max, using: &self), clockSequence: next(),
+            beaconSequence: next(), commitSequence: next())
     }
 
     mutating func history(_ count: Int) -> SyncHistory {
@@ -139,7 +155,12 @@ extension SplitMix64 {
 
     mutating func settings() -> RoomSettings {
         try! RoomSettings(
-            volume: Int.random(in: 0...100, using: &self), muted: Bool.random(using: &self))
+            volume: Int.random(in: 0...100, using: &self), muted: Bool.random(using: &self),
+            groupVolume: Int.random(in: 0...100, using: &self), role: role())
+    }
+
+    mutating func role() -> RoomRole? {
+        Bool.random(using: &self) ? RoomRole.allCases.randomElement(using: &self) : nil
     }
 
     mutating func phase() -> SessionPhase {
@@ -154,7 +175,10 @@ extension SplitMix64 {
                     version: UInt32.random(in: 0...9, using: &self), room: room(),
                     instance: next(), outputLatency: span(),
                     hasOutput: Bool.random(using: &self),
-                    noticePort: UInt16.random(in: 0 ... .max, using: &self)))
+                    noticePort: UInt16.random(in: 0 ... .max, using: &self),
+                    doorPort: UInt16.random(in: 0 ... .max, using: &self),
+                    mayLead: Bool.random(using: &self),
+                    settings: Bool.random(using: &self) ? settings() : nil))
         case 1: .ready(preparation: next(), latency: span())
         case 2: .notReady(preparation: next(), reason: text())
         case 3: .report(report())
@@ -165,7 +189,17 @@ extension SplitMix64 {
     }
 
     mutating func leaderToRoom() -> LeaderToRoom {
-        switch Int.random(in: 0..<15, using: &self) {
+        switch Int.random(in: 0..<18, using: &self) {
+        case 16: .separate
+        case 17:
+            .succession(
+                Succession(
+                    heirs: [
+                        Heir(room: room(), host: text(), port: 7),
+                        Heir(room: room(), host: "", port: 8),
+                    ],
+                    missed: [nextLeader()],
+                    precedence: Precedence(reign: next(), term: next()), handover: handover()))
         case 0:
             .welcome(
                 Welcome(
@@ -174,7 +208,9 @@ extension SplitMix64 {
                     mediaPort: UInt16.random(in: 0 ... .max, using: &self), term: next(),
                     groupClockEpoch: next(), groupClockOrigin: next() | 1,
                     crystal: CrystalID(node: next(), boot: next()),
-                    room: Bool.random(using: &self) ? room() : nil))
+                    room: Bool.random(using: &self) ? room() : nil,
+                    datagramKey: Bool.random(using: &self) ? datagramKey() : nil))
+        case 14: .datagramKey(datagramKey())
         case 1: .refused(reason: text())
         case 2: preparation()
         case 3:
@@ -190,19 +226,33 @@ extension SplitMix64 {
         case 9: .progress(state().progress)
         case 10: .latencyOffset(latencyOffset())
         case 11: .queue(queueChange())
-        case 12:
-            .lead(
-                Handover(
-                    settings: [room(): settings()],
-                    commonSettings: settings(), repeats: Bool.random(using: &self) ? .all : .one,
-                    rooms: Int.random(in: 0...9, using: &self), items: listing().items))
-        case 13:
-            .follow(
-                NextLeader(
-                    name: room(), host: text(),
-                    port: UInt16.random(in: 1 ... .max, using: &self)))
+        case 12: .lead(handover())
+        case 13: .follow(nextLeader())
         default: .goodbye
         }
+    }
+
+    mutating func handover() -> Handover {
+        Handover(
+            settings: [room(): settings()],
+            commonSettings: settings(), repeats: Bool.random(using: &self) ? .all : .one,
+            rooms: Int.random(in: 0...9, using: &self), items: listing().items,
+            rate: Double.random(in: 0.25...4, using: &self), session: next())
+    }
+
+    mutating func nextLeader() -> NextLeader {
+        NextLeader(
+            name: room(), host: text(), port: UInt16.random(in: 1 ... .max, using: &self))
+    }
+
+    mutating func sight() -> LeadSight {
+        let lead: LeadSight.Lead =
+            switch Int.random(in: 0..<3, using: &self) {
+            case 0: .own(Precedence(reign: next(), term: next()))
+            case 1: .heard(nextLeader())
+            default: .none
+            }
+        return LeadSight(room: room(), origin: next(), lead: lead)
     }
 
     mutating func queueChange() -> QueueChange {
@@ -231,7 +281,10 @@ extension SplitMix64 {
     }
 
     mutating func command() -> GroupCommand {
-        switch Int.random(in: 0..<14, using: &self) {
+        switch Int.random(in: 0..<17, using: &self) {
+        case 15: .move(room: room(), to: nextLeader())
+        case 16: .separate(room: room())
+        case 14: .rate(number())
         case 13: .handOver(to: room())
         case 12: .queue(queueEdit())
         case 8: .seekBy(seconds: number())
@@ -284,7 +337,10 @@ extension SplitMix64 {
     }
 
     mutating func request() -> ControlRequest {
-        switch Int.random(in: 0..<8, using: &self) {
+        switch Int.random(in: 0..<10, using: &self) {
+        case 9:
+            .lead(claim: Bool.random(using: &self) ? LeadClaim(sight: sight(), port: 7) : nil)
+        case 8: .datagramKey
         case 5: .wanted(ahead: Int.random(in: 0...24, using: &self), most: 24)
         case 6:
             .read([
@@ -305,7 +361,9 @@ extension SplitMix64 {
     }
 
     mutating func reply() -> ControlReply {
-        switch Int.random(in: 0..<6, using: &self) {
+        switch Int.random(in: 0..<8, using: &self) {
+        case 7: .lead(sight())
+        case 6: .datagramKey(Bool.random(using: &self) ? datagramKey() : nil)
         case 3: .queue(listing())
         case 5: .wanted([next(), next()])
         case 4:
@@ -321,7 +379,8 @@ extension SplitMix64 {
                 CommandEffect(
                     phase: .playing, title: text(), instant: GroupInstant(nanoseconds: 5),
                     delay: .milliseconds(-3), positionSeconds: 1.5,
-                    rooms: [CommandEffect.Loudness(room: "attic", volume: 40, isMuted: true)]))
+                    rooms: [CommandEffect.Loudness(room: "attic", volume: 40, isMuted: true)],
+                    groupVolume: Bool.random(using: &self) ? 40 : nil))
         case 1: .refused(reason: text())
         default:
             .status(
@@ -331,6 +390,7 @@ extension SplitMix64 {
                     rate: 1,
                     sampleRate: 44_100,
                     detail: Bool.random(using: &self) ? text() : nil,
+                    dropped: Bool.random(using: &self) ? drops() : nil, volume: 37, session: "1f",
                     rooms: (0..<3).map { _ in roomStatus() }))
         }
     }

@@ -1,7 +1,7 @@
-import GroupControl
 import Testing
+import TuttiGroupControl
 
-@testable import Wire
+@testable import TuttiWire
 
 @Suite struct `States that people read cross as numbers` {
     @Test func `every state comes back as it was, and has a number of its own`() {

@@ -1,7 +1,7 @@
-import ClockSync
 import Testing
-import Timing
-import Wire
+import TuttiClockSync
+import TuttiTiming
+import TuttiWire
 
 @Suite struct TimePacketsTests {
     /// Values at the ends of every field's range and a few between.

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// When a room heard the last beacons, by its own clock.
 struct BeaconMemory: Sendable {

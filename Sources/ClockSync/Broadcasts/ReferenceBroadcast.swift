@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// One event that all rooms of a medium witness: a datagram on multicast.
 ///
@@ -16,6 +16,7 @@ public struct ReferenceBeacon: Equatable, Sendable {
     /// Counts up, for each medium by itself.
     public var number: UInt32
 
+    /// The beacon of that number, of a leader's line of time.
     public init(epoch: UInt64, number: UInt32) {
         self.epoch = epoch
         self.number = number
@@ -43,6 +44,7 @@ public struct ReferenceReport: Equatable, Sendable {
     /// long ago.
     public var ages: SIMD8<UInt32>
 
+    /// What a room tells of its line and of the beacons it heard; without the last two: of none.
     public init(
         epoch: UInt64, reading: GroupInstant, skewTrillionths: Int32, expectedError: Nanoseconds,
         newest: UInt32 = 0, ages: SIMD8<UInt32> = .zero
@@ -95,6 +97,7 @@ public enum ReferenceState: UInt8, Sendable, CaseIterable, CustomStringConvertib
 
 /// What the leader makes of all rooms' reports, for one of them.
 public struct ReferenceVerdict: Equatable, Sendable {
+    /// Whether the room's clock is corrected, or why not.
     public var state: ReferenceState
     /// Rooms that hear the same packets, this one included.
     public var rooms: Int
@@ -110,6 +113,7 @@ public struct ReferenceVerdict: Equatable, Sendable {
     /// it has none, of the nearest other.
     public var spread: Nanoseconds
 
+    /// A verdict; one with a state alone corrects nothing.
     public init(
         state: ReferenceState, rooms: Int = 0, correction: Nanoseconds = .zero,
         share: Double = 0, noise: Nanoseconds = .zero, spread: Nanoseconds = .zero
@@ -125,9 +129,12 @@ public struct ReferenceVerdict: Equatable, Sendable {
 
 /// How a room fares with reference broadcasts, for its status.
 public struct ReferenceStatistics: Equatable, Sendable {
+    /// Whether the clock is corrected, or why not.
     public var state = ReferenceState.off
     /// Rooms that hear the same packets, this one included.
     public var rooms = 0
+    /// Median deviation of the times at which two rooms hear a packet; see
+    /// ``ReferenceVerdict/spread``.
     public var spread = Nanoseconds.zero
     /// The correction that is in force in the published line.
     public var correction = Nanoseconds.zero
@@ -136,5 +143,6 @@ public struct ReferenceStatistics: Equatable, Sendable {
     /// Beacons heard.
     public var heard = 0
 
+    /// Of a room that has heard nothing yet.
     public init() {}
 }

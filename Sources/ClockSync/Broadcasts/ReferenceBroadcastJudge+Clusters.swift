@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 // Who hears the same packets, and what they learn from each.
 

@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// The leader's side of reference broadcasts: when to send a beacon, and what the rooms' reports of
 /// it say about each room's clock.
@@ -87,6 +87,7 @@ public struct ReferenceBroadcastJudge<Peer: Hashable & Sendable>: Sendable {
         }
     }
 
+    /// A judge who has heard of no room yet.
     public init() {}
 
     // MARK: - Input

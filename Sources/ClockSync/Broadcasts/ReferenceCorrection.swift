@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// The published line while it differs from the two-way line: their difference changes at a rate,
 /// and never steps.

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 import func Glibc.exp
 

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// Where a pair of clocks is counted from: the first exchange. Their epochs may lie years apart, so
 /// everything is kept relative to it, in seconds.

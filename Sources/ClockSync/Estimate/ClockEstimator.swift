@@ -1,6 +1,6 @@
 import func Glibc.hypot
 import func Glibc.sqrt
-public import Timing
+public import TuttiTiming
 
 /// Estimates the leader's clock from exchanged time stamps, and draws a line through it that
 /// never steps.
@@ -18,12 +18,14 @@ public import Timing
 ///
 /// Coordinates: seconds relative to the first exchange (``ClockBase``).
 public struct ClockEstimator: Sendable {
+    /// Why an exchange is not believed.
     public enum Rejection: Sendable, Equatable {
         /// Not positive, or above a second.
         case roundTrip
         /// Does not agree with what is known; a second opinion is awaited.
         case contradiction
     }
+    /// What became of an exchange.
     public enum ReceiveResult: Sendable, Equatable {
         case accepted
         case rejected(Rejection)
@@ -240,9 +242,10 @@ public struct ClockEstimator: Sendable {
             return last.bound + Self.growth(since: now - last.at, filter)
         }
         let offset = estimate.fit.offset + filter.skew * (base.time(now) - estimate.time)
+        // A delay below zero: exchanges contradict each other by so much, and one of them is wrong.
         let seconds =
             (offset - base.difference(line.map(now), now)).magnitude
-            + estimate.fit.delay / 2 + estimate.fit.noise + 3 * estimate.fit.wander
+            + estimate.fit.delay.magnitude / 2 + estimate.fit.noise + 3 * estimate.fit.wander
             + estimate.fit.shift
             + 2 * sqrt(filter.variance) * estimate.fit.support
         return Nanoseconds(seconds: seconds) + Self.growth(since: now - solvedAt, filter)

@@ -1,5 +1,5 @@
 import func Glibc.sqrt
-import Timing
+import TuttiTiming
 
 /// The samples of one pair of clocks, and what they say together.
 ///

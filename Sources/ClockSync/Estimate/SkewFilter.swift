@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// What is known of a leader's rate against ours, to be kept on disk between sessions.
 public struct StoredSkew: Equatable, Sendable {
@@ -7,6 +7,8 @@ public struct StoredSkew: Equatable, Sendable {
     /// Standard deviation. Crystals age and warm up: 2e-6 is right for yesterday's value.
     public var deviation: Double
 
+    /// What is known of a leader; a skew beyond 400 ppm, or a deviation that is not positive,
+    /// counts as unknown where it is used.
     public init(skew: Double, deviation: Double = 2e-6) {
         self.skew = skew
         self.deviation = deviation

@@ -1,5 +1,5 @@
-import Chance
-public import Timing
+import TuttiChance
+public import TuttiTiming
 
 /// A room's side of the exchange: when to ask, and what to make of the answers.
 ///
@@ -8,6 +8,7 @@ public import Timing
 /// back until both are known or cannot come any more; while joining that costs a millisecond or
 /// two.
 public struct ClockFollower: Sendable {
+    /// What the shell has to do, in the order in which it is told.
     public enum Effect: Equatable, Sendable {
         /// Send it now; `t1` is the instant given to the call that returned it.
         case send(TimeRequest)
@@ -213,10 +214,13 @@ public struct ClockFollower: Sendable {
 
     // MARK: - Output
 
+    /// The group clock as it is estimated now, reference broadcasts included; `nil` before the
+    /// first exchange that was believed.
     public func sharedClock(at now: LocalInstant) -> SharedClock? {
         estimator.sharedClock(at: now).map { reference.corrected($0, at: now) }
     }
 
+    /// The skew and how surely it is known, to be kept for the next time with this leader.
     public var storedSkew: StoredSkew { estimator.storedSkew }
 
     /// Replies that belonged to a request.
@@ -228,6 +232,7 @@ public struct ClockFollower: Sendable {
         exchanges.last.map { $0.answer == nil && $0.sequence &+ 1 == nextSequence } ?? false
     }
 
+    /// All figures of the exchange as of `now`, for status and log; reads nothing from outside.
     public func statistics(at now: LocalInstant) -> ClockStatistics {
         var all = counts
         let skew = estimator.storedSkew

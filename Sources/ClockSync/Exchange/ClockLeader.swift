@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// The leader's half of time exchange, whole: which requests are answered, when each answer leaves,
 /// what it says, when a beacon goes with it, and whether the thread must wake for what arrives.
@@ -15,6 +15,7 @@ public import Timing
 public struct ClockLeader<Peer: Hashable & Sendable, Route: Sendable>: Sendable {
     /// How a request came.
     public struct Arrival: Sendable {
+        /// Who asks: packets of one peer are answered at distances from each other.
         public var peer: Peer
         /// The way back.
         public var route: Route
@@ -26,6 +27,7 @@ public struct ClockLeader<Peer: Hashable & Sendable, Route: Sendable>: Sendable 
         /// ``ReferenceBroadcastJudge/receive(_:of:from:medium:at:)``.
         public var medium: Int
 
+        /// A request that came at `instant` by `route`; `medium` is 0 where there is only one.
         @inlinable
         public init(
             peer: Peer, route: Route, instant: LocalInstant, isKernelStamp: Bool, medium: Int = 0
@@ -47,6 +49,7 @@ public struct ClockLeader<Peer: Hashable & Sendable, Route: Sendable>: Sendable 
         /// anyway.
         public var beacon: ReferenceBeacon?
 
+        /// What is to be done after an arrival: come back at `due`, send `beacon`.
         @inlinable
         public init(due: LocalInstant? = nil, beacon: ReferenceBeacon? = nil) {
             self.due = due
@@ -56,12 +59,16 @@ public struct ClockLeader<Peer: Hashable & Sendable, Route: Sendable>: Sendable 
 
     /// An answer that leaves now.
     public struct Answer: Sendable {
+        /// The packet to send, with its stamps.
         public var reply: TimeReply
         /// What it answers.
         public var request: TimeRequest
+        /// To whom it goes.
         public var peer: Peer
+        /// The way by which the request came.
         public var route: Route
 
+        /// An answer to `request`, to be sent to `peer` by `route`.
         @inlinable
         public init(reply: TimeReply, to request: TimeRequest, peer: Peer, route: Route) {
             self.reply = reply

@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// The leader's side of the exchange: what to answer to a request, and when; until then it lies in
 /// a ``ReplyQueue``.
@@ -76,8 +76,10 @@ public struct ClockServer<Peer: Hashable & Sendable>: Sendable {
     @usableFromInline var nextPending = 0
 
     @usableFromInline var answeredCount = 0
+    /// Requests answered so far.
     @inlinable public var answered: Int { answeredCount }
 
+    /// A server that has heard of nobody yet.
     @inlinable public init() {}
 
     /// A request has arrived.

@@ -1,7 +1,8 @@
-public import Timing
+public import TuttiTiming
 
 /// How a follower's clock is doing, for the status page and the log.
 public struct ClockStatistics: Equatable, Sendable {
+    /// How good the estimate is.
     public var quality = SharedClock.Quality.none
     /// Requests sent.
     public var sent = 0
@@ -23,9 +24,11 @@ public struct ClockStatistics: Equatable, Sendable {
     public var stamps = StampClass.program
     /// Who stamped the latest exchange, each host by itself.
     public var ownStamps = StampClass.program
+    /// Who stamps at the leader, of the latest exchange.
     public var leaderStamps = StampClass.program
     /// Leader's rate against ours: positive when the leader is faster.
     public var skewPartsPerMillion = 0.0
+    /// Its standard deviation.
     public var skewDeviationPartsPerMillion = 0.0
     /// Half width of the interval that contains the leader's clock.
     public var bound = Nanoseconds.zero
@@ -44,5 +47,6 @@ public struct ClockStatistics: Equatable, Sendable {
     /// When the latest exchange became a sample.
     public var lastAcceptedAt: LocalInstant?
 
+    /// Of a clock that has asked nothing yet.
     public init() {}
 }

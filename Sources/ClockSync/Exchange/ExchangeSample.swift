@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// Who took the time stamps: how close to the wire they were.
 ///
@@ -42,6 +42,7 @@ public struct ExchangeSample: Equatable, Sendable {
     /// The weaker of the two hosts' classes.
     public var stamps: StampClass
 
+    /// One exchange: the four stamps in the order in which they were taken, and who took them.
     public init(
         t1: LocalInstant, t2: GroupInstant, t3: GroupInstant, t4: LocalInstant, stamps: StampClass
     ) {

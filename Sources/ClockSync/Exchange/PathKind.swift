@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// What the way between a room and its leader is made of, as far as round trips tell.
 ///

@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// Requests that wait for their answer, so that both directions meet the same path.
 ///
@@ -33,6 +33,7 @@ public struct ReplyQueue<Request: Sendable>: Sendable {
     /// Descending by due time.
     @usableFromInline var entries: [Entry] = []
 
+    /// An empty queue; it grows up to its limit.
     @inlinable public init() {}
 
     /// Whether a request more would not be kept.
@@ -92,6 +93,7 @@ extension TimeRequest {
     /// requests before they are answered (``ClockFollower/outstandingLimit``).
     private static let longestQueue: Int64 = 16
 
+    /// How long the answer to this request waits, from what the request says of itself.
     public var hold: Hold {
         if isPrompt { return Hold(usual: .zero, longest: .zero, spacing: .zero) }
         let half = pause > .zero ? Nanoseconds(pause.count / 2) : Self.usualHold

@@ -1,5 +1,5 @@
-import Chance
-import Timing
+import TuttiChance
+import TuttiTiming
 
 /// When a room asks for the time, and which of its requests only wake what sleeps.
 ///

@@ -1,7 +1,8 @@
-public import Timing
+public import TuttiTiming
 
 /// A follower asks for the time.
 public struct TimeRequest: Equatable, Sendable {
+    /// Counts the follower's requests and wraps around; the reply repeats it.
     public var sequence: UInt32
     /// When it was sent, by the follower's own clock as the program read it. The leader returns it
     /// untouched; a reply that does not know it is not an answer to this request.
@@ -17,6 +18,7 @@ public struct TimeRequest: Equatable, Sendable {
     /// What the room heard of the leader's broadcasts; `nil`: it takes no part in them.
     public var reference: ReferenceReport?
 
+    /// A request to be sent at `t1`; the defaults are those of a follower that tells nothing more.
     public init(
         sequence: UInt32, t1: LocalInstant, stamps: StampClass, pause: Nanoseconds = .zero,
         isPrompt: Bool = false, reference: ReferenceReport? = nil
@@ -32,6 +34,7 @@ public struct TimeRequest: Equatable, Sendable {
 
 /// The leader's answer to one ``TimeRequest``.
 public struct TimeReply: Equatable, Sendable {
+    /// The number of the request that it answers.
     public var sequence: UInt32
     /// Changes whenever the leader's line is not the continuation of what it was: another leader,
     /// or a restart.
@@ -51,16 +54,21 @@ public struct TimeReply: Equatable, Sendable {
     /// What the leader makes of what the rooms heard; `nil` for a room that takes no part.
     public var reference: ReferenceVerdict?
 
+    /// When an earlier reply really left, as the kernel said afterwards.
     public struct Transmission: Equatable, Sendable {
+        /// The number of that reply's request.
         public var sequence: UInt32
+        /// When that reply left, by the group clock.
         public var t3: GroupInstant
 
+        /// The true departure of the reply to request `sequence`.
         public init(sequence: UInt32, t3: GroupInstant) {
             self.sequence = sequence
             self.t3 = t3
         }
     }
 
+    /// An answer with the stamps that are known before it leaves.
     public init(
         sequence: UInt32, epoch: UInt64, t1: LocalInstant, t2: GroupInstant, t3: GroupInstant,
         stamps: StampClass, previous: Transmission?, reference: ReferenceVerdict? = nil

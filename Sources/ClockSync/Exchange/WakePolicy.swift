@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// Decides whether the leader's thread must wake for each request that arrives.
 ///

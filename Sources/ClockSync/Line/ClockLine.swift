@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// The line the rest of the room lives by: continuous, never running backwards, never stepped
 /// once it is in use.

@@ -1,6 +1,6 @@
 import func Glibc.exp2
 import func Glibc.sqrt
-import Timing
+import TuttiTiming
 
 /// Decides when a line is good enough to be played by.
 ///

@@ -1,4 +1,4 @@
-package import Timing
+package import TuttiTiming
 
 /// What a leader is told when it is made.
 package struct LeaderConfiguration: Equatable, Sendable {
@@ -17,6 +17,10 @@ package struct LeaderConfiguration: Equatable, Sendable {
     package var groupClockEpoch: UInt64
     /// See ``Welcome/groupClockOrigin``.
     package var groupClockOrigin: UInt64
+    /// See ``Handover/session``.
+    package var session: UInt64
+    /// See ``Precedence``; `nil`: this term.
+    package var reign: UInt64?
     /// Of the hello of the leader's own room, for which its name is kept; `nil`: it has none.
     package var ownInstance: UInt64?
     /// Which crystal the group clock is, told to rooms.
@@ -38,8 +42,10 @@ package struct LeaderConfiguration: Equatable, Sendable {
         term: UInt64, groupClockEpoch: UInt64, timePort: UInt16, mediaPort: UInt16,
         preparationLimit: Nanoseconds = .seconds(5), firstStartLimit: Nanoseconds = .seconds(14),
         crystal: CrystalID = .unknown, ownInstance: UInt64? = nil,
-        groupClockOrigin: UInt64? = nil
+        groupClockOrigin: UInt64? = nil, reign: UInt64? = nil, session: UInt64? = nil
     ) {
+        self.session = session ?? groupClockOrigin ?? groupClockEpoch
+        self.reign = reign
         self.name = name.limited(toBytes: RoomID.longestBytes)
         self.queue = queue
         self.coming = max(0, coming)
@@ -60,6 +66,9 @@ package struct LeaderConfiguration: Equatable, Sendable {
 /// What happens to a leader.
 package enum LeaderInput: Equatable, Sendable {
     case received(RoomToLeader, from: LinkID)
+    /// A link is up; `host` is where others reach what is at its other end, empty on the leader's own
+    /// machine.
+    case linked(LinkID, host: String)
     case closed(LinkID)
     /// These are known now and follow what was known; so many more are still being read.
     case described([AssetDescriptor], coming: Int)
@@ -72,6 +81,8 @@ package enum LeaderInput: Equatable, Sendable {
     /// The bytes of an item are others now: this one stands in its place, or none, where what is
     /// there cannot be played.
     case changed(ContentHash, to: AssetDescriptor?)
+    /// What a node has answered that was asked with ``LeaderEffect/askWhoLeads(_:)``.
+    case sight(LeadSight, of: NextLeader)
 }
 
 /// What the shell does for the leader, in order.
@@ -93,6 +104,10 @@ package enum LeaderEffect: Equatable, Sendable {
     /// The room at the other end of the link leads, on this port: say where that is with
     /// ``LeaderMachine/handedOver(to:)``.
     case handOver(to: RoomID, port: UInt16, at: LinkID)
+    /// Another leads the session already, and goes before this one: the same as for a room that leads.
+    case yield(to: NextLeader)
+    /// Ask these who leads; who answers is told of with ``LeaderInput/sight(_:of:)``.
+    case askWhoLeads([NextLeader])
 }
 
 /// What happened to a room, as far as its group is concerned.
@@ -119,6 +134,10 @@ package enum RoomNews: Equatable, Sendable {
     case leads
     /// It was asked to lead and does not.
     case declined(reason: String)
+    /// It leads the same session, and goes before this leader.
+    case yielded(to: RoomID)
+    /// It was sent to another group, or to lead one of its own.
+    case moved(to: RoomID)
 
     /// What a flood is counted by.
     var kind: Int {
@@ -135,6 +154,8 @@ package enum RoomNews: Equatable, Sendable {
         case .refused: 10
         case .leads: 12
         case .declined: 13
+        case .yielded: 14
+        case .moved: 15
         }
     }
 }

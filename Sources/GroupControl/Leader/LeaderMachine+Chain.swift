@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 // Items so short that the one after the next begins before there is time to prepare it: they are
 // offered and committed as a chain, as far ahead as a preparation and its commit need on their way.
@@ -30,6 +30,18 @@ extension LeaderMachine {
                 offerChained(chain.count - 1, to: place)
             }
         }
+        offerMissing()
+    }
+
+    /// To rooms that joined while a chain was under way: what they were not there to be asked for.
+    private mutating func offerMissing() {
+        guard isRunning, pending == nil, followUp != nil else { return }
+        for place in members.indices where members[place].takesPart && members[place].isOnLine {
+            if members[place].follow == nil { offerFollowUp(to: place) }
+            for number in chain.indices where !members[place].wasOffered(number) {
+                offerChained(number, to: place)
+            }
+        }
     }
 
     /// When the chain has to grow; `nil` while there is nothing for it to grow by.
@@ -50,8 +62,8 @@ extension LeaderMachine {
         let item = chain[number]
         let preparation = makePreparation(
             of: item.index, frame: item.change.itemFrame, change: item.change)
-        while members[place].chain.count < number { members[place].chain.append(nil) }
-        members[place].chain.append(Offer(id: preparation.id))
+        while members[place].chain.count <= number { members[place].chain.append(nil) }
+        members[place].chain[number] = Offer(id: preparation.id)
         send(.prepare(preparation), to: members[place].link)
     }
 
@@ -84,7 +96,7 @@ extension LeaderMachine {
             return .zero
         }
         let asset = session.queue[start.index]
-        let left = Double(asset.frameCount - start.frame) / Double(asset.sampleRate)
+        let left = Double(asset.frameCount - start.frame) / (Double(asset.sampleRate) * rate)
         return max(.zero, Self.chainStart - Nanoseconds(seconds: left))
     }
 }

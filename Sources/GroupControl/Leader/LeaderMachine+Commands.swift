@@ -1,4 +1,4 @@
-package import Timing
+package import TuttiTiming
 
 // What a person asks for. Repeating a command is harmless; one that cannot be done is refused with
 // a sentence and changes nothing.
@@ -12,14 +12,18 @@ extension LeaderMachine {
         case .seek(let seconds): seek(.time(seconds), at: now)
         case .seekBy(let seconds): seek(.by(seconds), at: now)
         case .seekTo(let share): seek(.share(share), at: now)
+        case .rate(let rate): setRate(rate, at: now)
         case .next: next(at: now)
         case .previous: previous(at: now)
         case .stop: stop()
         case .volume(let room, let percent): setVolume(percent, of: room)
         case .volumeBy(let room, let percent): changeVolume(by: percent, of: room)
         case .mute(let room, let muted): setMuted(muted, of: room)
+        case .role(let room, let role): change(room) { $0.with(role: role) }
         case .latencyOffset(let room, let offset): setOffset(offset, of: room)
         case .handOver(let room): handOver(to: room, at: now)
+        case .move(let room, let next): move(room, to: next)
+        case .separate(let room): separate(room)
         case .queue(let change): edit(change, at: now)
         }
     }
@@ -30,7 +34,7 @@ extension LeaderMachine {
         let current = pending?.index ?? session.index
         var index: Int?
         switch command {
-        case .seek, .seekBy, .seekTo: index = isIdle ? nil : current
+        case .seek, .seekBy, .seekTo, .rate: index = isIdle ? nil : current
         case .previous: index = isIdle ? nil : previousIndex(from: current, at: now)
         case .play:
             // Of what the rooms stand by at, every byte may have been read already.
@@ -39,11 +43,30 @@ extension LeaderMachine {
                 ? (queue.count == 1 && coming == 0 ? 0 : nil)
                 : session.phase == .paused && !isStandingBy ? current : nil
         case .queue(.play(let id)): index = queue.index(of: id)
-        case .queue, .pause, .next, .stop, .volume, .volumeBy, .mute, .latencyOffset, .handOver:
+        case .queue, .pause, .next, .stop, .volume, .volumeBy, .mute, .role, .latencyOffset,
+            .handOver, .move, .separate:
             break
         }
         guard let index, session.queue.indices.contains(index) else { return nil }
         return session.queue[index]
+    }
+
+    /// The item that plays because of a command: whether its file is still the one that was read is
+    /// to be found out first.
+    package func destination(of command: GroupCommand, at now: GroupInstant) -> AssetDescriptor? {
+        if let item = needed(for: command, at: now) { return item }
+        let current = pending?.index ?? session.index
+        var index: Int?
+        switch command {
+        case .play where session.phase != .playing:
+            if case .item(let first) = queue.first(from: 0, wraps: false) {
+                index = isIdle ? first : current
+            }
+        case .next:
+            if !isIdle, case .item(let next) = queue.afterHand(current) { index = next }
+        default: break
+        }
+        return index.flatMap { session.queue.indices.contains($0) ? session.queue[$0] : nil }
     }
 
     /// Whether every room has prepared what play goes on with.
@@ -137,6 +160,8 @@ extension LeaderMachine {
 
     /// Stops the running line at a whole frame that every room can still meet.
     private mutating func pauseLine(at now: GroupInstant) {
+        // It stops where it is, and goes on from there at the new rate.
+        if pending?.goesOn == true { withdrawPending() }
         let sounding = members.filter { $0.takesPart && $0.isOnLine }
         let earliest = earliestInstant(for: sounding, at: now)
         if pending == nil, let end = session.endInstant, earliest >= end {
@@ -145,8 +170,9 @@ extension LeaderMachine {
             takeFollowUp()
         }
         guard let line = session.change, let asset = session.current,
-            let place = pausePlace(of: line, in: asset, from: max(earliest, line.instant))
+            var place = wholeFrame(of: line, in: asset, from: max(earliest, line.instant))
         else { return }
+        place.rate = 0
         withdrawFollowUp()
         for member in members.indices {
             if let offer = members[member].line, offer.standing == .committed {
@@ -167,8 +193,8 @@ extension LeaderMachine {
         }
     }
 
-    /// The first whole frame at or after an instant, and when it is audible.
-    private func pausePlace(
+    /// The first whole frame of a line at or after an instant, and when it is audible.
+    func wholeFrame(
         of line: RateChange, in asset: AssetDescriptor, from earliest: GroupInstant
     ) -> RateChange? {
         let exact = line.itemFrame(at: earliest, sampleRate: asset.sampleRate)
@@ -178,7 +204,8 @@ extension LeaderMachine {
         guard let instant = line.instant(ofFrame: frame, sampleRate: asset.sampleRate) else {
             return nil
         }
-        return RateChange(itemFrame: frame, instant: max(instant, line.instant), rate: 0)
+        return RateChange(
+            itemFrame: frame, instant: max(instant, line.instant), rate: line.rate)
     }
 
     /// Where a seek goes to.
@@ -210,10 +237,44 @@ extension LeaderMachine {
     /// The frame of the current item that is audible now, or that playing will begin at: a second
     /// relative seek counts from where the first one goes.
     private func place(at now: GroupInstant) -> Double {
-        if let pending { return Double(pending.frame) }
+        if let pending, !pending.goesOn { return Double(pending.frame) }
         guard let change = session.change, let asset = session.current else { return 0 }
         let frame = change.itemFrame(at: max(now, change.instant), sampleRate: asset.sampleRate)
         return min(max(0, frame), Double(asset.frameCount))
+    }
+
+    /// What sounds goes on at another rate, from where it is then; anything else is prepared anew.
+    private mutating func setRate(_ rate: Double, at now: GroupInstant) -> CommandOutcome {
+        guard Self.rates.contains(rate) else {
+            let (slowest, fastest) = (Self.rates.lowerBound, Int(Self.rates.upperBound))
+            return .refused(reason: "a group plays at a rate of \(slowest) to \(fastest)")
+        }
+        if pending?.goesOn == true { withdrawPending() }
+        let isInForce = !isRunning || pending != nil || session.change?.rate == rate
+        guard rate != self.rate || !isInForce else { return .accepted }
+        self.rate = rate
+        if let start = pending {
+            prepareStart(
+                index: start.index, frame: start.frame, starts: start.starts,
+                required: start.required, at: now)
+        } else if !isInForce {
+            goOn(at: now)
+        }
+        return .accepted
+    }
+
+    /// Prepares to let the line in force go on at ``rate``.
+    private mutating func goOn(at now: GroupInstant) {
+        guard let line = session.change, let asset = session.current else { return }
+        withdrawFollowUp()
+        // What is prepared has to begin there or before.
+        let sounding = members.filter { $0.takesPart && $0.isOnLine }
+        let earliest = earliestInstant(for: sounding, at: now)
+        let frame = line.itemFrame(at: earliest, sampleRate: asset.sampleRate)
+        prepareStart(
+            index: session.index, frame: min(Int64(saturating: frame), asset.frameCount - 1),
+            starts: true, at: now)
+        pending?.goesOn = true
     }
 
     private mutating func next(at now: GroupInstant) -> CommandOutcome {

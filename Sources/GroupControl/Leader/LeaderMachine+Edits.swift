@@ -1,5 +1,5 @@
-import Chance
-import Timing
+import TuttiChance
+import TuttiTiming
 
 // What people do to the queue while it plays. What sounds is not disturbed by any of it, unless it is
 // removed itself; and what is about to begin has begun, as far as an edit is concerned: rooms could

@@ -1,24 +1,36 @@
-package import Timing
+package import TuttiTiming
 
 // What came of a command.
 
 extension LeaderMachine {
     /// What a command did, once the rooms have prepared what it asked for; `nil` until then.
     package func settledEffect(of command: GroupCommand, at now: GroupInstant) -> CommandEffect? {
-        command.isForTheLine && !isSettled ? nil : effect(of: command, at: now)
+        if case .handOver = command, successor != nil { return nil }
+        return command.isForTheLine && !isSettled ? nil : effect(of: command, at: now)
+    }
+
+    /// Why what was accepted does not happen after all; `nil` where it does, or may.
+    package func failure(of command: GroupCommand) -> String? {
+        guard case .handOver(let room) = command, successor == nil, heir == nil else { return nil }
+        return declined.map { "\"\(room)\" does not take over the lead: \($0)" }
     }
 
     /// The same, as far as it has come.
     package func effect(of command: GroupCommand, at now: GroupInstant) -> CommandEffect {
         var effect = present
         effect.rooms = loudness(after: command)
+        switch command {
+        case .volume(nil, _), .volumeBy(nil, _): effect.groupVolume = commonSettings.groupVolume
+        default: break
+        }
         if command.isForTheLine, !isSettled { effect.title = comingTitle ?? effect.title }
         guard command.isForTheLine, isSettled, !isIdle, let change = session.change,
             let asset = session.current
         else { return effect }
         effect.instant = change.instant
         effect.delay = change.instant - now
-        effect.positionSeconds = Double(change.itemFrame) / Double(asset.sampleRate)
+        // Of a line that is in force, where it is by now.
+        effect.positionSeconds = session.itemFrame(at: now) / Double(asset.sampleRate)
         return effect
     }
 
@@ -48,6 +60,7 @@ extension LeaderMachine {
     private func loudness(after command: GroupCommand) -> [CommandEffect.Loudness] {
         let wanted: RoomID?
         switch command {
+        case .volume(nil, _), .volumeBy(nil, _): return []
         case .volume(let room, _), .volumeBy(let room, _), .mute(let room, _): wanted = room
         default: return []
         }
@@ -66,11 +79,19 @@ extension LeaderMachine {
 }
 
 extension GroupCommand {
+    /// An answer does not wait longer for what comes of it.
+    package var longestWait: Nanoseconds {
+        if case .handOver = self { return LeaderMachine.handoverLimit + .seconds(1) }
+        return CommandEffect.longestWait
+    }
+
     /// Whether it changes where the group is in its queue, or whether that sounds.
     var isForTheLine: Bool {
         switch self {
-        case .play, .pause, .seek, .seekBy, .seekTo, .next, .previous, .stop, .queue(.play): true
-        case .volume, .volumeBy, .mute, .latencyOffset, .handOver, .queue: false
+        case .play, .pause, .seek, .seekBy, .seekTo, .rate, .next, .previous, .stop, .queue(.play):
+            true
+        case .volume, .volumeBy, .mute, .role, .latencyOffset, .handOver, .move, .separate, .queue:
+            false
         }
     }
 }

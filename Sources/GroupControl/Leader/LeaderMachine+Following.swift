@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 // Gapless: the next item is prepared while this one plays, and committed to begin at the very
 // instant this one ends. The instant is known beforehand, so each room gets its commit as soon as
@@ -44,6 +44,9 @@ extension LeaderMachine {
     /// Lets every item end whose end has come, in order.
     mutating func passEnds(at now: GroupInstant) {
         while isRunning, let end = session.endInstant, now >= end {
+            noteReturned(at: now)
+            // Who has just taken over has planned nothing yet of what is over by now.
+            if followUp == nil, returning != nil { planFollowUp(at: now) }
             if followUp != nil, canFollow {
                 takeFollowUp()
             } else {
@@ -57,7 +60,8 @@ extension LeaderMachine {
     /// them instead: its beginning would be lost everywhere.
     private var canFollow: Bool {
         let parts = members.filter(\.takesPart)
-        return parts.isEmpty || parts.contains { $0.follow?.standing == .committed }
+        return parts.isEmpty || returning != nil
+            || parts.contains { $0.follow?.standing == .committed }
     }
 
     private var nobodyCanFollow: Bool {
@@ -85,9 +89,13 @@ extension LeaderMachine {
     /// The current item is over and nothing begins by itself.
     private mutating func restAtEnd(at now: GroupInstant) {
         guard let end = session.endInstant, let asset = session.current else { return }
+        // The next leader takes it that the queue goes on without a break.
+        giveUpSuccessor("nothing could follow an item that has ended; try again in a moment")
         let rest = RateChange(itemFrame: asset.frameCount, instant: end, rate: 0)
         let failedIndex = nobodyCanFollow ? followUp?.index : nil
         withdrawFollowUp()
+        // It is over before it could go on at another rate.
+        if pending?.goesOn == true { withdrawPending() }
         for place in members.indices {
             if members[place].isOnLine { members[place].line = nil }
             withdraw(\.line, of: place)

@@ -1,4 +1,4 @@
-package import Timing
+package import TuttiTiming
 
 // One leader after another. The session, the group clock and what sounds stay as they are; only who
 // decides is another.
@@ -9,6 +9,15 @@ extension LeaderMachine {
         var link: LinkID
         var room: RoomID
         /// When it is not waited for any more.
+        var until: GroupInstant
+    }
+
+    /// Rooms on their way from the leader before, which play what that one committed: nobody has to
+    /// say that they are ready for it.
+    struct Returning: Equatable, Sendable {
+        /// So many have an output.
+        var rooms: Int
+        /// When they are not waited for any more.
         var until: GroupInstant
     }
 
@@ -27,13 +36,15 @@ extension LeaderMachine {
     /// - Parameters:
     ///   - configuration: its term is higher than the session's; its queue does not count.
     ///   - session: as the rooms have it.
+    ///   - others: nodes that do not know of this leader yet, and may follow another or lead.
     package init(
         _ configuration: LeaderConfiguration, resuming session: SessionState, _ handover: Handover,
-        at now: GroupInstant
+        missing others: [NextLeader] = [], at now: GroupInstant
     ) {
         var configuration = configuration
         configuration.queue = []
         configuration.coming = 0
+        if handover.session != 0 { configuration.session = handover.session }
         self.init(configuration)
         queue = PlayQueue(handover.items, knowing: session.queue, repeats: handover.repeats)
         self.session = session
@@ -41,8 +52,10 @@ extension LeaderMachine {
         self.session.sequence = 1
         settings = handover.settings
         commonSettings = handover.commonSettings
+        rate = handover.rate
         lastPreparation = Self.preparationsBefore(configuration.term)
         hasPlayed = session.change != nil
+        for place in others { miss(place, at: now) }
         guard let current = session.current else {
             self.session.change = nil
             self.session.phase = .stopped
@@ -50,7 +63,9 @@ extension LeaderMachine {
         }
         let frame = session.change?.itemFrame ?? 0
         switch session.phase {
-        case .playing: planFollowUp(at: now)
+        case .playing:
+            returning = Returning(rooms: handover.rooms, until: now + Self.handoverLimit)
+            planFollowUp(at: now)
         case .paused:
             pending = PendingStart(
                 index: session.index, frame: min(frame, current.frameCount - 1), starts: false)
@@ -92,31 +107,29 @@ extension LeaderMachine {
             return .refused(reason: "a start is being prepared; try again in a moment")
         }
         send(.lead(handover), to: member.link)
+        declined = nil
         successor = Successor(link: member.link, room: room, until: now + Self.handoverLimit)
         return .accepted
     }
 
-    private var handover: Handover {
+    /// What rooms are set to by name, also those that are not here: at most ``Handover/mostSettings``.
+    package var rememberedRooms: [RoomID: RoomSettings] { settings }
+
+    /// What is handed to the next leader, as things are.
+    package var handover: Handover {
         let present = Set(members.map(\.hello.room))
         return Handover(
             settings: settings.filter { present.contains($0.key) },
             commonSettings: commonSettings, repeats: queue.repeats,
-            rooms: members.count { $0.takesPart },
-            items: queue.entries.map(QueueListing.Item.init))
+            rooms: max(members.count { $0.takesPart }, returning?.rooms ?? 0),
+            items: queue.entries.map(QueueListing.Item.init), rate: rate,
+            session: configuration.session)
     }
 
     /// Why a command is refused while another leads, or is about to.
     public var refusalAfterHandover: CommandOutcome? {
-        if let heir {
-            return .refused(
-                reason: "\"\(heir.name)\" leads this group now; ask there"
-                    + (heir.host.isEmpty
-                        ? " (port \(heir.port) of this leader's machine)"
-                        : " (\(heir.host), port \(heir.port))"))
-        }
-        return successor.map {
-            .refused(reason: "\"\($0.room)\" is about to lead; try again in a moment")
-        }
+        if let heir { return .refused(reason: heir.refusal) }
+        return successor.map { .refused(reason: NextLeader.refusal(before: $0.room)) }
     }
 
     mutating func receiveLead(_ answer: LeadAnswer, from place: Int) {
@@ -140,12 +153,25 @@ extension LeaderMachine {
     mutating func giveUpSuccessor(_ reason: String) {
         guard let room = successor?.room else { return }
         successor = nil
+        declined = reason
         outbox.append(.news(.declined(reason: reason), of: room))
     }
 
     mutating func watchSuccessor(at now: GroupInstant) {
         guard let successor, now >= successor.until else { return }
         giveUpSuccessor("it did not answer within \(Int(Self.handoverLimit.seconds)) s")
+    }
+
+    /// Until every room has come and says itself what it is ready for, what follows in the queue
+    /// follows: rooms that are on their way, or are being asked, have it from the leader before, which
+    /// went on by the order of the queue alone or did not give up the lead.
+    mutating func noteReturned(at now: GroupInstant) {
+        guard let returning else { return }
+        let parts = members.filter(\.takesPart)
+        let areBack =
+            parts.count >= returning.rooms
+            && parts.allSatisfy { $0.isOnLine && $0.follow?.standing != .sent }
+        if areBack || now >= returning.until { self.returning = nil }
     }
 
     /// Another leads: every room is told where, and goes there with what it plays.
@@ -156,6 +182,8 @@ extension LeaderMachine {
         }
         heir = next
         successor = nil
+        missed = []
+        returning = nil
         members = []
         pending = nil
         followUp = nil

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 // Joining, leaving, falling silent, and what rooms answer.
 
@@ -42,6 +42,7 @@ extension LeaderMachine {
             }
         case .lead(let answer): receiveLead(answer, from: place)
         case .goodbye:
+            missed.removeAll { $0.place.name == members[place].hello.room }
             tell(.left, of: members.remove(at: place))
             outbox.append(.close(link))
         }
@@ -79,6 +80,10 @@ extension LeaderMachine {
         }
         members.removeAll { $0.hello.room == hello.room || $0.link == link }
         members.append(LeaderMember(link: link, hello: hello, history: history, at: now))
+        missed.removeAll { $0.place.name == hello.room }
+        noteCompany(hello)
+        // A room that comes from another group is as loud as it was there.
+        if settings[hello.room] == nil, let own = hello.settings { remember(own, of: hello.room) }
         let place = members.count - 1
         if isNew { tell(.joined, of: members[place]) }
         if room != wanted { tell(.renamed(from: wanted), of: members[place]) }
@@ -87,6 +92,7 @@ extension LeaderMachine {
         send(.welcome(welcome), to: link)
         send(.settings(rememberedSettings(of: hello.room)), to: link)
         send(.state(session), to: link)
+        tellSuccession(to: members[place])
         if hello.hasOutput { offerEverything(to: place) }
     }
 
@@ -254,10 +260,12 @@ extension LeaderMachine {
         for place in members.indices.reversed() {
             let silence = now - members[place].lastHeard
             if silence >= Self.silenceUntilClosed {
+                miss(members[place], at: now)
                 outbox.append(.close(members[place].link))
                 tell(.left, of: members.remove(at: place))
             } else if silence >= Self.silenceUntilLost, !members[place].isLost {
                 members[place].isLost = true
+                miss(members[place], at: now)
                 tell(.lost, of: members[place])
                 members[place].forgetOffers()
             }
@@ -269,6 +277,6 @@ extension LeaderMachine {
     }
 
     func rememberedSettings(of room: RoomID) -> RoomSettings {
-        settings[room] ?? commonSettings
+        (settings[room] ?? commonSettings).inGroup(of: commonSettings)
     }
 }

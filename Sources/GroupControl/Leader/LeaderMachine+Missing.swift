@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 // Rooms that are asked and do not answer. One delays one start, and none after it until it answers:
 // the others play, and the status says who is missing.

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 // The queue grows while it is played: an item is listed first, and joins what rooms hear of as soon
 // as it is known what it is. It may also turn out to be something else, when its file is written
@@ -106,10 +106,12 @@ extension LeaderMachine {
             .union(upcoming.map(\.hash))
     }
 
-    /// The items that are to be read next, the most urgent first: those that come behind what plays.
+    /// The items that are to be read next, the most urgent first: those that come behind what plays,
+    /// and then those just before it, which people see in the queue.
     ///
     /// - Parameters:
-    ///   - ahead: known items behind the playing one that are enough.
+    ///   - ahead: known items behind the playing one that are enough; of those before it, so many are
+    ///     looked at.
     ///   - most: of these at most.
     package func wanted(ahead: Int, most: Int) -> [QueueEntry.ID] {
         var found: [QueueEntry.ID] = []
@@ -126,6 +128,10 @@ extension LeaderMachine {
                 let id = queue.entries[position].id
                 if !found.contains(id) { found.append(id) }
             }
+        }
+        for position in (max(0, start - 1 - ahead)..<start).reversed() where found.count < most {
+            let entry = queue.entries[position]
+            if entry.state == .unread, !found.contains(entry.id) { found.append(entry.id) }
         }
         return found
     }

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 // Common starts: a first start, a seek, a resume, the next item by command; and standing by for
 // one while paused.
@@ -102,9 +102,9 @@ extension LeaderMachine {
 
     private mutating func commit(_ start: PendingStart, at now: GroupInstant) {
         let meeting = members.filter { $0.takesPart && $0.pending?.standing == .ready }
-        let instant = earliestInstant(for: meeting, at: now) + chainDelay(of: start)
-        let change = RateChange(itemFrame: start.frame, instant: instant, rate: 1)
+        guard let change = change(of: start, meeting: meeting, at: now) else { return }
         pending = nil
+        returning = nil
         skipped = 0
         hasPlayed = true
         complaint = ""
@@ -130,6 +130,22 @@ extension LeaderMachine {
             // Who had failed is asked again at its own time.
             if !hadFailed { offerLine(to: place) }
         }
+    }
+
+    /// When a start is heard, and from where; `nil`: what is to go on is over before that, and what
+    /// comes behind it begins at the new rate.
+    private func change(
+        of start: PendingStart, meeting: [LeaderMember], at now: GroupInstant
+    ) -> RateChange? {
+        let earliest = earliestInstant(for: meeting, at: now)
+        guard start.goesOn, isRunning, let line = session.change, let asset = session.current
+        else {
+            return RateChange(
+                itemFrame: start.frame, instant: earliest + chainDelay(of: start), rate: rate)
+        }
+        var change = wholeFrame(of: line, in: asset, from: earliest)
+        change?.rate = rate
+        return change.flatMap { $0.itemFrame < asset.frameCount ? $0 : nil }
     }
 
     /// Goes on behind an item that no room can play. A running line is kept when there is nothing

@@ -1,4 +1,4 @@
-package import Timing
+package import TuttiTiming
 
 extension LeaderMachine {
     /// The group as a person sees it at this instant; rooms sorted by name.
@@ -17,6 +17,8 @@ extension LeaderMachine {
             durationSeconds: asset?.durationSeconds ?? 0, rate: session.change?.rate ?? 0,
             sampleRate: asset?.sampleRate, repeats: queue.repeats, queueRevision: queue.revision,
             detail: detail.isEmpty ? nil : detail.limited(toBytes: Self.longestDetail),
+            volume: commonSettings.groupVolume,
+            session: GroupStatus.text(of: configuration.session),
             rooms: members.sorted { $0.hello.room < $1.hello.room }.map {
                 status(of: $0, at: now, hasPoints: hasPoints)
             })

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 // How loud the rooms are, and how late what hangs on them is. Rooms are named as people write them.
 
@@ -7,6 +7,7 @@ extension LeaderMachine {
         guard RoomSettings.volumes.contains(percent) else {
             return .refused(reason: "the volume is 0 to 100, not \(percent)")
         }
+        guard let room else { return setGroupVolume(percent) }
         return change(room) { old in (try? old.with(volume: percent)) ?? old }
     }
 
@@ -14,9 +15,16 @@ extension LeaderMachine {
         guard (-100...100).contains(percent) else {
             return .refused(reason: "the volume changes by −100 to 100, not by \(percent)")
         }
-        return change(room) { old in
-            (try? old.with(volume: min(max(0, old.volume + percent), 100))) ?? old
-        }
+        func changed(_ volume: Int) -> Int { min(max(0, volume + percent), 100) }
+        guard let room else { return setGroupVolume(changed(commonSettings.groupVolume)) }
+        return change(room) { old in (try? old.with(volume: changed(old.volume))) ?? old }
+    }
+
+    /// The rooms keep theirs: so they keep their balance.
+    private mutating func setGroupVolume(_ percent: Int) -> CommandOutcome {
+        commonSettings = (try? commonSettings.with(groupVolume: percent)) ?? commonSettings
+        tellSettings(of: nil)
+        return .accepted
     }
 
     mutating func setMuted(_ muted: Bool, of room: RoomID?) -> CommandOutcome {
@@ -24,7 +32,7 @@ extension LeaderMachine {
     }
 
     /// Changes the settings of one room, or of all rooms there are and will be.
-    private mutating func change(
+    mutating func change(
         _ room: RoomID?, _ changed: (RoomSettings) -> RoomSettings
     ) -> CommandOutcome {
         let known = Set(members.map(\.hello.room)).union(settings.keys)
@@ -40,10 +48,15 @@ extension LeaderMachine {
         for name in known where meant == nil || name == meant {
             remember(changed(rememberedSettings(of: name)), of: name)
         }
-        for member in members where meant == nil || member.hello.room == meant {
+        tellSettings(of: meant)
+        return .accepted
+    }
+
+    /// - Parameter room: `nil`: all of them.
+    private mutating func tellSettings(of room: RoomID?) {
+        for member in members where room == nil || member.hello.room == room {
             send(.settings(rememberedSettings(of: member.hello.room)), to: member.link)
         }
-        return .accepted
     }
 
     struct Refusal: Error {
@@ -106,7 +119,7 @@ extension LeaderMachine {
         return .accepted
     }
 
-    private mutating func remember(_ new: RoomSettings, of room: RoomID) {
+    mutating func remember(_ new: RoomSettings, of room: RoomID) {
         if settings[room] == nil, settings.count >= Self.mostSettings {
             let present = Set(members.map(\.hello.room))
             if let absent = settings.keys.filter({ !present.contains($0) }).min() {

@@ -1,4 +1,4 @@
-package import Timing
+package import TuttiTiming
 
 /// Runs a session: who takes part, what plays, and the common instants of every change.
 ///
@@ -27,6 +27,8 @@ package struct LeaderMachine: Sendable {
     var chain: [FollowUp] = []
     /// What is to be gone to as soon as it is known.
     var awaited: AwaitedItem?
+    /// How fast what starts plays; the line in force has its own.
+    var rate = 1.0
     /// Whether anything has sounded in this session.
     var hasPlayed = false
     /// Rooms that a start was delayed for in vain, and that have answered nothing since. By name: who
@@ -43,13 +45,29 @@ package struct LeaderMachine: Sendable {
     var nextAlive = GroupInstant(nanoseconds: .min)
     /// Who was asked to lead, until it has answered.
     var successor: Successor?
+    /// Why the last one that was asked to lead does not; `nil` while it may, and before.
+    var declined: String?
     /// Who leads since this leader has handed over.
     var heir: NextLeader?
+    /// Whom a leader that has taken over waits for.
+    var returning: Returning?
+    /// The latest term that began, or went on, in company; see ``Precedence``.
+    var reign: UInt64
+    /// Of the rooms' links: where the rooms are, as others reach them too.
+    var hosts: [LinkID: String] = [:]
+    /// What the rooms know of who comes next, and when they may be told again.
+    var toldSuccession: SuccessionKey?
+    var successionFrom = GroupInstant(nanoseconds: .min)
+    var successionDue: GroupInstant?
+    /// Nodes that went without a goodbye, and when they are asked next.
+    var missed: [MissedNode] = []
+    var nextRivalLook = GroupInstant(nanoseconds: .min)
     /// Effects of the verb being performed.
     var outbox: [LeaderEffect] = []
 
     package init(_ configuration: LeaderConfiguration) {
         self.configuration = configuration
+        reign = configuration.reign ?? configuration.term
         queue = PlayQueue(
             configuration.queue, coming: configuration.coming,
             repeats: configuration.loops ? .all : .off)
@@ -69,17 +87,23 @@ package struct LeaderMachine: Sendable {
         passEnds(at: now)
         switch input {
         case .received(let message, let link): receive(message, from: link, at: now)
+        case .linked(let link, let host): hosts[link] = host
         case .closed(let link):
             if let place = members.firstIndex(where: { $0.link == link }) {
+                miss(members[place], at: now)
                 tell(.left, of: members.remove(at: place))
             }
+            hosts[link] = nil
             if successor?.link == link { giveUpSuccessor("its link has ended") }
         case .described(let assets, let coming): append(assets, coming: coming, at: now)
         case .listed(let items, let place, let coming):
             list(items, at: place, coming: coming, at: now)
         case .read(let id, let asset): read(id, as: asset, at: now)
         case .unplayable(let id, let reason): leaveOut(id, reason, at: now)
-        case .changed(let hash, let asset): change(hash, to: asset, at: now)
+        case .changed(let hash, let asset):
+            giveUpSuccessor("an item of the queue has changed")
+            change(hash, to: asset, at: now)
+        case .sight(let sight, let place): take(sight, of: place, at: now)
         }
         return settled(at: now)
     }
@@ -102,6 +126,7 @@ package struct LeaderMachine: Sendable {
         }
         watchSuccessor(at: now)
         dropSilent(at: now)
+        lookForRivals(at: now)
         retryFailed(at: now)
         return settled(at: now)
     }
@@ -112,6 +137,7 @@ package struct LeaderMachine: Sendable {
         if let deadline = pending?.deadline { deadlines.append(deadline) }
         if let deadline = missingDeadline { deadlines.append(deadline) }
         if let successor { deadlines.append(successor.until) }
+        deadlines += [successionDue, rivalDeadline].compactMap(\.self)
         if isRunning, let end = session.endInstant {
             deadlines.append(end)
             if followUp == nil, pending == nil, indexAfter(session.index) != nil {
@@ -150,6 +176,7 @@ package struct LeaderMachine: Sendable {
         decidePending(at: now)
         planFollowUp(at: now)
         planChain(at: now)
+        planSuccession(at: now)
         return takeOutbox()
     }
 
@@ -176,8 +203,8 @@ extension LeaderMachine {
     /// over a slow link, since rooms load one item ahead anyhow.
     static let followLead = Nanoseconds.seconds(10)
 
-    /// Rooms take a leader for lost after five missed signs of life.
-    static let aliveInterval = Nanoseconds.seconds(1)
+    /// A room doubts after two missed signs of life; see ``RoomMachine/doubt``.
+    static let aliveInterval = Nanoseconds.milliseconds(400)
     /// Rooms report once a second: five missed reports.
     static let silenceUntilLost = Nanoseconds.seconds(5)
     /// Two missed reports: what the last one says may no longer be so.
@@ -197,6 +224,9 @@ extension LeaderMachine {
     /// A seek goes no closer to the end than this, seconds: something is heard, and the next item
     /// can be prepared meanwhile.
     static let seekEndSeconds: Int64 = 1
+
+    /// How fast a group can play.
+    static let rates = RateChange.rates
 
     /// "Previous" within so many seconds of an item's beginning means the item before; later it
     /// means the beginning, as on every player with that button.
@@ -248,7 +278,7 @@ extension LeaderMachine {
         lastPreparation += 1
         return Preparation(
             id: lastPreparation, asset: session.queue[index], itemFrame: frame,
-            rate: change?.rate ?? 1, change: change)
+            rate: change?.rate ?? rate, change: change)
     }
 
     /// Takes one of a member's offers back, and tells it unless it had failed at it anyway.

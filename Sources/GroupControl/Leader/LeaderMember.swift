@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// One preparation a member was asked for, and how far it is.
 struct Offer: Equatable, Sendable {
@@ -29,6 +29,10 @@ struct LeaderMember: Sendable {
     var isAlarming = false
     /// It said that it does not play what was committed, and not yet that it does again.
     var isOffLine = false
+    /// It has been on a line since it joined.
+    private(set) var hasSounded = false
+    /// The shortest that it has measured.
+    private var roundTrip: Nanoseconds?
     /// Of its output, as it said last.
     var latency: Nanoseconds
     var report: RoomReport?
@@ -36,13 +40,13 @@ struct LeaderMember: Sendable {
     var history: SyncHistory
 
     /// For the line in force; committed, or on the way to it.
-    var line: Offer?
+    var line: Offer? { didSet { if isOnLine { hasSounded = true } } }
     /// For the common start or seek that is being prepared.
     var pending: Offer?
     /// For the item after this one.
     var follow: Offer?
-    /// For the items behind that, in the order of ``LeaderMachine/chain``; those missing at the end
-    /// were not offered.
+    /// For the items behind that, in the order of ``LeaderMachine/chain``; those missing were not
+    /// offered yet.
     var chain: [Offer?] = []
 
     /// Since when it was asked for preparations and answered none; `nil`: it has answered.
@@ -66,10 +70,19 @@ struct LeaderMember: Sendable {
         latency = Self.believable(hello.outputLatency)
     }
 
+    /// By wire, as a rule: the air takes longer at its best.
+    var isNear: Bool { roundTrip.map { $0 < Self.wiredRoundTrip } ?? false }
+    private static let wiredRoundTrip = Nanoseconds.microseconds(800)
+
     var takesPart: Bool { hello.hasOutput && !isLost }
     /// Whether it owes an answer.
     var isAsked: Bool { ([line, pending, follow] + chain).contains { $0?.standing == .sent } }
     var isOnLine: Bool { line?.standing == .committed }
+
+    /// An item of the chain, whatever came of it.
+    func wasOffered(_ number: Int) -> Bool {
+        chain.indices.contains(number) && chain[number] != nil
+    }
 
     /// From the moment we speak until a sound of this room can change: half its round trip and
     /// the latency of its output.
@@ -109,6 +122,9 @@ struct LeaderMember: Sendable {
     mutating func take(_ report: RoomReport, at now: GroupInstant) {
         self.report = report
         reportedAt = now
+        if let measured = report.roundTrip, measured > .zero {
+            roundTrip = min(roundTrip ?? measured, measured)
+        }
         if report.activity == .playing, let bound = report.bound {
             history.note(error: report.error, bound: bound, at: now)
         }
@@ -137,6 +153,9 @@ struct PendingStart: Equatable, Sendable {
     /// From here on it starts with those that are ready.
     var deadline: GroupInstant?
     var isOverdue = false
+    /// The line in force is to go on from wherever it is by then, at another rate; the frame is where
+    /// that may be at the earliest.
+    var goesOn = false
 }
 
 /// The item that begins by itself when the current one ends.

@@ -10,7 +10,9 @@ public struct AssetDescriptor: Hashable, Sendable {
     /// Most frames accepted: four days at 768 kHz; keeps every later product inside `Int64`.
     public static let mostFrames: Int64 = 1 << 38
 
+    /// SHA-256 of the file's bytes: rooms ask for it by this, and believe what has it.
     public let hash: ContentHash
+    /// Length of the file in bytes.
     public let byteCount: Int64
     /// Frames a second, Hz.
     public let sampleRate: Int
@@ -33,6 +35,8 @@ public struct AssetDescriptor: Hashable, Sendable {
         /// Frames of the whole file.
         public let fileFrameCount: Int64
 
+        /// A part of a file of `fileFrameCount` frames; whether it lies inside is judged where the
+        /// descriptor is made.
         public init(firstFrame: Int64, fileFrameCount: Int64) {
             self.firstFrame = firstFrame
             self.fileFrameCount = fileFrameCount

@@ -5,11 +5,13 @@
 public struct ContentHash: Hashable, Comparable, Sendable, BitwiseCopyable,
     CustomStringConvertible
 {
+    /// Bytes of a SHA-256.
     public static let byteCount = 32
 
     /// Big-endian words in the order of the bytes.
     public var words: (UInt64, UInt64, UInt64, UInt64)
 
+    /// A hash from its words, big-endian, in the order of the bytes.
     public init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
 
     /// A hash from its 32 bytes.

@@ -5,6 +5,8 @@ public struct InvalidValue: Error, Equatable, Sendable, CustomStringConvertible 
     /// What is wrong with it and what would be right.
     public var reason: String
 
+    /// A complaint about `subject`, as a person would call it: `reason` says what is wrong with it
+    /// and what would be right.
     public init(_ subject: String, _ reason: String) {
         self.subject = subject
         self.reason = reason

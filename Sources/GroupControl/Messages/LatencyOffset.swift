@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// How much later the sound leaves what hangs behind a room's card: an amplifier, a converter, a
 /// wireless loudspeaker. The owner of the room says so; nobody can measure it from here.

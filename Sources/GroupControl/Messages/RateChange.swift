@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// From `instant` on, the item runs through `itemFrame` at `rate`: the whole of what a room must
 /// know to be in step with the others.
@@ -20,6 +20,7 @@ public struct RateChange: Hashable, Sendable, BitwiseCopyable {
     /// Item time per group time; 1 is as recorded, 0 is paused.
     public var rate: Double
 
+    /// A line as it is given; whether a room can play it is ``isPlayable``.
     public init(itemFrame: Int64, instant: GroupInstant, rate: Double) {
         self.itemFrame = itemFrame
         self.instant = instant

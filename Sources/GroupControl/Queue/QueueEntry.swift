@@ -6,6 +6,7 @@ public struct QueueEntry: Equatable, Sendable, Identifiable {
     /// Identities from here on are given by the leader's machine, those below by who lists items.
     package static let firstOwnID: ID = 1 << 62
 
+    /// What the leader knows of an item.
     public enum State: Equatable, Sendable {
         /// Nobody has looked at its bytes yet.
         case unread
@@ -14,17 +15,21 @@ public struct QueueEntry: Equatable, Sendable, Identifiable {
         case unplayable(reason: String)
     }
 
+    /// Stays with the entry wherever it is moved.
     public let id: ID
     /// What people see of it until its title is known.
     public let name: String
+    /// Whether it can be played, as far as is known.
     public internal(set) var state: State
 
+    /// An entry; the name is cut to ``AssetDescriptor/longestTitle`` bytes.
     public init(id: ID, name: String, state: State = .unread) {
         self.id = id
         self.name = name.limited(toBytes: AssetDescriptor.longestTitle)
         self.state = state
     }
 
+    /// The item once it is known; `nil` while nobody has read it, and where it cannot be played.
     public var asset: AssetDescriptor? {
         if case .known(let asset) = state { asset } else { nil }
     }
@@ -80,8 +85,10 @@ public struct QueueAddition: Equatable, Sendable {
 
     /// Paths of the leader's machine, or addresses.
     public var locations: [String]
+    /// Where in the queue they go.
     public var place: QueuePlace
 
+    /// A wish; what of it is allowed is checked before it is sent.
     public init(locations: [String], place: QueuePlace) {
         self.locations = locations
         self.place = place
@@ -112,21 +119,27 @@ public struct QueueAddition: Equatable, Sendable {
 
 /// A part of a queue, as shown to a person; the JSON of `tutti queue --json`.
 public struct QueueListing: Equatable, Codable, Sendable {
+    /// One entry of the queue.
     public struct Item: Equatable, Codable, Sendable, Identifiable {
+        /// What is known of the item.
         public enum State: String, CaseIterable, Codable, Sendable {
             case known
             case unread
             case unplayable
         }
 
+        /// Stays with the entry wherever it is moved; commands name it.
         public var id: QueueEntry.ID
+        /// The item's title, or its name until it is read.
         public var title: String
+        /// Whether it can be played, as far as is known.
         public var state: State
         /// `nil` where nobody knows yet.
         public var durationSeconds: Double?
         /// Why it is left out.
         public var reason: String?
 
+        /// One entry; `reason` belongs to one that is left out.
         public init(
             id: QueueEntry.ID, title: String, state: State, durationSeconds: Double? = nil,
             reason: String? = nil
@@ -147,15 +160,19 @@ public struct QueueListing: Equatable, Codable, Sendable {
     public var coming: Int
     /// Position of the current item, from 0; `nil` when there is none.
     public var current: Int?
+    /// Where the session stands.
     public var phase: SessionPhase
+    /// What follows the last item, or each.
     public var repeats: RepeatMode
     /// Position of the first of `items`.
     public var first: Int
+    /// A part of the queue in its order; at most ``mostItems``.
     public var items: [Item]
 
     /// Most items of one listing; one message holds them.
     public static let mostItems = 500
 
+    /// A part of a queue of `count` items, from position `first` on.
     public init(
         revision: UInt64, count: Int, coming: Int, current: Int?, phase: SessionPhase,
         repeats: RepeatMode, first: Int, items: [Item]

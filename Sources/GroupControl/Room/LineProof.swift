@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// Holds what leaves a room's card against what the leader committed.
 ///

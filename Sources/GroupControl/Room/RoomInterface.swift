@@ -1,4 +1,4 @@
-package import Timing
+package import TuttiTiming
 
 /// What a room is told when it is made.
 package struct RoomConfiguration: Equatable, Sendable {
@@ -9,11 +9,21 @@ package struct RoomConfiguration: Equatable, Sendable {
     package var hasOutput: Bool
     /// Where the shell takes a ``CommitDatagram``; 0 when it does not.
     package var noticePort: UInt16
+    /// See ``Hello/doorPort``.
+    package var doorPort: UInt16
+    /// See ``Hello/mayLead``.
+    package var mayLead: Bool
+    /// How loud it was when it ended.
+    package var settings: RoomSettings?
 
     package init(
         room: RoomID, instance: UInt64, outputLatency: Nanoseconds, hasOutput: Bool,
-        noticePort: UInt16 = 0
+        noticePort: UInt16 = 0, doorPort: UInt16 = 0, mayLead: Bool = false,
+        settings: RoomSettings? = nil
     ) {
+        self.doorPort = doorPort
+        self.mayLead = mayLead
+        self.settings = settings
         self.room = room
         self.instance = instance
         self.outputLatency = outputLatency
@@ -62,6 +72,13 @@ package enum RoomInput: Equatable, Sendable {
     case itemFailed(UInt64, reason: String)
     /// Whether the node of this room leads, as ``RoomEffect/lead(_:_:)`` asked for.
     case leads(LeadAnswer)
+    /// What came of ``RoomEffect/askWhoLeads(_:round:)``, in the order of those that were asked.
+    case sights([SightAnswer], round: Int)
+    /// Whether the node of this room leads, as ``RoomEffect/succeed(_:_:)`` asked for.
+    case succeeded(LeadAnswer)
+    /// The node of this room leads a group of its own by now, as ``RoomEffect/leadAlone`` asked for or
+    /// since nobody else does.
+    case leadsAfresh
     /// The person wants the room to leave.
     case leave
 }
@@ -102,6 +119,15 @@ package enum RoomEffect: Equatable, Sendable {
     case state(SessionState)
     /// Lead the group: go on with its clock and this session, take links, then answer with `.leads`.
     case lead(Handover, SessionState)
+    /// The leader is not heard: ask all of these who leads, each for ``Bereavement/answerLimit`` at
+    /// most, then answer with `.sights`. An empty host is that of the leader.
+    case askWhoLeads([NextLeader], round: Int)
+    /// The leader is lost: lead the group as with ``lead(_:_:)``, then answer with `.succeeded`.
+    case succeed(Inheritance, SessionState)
+    /// Lead a group of your own: the next ``connect`` goes to this node's leader.
+    case leadAlone
     /// The next ``connect`` goes there.
     case follow(NextLeader)
+    /// Datagrams of the leader that welcomed the room are sealed with this from now on.
+    case datagramKey(DatagramKey)
 }

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 // From an order to prepare to a line that sounds: fetch, preroll, ready, commit.
 
@@ -218,8 +218,7 @@ extension RoomMachine {
                     $0.hash == commit.hash && $0.change == commit.change
                 })
             else { return [notReady(commit.id, "the line to continue has ended")] }
-            lines[line].id = commit.id
-            proof.rename(lines[line].voice, to: commit.id)
+            adopt(line, as: commit.id)
             return []
         case .ready:
             preparations.remove(at: place)
@@ -227,19 +226,26 @@ extension RoomMachine {
                 $0.hash == commit.hash && $0.change == commit.change
             }) {
                 // Offered twice, and joined by the first: it goes on.
-                lines[sounding].id = commit.id
-                proof.rename(lines[sounding].voice, to: commit.id)
+                adopt(sounding, as: commit.id)
                 return [.withdraw(commit.id)]
             }
             if !commit.following { lines = [] }
             if lines.count >= Self.mostLines { lines.removeFirst() }
             lines.append(
                 RoomLine(
-                    id: commit.id, voice: commit.id, hash: commit.hash, change: commit.change))
+                    id: commit.id, voice: commit.id, hash: commit.hash, change: commit.change,
+                    end: preparation.order.asset.end(on: commit.change)))
             isPaused = false
             proof.begin(commit, voice: commit.id, of: preparation.order.asset, at: now)
             return [.apply(commit)]
         }
+    }
+
+    /// The leader knows of a line that was committed before.
+    private mutating func adopt(_ place: Int, as id: UInt64) {
+        lines[place].id = id
+        lines[place].isAdopted = true
+        proof.rename(lines[place].voice, to: id)
     }
 
     /// A commit by datagram: applied when it fits what is here, else left to the stream.
@@ -314,6 +320,7 @@ extension RoomMachine {
             forgetVoices()
             effects.append(.stop)
         }
+        effects += dropStrays(from: state)
         awaitsState = false
         session = state
         isPaused = state.phase == .paused
@@ -333,10 +340,5 @@ extension RoomMachine {
     mutating func take(_ change: QueueChange) -> [RoomEffect] {
         guard !awaitsState, let state = session?.with(change) else { return [] }
         return take(state)
-    }
-
-    private func continues(_ state: SessionState) -> Bool {
-        state.phase == .playing
-            && lines.contains { $0.hash == state.current?.hash && $0.change == state.change }
     }
 }

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 // The link to the leader: made, greeted, lost, made again.
 
@@ -16,7 +16,9 @@ extension RoomMachine {
                         room: configuration.room, instance: configuration.instance,
                         outputLatency: configuration.outputLatency,
                         hasOutput: configuration.hasOutput,
-                        noticePort: configuration.noticePort)))
+                        noticePort: configuration.noticePort,
+                        doorPort: configuration.doorPort, mayLead: configuration.mayLead,
+                        settings: settings)))
         ]
     }
 
@@ -30,7 +32,8 @@ extension RoomMachine {
     mutating func closed(_ reason: String, at now: LocalInstant) -> [RoomEffect] {
         switch link {
         case .waiting, .left: []
-        case .connecting, .greeting, .joined: unlink(reason, at: now)
+        // Without a goodbye.
+        case .connecting, .greeting, .joined: unlink(reason, at: now) + seek(at: now)
         }
     }
 
@@ -44,10 +47,11 @@ extension RoomMachine {
         let wasJoined = isJoined
         link = .waiting(until: now + backOff)
         backOff = min(backOff + backOff, Self.longestBackOff)
+        holdBack(at: now)
         return forgetPreparations() + (wasJoined ? [.disconnected(reason: reason)] : [])
     }
 
-    private mutating func forgetPreparations() -> [RoomEffect] {
+    mutating func forgetPreparations() -> [RoomEffect] {
         nextReport = LocalInstant(nanoseconds: .max)
         let voices = preparations.filter(\.hasVoice).map { RoomEffect.withdraw($0.order.id) }
         preparations = []
@@ -55,8 +59,13 @@ extension RoomMachine {
     }
 
     /// The group has another leader, and goes on: so does what sounds here.
-    private mutating func follow(_ next: NextLeader, at now: LocalInstant) -> [RoomEffect] {
-        link = .waiting(until: now)
+    mutating func follow(_ next: NextLeader, at now: LocalInstant) -> [RoomEffect] {
+        vainLeads.end(at: now)
+        bereft = nil
+        // Nodes that send a room to each other are not followed around without a pause.
+        let isAgain = sentOnAt.map { now < $0 + Self.longestBackOff } ?? false
+        sentOnAt = now
+        link = .waiting(until: isAgain ? now + Self.shortestBackOff : now)
         backOff = Self.shortestBackOff
         return [.disconnect] + forgetPreparations() + [.follow(next)]
     }
@@ -67,15 +76,16 @@ extension RoomMachine {
         guard let membership, membership.groupClockOrigin == welcome.groupClockOrigin else {
             return false
         }
-        return welcome.term == membership.term
-            ? welcome.groupClockEpoch == membership.groupClockEpoch
-            : welcome.term > membership.term
+        // Of two leaders of one session that have met, the one that goes on may have the lower term.
+        return welcome.term != membership.term
+            || welcome.groupClockEpoch == membership.groupClockEpoch
     }
 
     mutating func leave() -> [RoomEffect] {
         let farewell: [RoomEffect] = isLinked ? [.send(.goodbye)] : []
         let end: [RoomEffect] = link == .left ? [] : [.stop, .disconnect]
         link = .left
+        bereft = nil
         forgetVoices()
         return farewell + end
     }
@@ -93,11 +103,14 @@ extension RoomMachine {
             case .goodbye: return lose("the leader has left", at: now)
             case .follow(let next): return follow(next, at: now)
             case .prepare, .commit, .withdraw, .settings, .state, .progress, .queue,
-                .latencyOffset, .stop, .alive, .lead:
+                .latencyOffset, .stop, .alive, .lead, .datagramKey, .succession,
+                .separate:
                 return []  // nothing counts before the welcome
             }
         case .joined:
             link = .joined(heard: now)
+            // What was only silent is there.
+            if case .asking = bereft { bereft = nil }
             return obey(message, at: now)
         }
     }
@@ -111,7 +124,9 @@ extension RoomMachine {
         case .prepare(let order): return prepare(order)
         case .commit(let commit): return commit.isPause ? pause(commit) : start(commit, at: now)
         case .withdraw(let id): return withdraw(id)
-        case .settings(let settings): return [.settings(settings)]
+        case .settings(let settings):
+            self.settings = settings
+            return [.settings(settings)]
         case .state(let state): return take(state)
         case .progress(let progress): return take(progress)
         case .queue(let change): return take(change)
@@ -122,6 +137,8 @@ extension RoomMachine {
         case .goodbye:
             // Left on purpose: the music is meant to end. A leader that dies says nothing.
             forgetVoices()
+            succession = nil
+            bereft = nil
             return [.stop] + lose("the leader has left", at: now)
         case .lead(let handover):
             guard !awaitsState, let session else {
@@ -129,6 +146,18 @@ extension RoomMachine {
             }
             return [.lead(handover, session)]
         case .follow(let next): return follow(next, at: now)
+        case .datagramKey(let key): return [.datagramKey(key)]
+        case .succession(let next):
+            succession = next
+            return []
+        case .separate:
+            forgetVoices()
+            succession = nil
+            // The node says when it leads.
+            link = .waiting(until: now + Self.answerLimit)
+            backOff = Self.shortestBackOff
+            nextReport = LocalInstant(nanoseconds: .max)
+            return [.disconnect, .stop, .leadAlone]
         }
     }
 
@@ -140,6 +169,7 @@ extension RoomMachine {
             return [.refused(reason: reason)] + lose(reason, at: now)
         }
         link = .joined(heard: now)
+        bereft = nil
         backOff = Self.shortestBackOff
         nextReport = now + Self.firstReport
         reported = (.joining, .nothing, now)
@@ -150,7 +180,9 @@ extension RoomMachine {
             forgetVoices()
             session = nil
         }
+        for place in lines.indices { lines[place].isAdopted = false }
         if membership?.groupClockOrigin != welcome.groupClockOrigin { clock = .none }
+        if membership?.groupClockEpoch != welcome.groupClockEpoch { succession = nil }
         membership = welcome
         return effects + [.joined(welcome)] + take(welcome.room)
     }

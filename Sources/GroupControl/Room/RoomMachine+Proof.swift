@@ -1,4 +1,4 @@
-package import Timing
+package import TuttiTiming
 
 // What leaves the card is not what was committed: the room says so, and prepares itself anew.
 

@@ -1,4 +1,4 @@
-package import Timing
+package import TuttiTiming
 
 /// One room's side of the group: its link, its preparations and the lines it plays.
 ///
@@ -27,6 +27,17 @@ package struct RoomMachine: Sendable {
     var session: SessionState?
     var isPaused = false
     var failure = ""
+    /// How loud the room is, as a leader has said last.
+    var settings: RoomSettings?
+    /// Who goes on without this leader; `nil`: it has not said so.
+    var succession: Succession?
+    /// The leader is lost, and what is done about that.
+    var bereft: Bereft?
+    /// Of questions who leads; answers to an older one do not count.
+    var round = 0
+    var vainLeads = VainLeads()
+    /// When a leader last said that another leads.
+    var sentOnAt: LocalInstant?
     /// Of the output, as the last preroll found it.
     var latency: Nanoseconds
 
@@ -58,6 +69,7 @@ package struct RoomMachine: Sendable {
         self.configuration = configuration
         link = .waiting(until: now)
         latency = configuration.outputLatency
+        settings = configuration.settings
     }
 
     /// Takes in what happened to the link, the shell or the output.
@@ -85,6 +97,9 @@ package struct RoomMachine: Sendable {
         case .itemEnded(let id): itemEnded(id)
         case .itemFailed(let id, let reason): itemFailed(id, reason)
         case .leads(let answer): isJoined ? [.send(.lead(answer))] : []
+        case .sights(let answers, let round): answered(answers, round: round, at: now)
+        case .succeeded(let answer): succeeded(answer, at: now)
+        case .leadsAfresh: leadsAfresh(at: now)
         case .leave: leave()
         }
     }
@@ -93,6 +108,10 @@ package struct RoomMachine: Sendable {
     package mutating func advance(to now: LocalInstant) -> [RoomEffect] {
         defer { planLook(at: now) }
         if now >= nextLook { nextLook = now + LineProof.interval }
+        return advanceSearch(to: now) + advanceLink(to: now)
+    }
+
+    private mutating func advanceLink(to now: LocalInstant) -> [RoomEffect] {
         switch link {
         case .left: return []
         case .waiting(let until):
@@ -101,26 +120,30 @@ package struct RoomMachine: Sendable {
             return [.connect]
         case .connecting(let since):
             guard now >= since + Self.answerLimit else { return [] }
-            return lose("the leader cannot be reached", at: now)
+            return lose("the leader cannot be reached", at: now) + seek(at: now)
         case .greeting(let since):
             guard now >= since + Self.answerLimit else { return [] }
-            return lose("the leader does not answer", at: now)
+            return lose("the leader does not answer", at: now) + seek(at: now)
         case .joined(let heard):
-            if now >= heard + Self.leaderSilence { return lose("the leader is silent", at: now) }
-            guard now >= nextReport else { return [] }
+            if now >= heard + Self.leaderSilence {
+                return lose("the leader is silent", at: now) + seek(at: now)
+            }
+            let search = now >= heard + Self.doubt ? seek(at: now) : []
+            guard now >= nextReport else { return search }
             nextReport = now + Self.reportInterval
             reported = (activity, proof.finding, now)
-            return [.send(.report(currentReport))]
+            return search + [.send(.report(currentReport))]
         }
     }
 
     /// When ``advance(to:)`` is due next; `nil` after the room has left.
     package var nextDeadline: LocalInstant? {
-        switch link {
-        case .waiting(let until): min(until, nextLook)
+        let others = min(nextLook, searchDeadline ?? nextLook)
+        return switch link {
+        case .waiting(let until): min(until, others)
         case .connecting(let since), .greeting(let since):
-            min(since + Self.answerLimit, nextLook)
-        case .joined(let heard): min(heard + Self.leaderSilence, nextReport, nextLook)
+            min(since + Self.answerLimit, others)
+        case .joined(let heard): min(heard + Self.leaderSilence, nextReport, others)
         case .left: nil
         }
     }
@@ -132,6 +155,12 @@ package struct RoomMachine: Sendable {
         configuration.room = name
         return [.renamed(name)]
     }
+
+    /// Whether it looks for who goes on without its leader.
+    package var isSearching: Bool { bereft != nil }
+
+    /// Whether its node was told to lead, and nobody else leads yet.
+    package var isSucceeding: Bool { if case .succeeding? = bereft { true } else { false } }
 
     /// Whether a leader has welcomed this room and is heard.
     package var isJoined: Bool {
@@ -171,6 +200,11 @@ struct RoomLine: Equatable, Sendable {
     let voice: UInt64
     let hash: ContentHash
     let change: RateChange
+    /// When it is over.
+    let end: GroupInstant?
+    /// Whether the present leader has committed it, or the one before, of which the present one may
+    /// not know it: then it goes on as long as it is of the session.
+    var isAdopted = true
 }
 
 // MARK: Constants

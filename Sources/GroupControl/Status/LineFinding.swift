@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// What leaves a room's card, against the line that the leader committed.
 ///
@@ -70,6 +70,8 @@ public struct HeardVoice: Equatable, Sendable {
     /// What the voice knows to be wrong and is correcting; positive: late.
     public var knownError: Nanoseconds
 
+    /// A voice that is at `itemFrame` at the instant `at`; without `voice` nobody knows what it was
+    /// made for.
     public init(
         voice: UInt64?, source: UInt64? = nil, hash: ContentHash?, isSupplied: Bool,
         itemFrame: Double, at: GroupInstant, knownError: Nanoseconds, isAltered: Bool = false
@@ -93,6 +95,7 @@ public struct OutputLook: Equatable, Sendable {
     /// opened, or the clock is not known.
     public var voices: [HeardVoice]?
 
+    /// What an output plays, as of reports up to `until`.
     public init(until: GroupInstant, voices: [HeardVoice]?) {
         self.until = until
         self.voices = voices

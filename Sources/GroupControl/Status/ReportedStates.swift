@@ -4,6 +4,7 @@
 /// A number or word of a newer version becomes ``unknown``, so that one new state does not make a
 /// whole status unreadable.
 public protocol ReportedState: RawRepresentable<String>, CaseIterable, Codable, Sendable {
+    /// What stands for a state that this version does not know.
     static var unknown: Self { get }
 }
 

@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// What a room is doing, as a word for its owner.
 public enum RoomActivity: String, CaseIterable, Codable, Sendable {
@@ -40,6 +40,7 @@ public struct RoomReport: Equatable, Sendable {
     /// Longest text in a report, bytes of UTF-8.
     public static let longestText = 200
 
+    /// What the room is doing.
     public var activity: RoomActivity
     /// Decoded audio in hand, seconds.
     public var bufferSeconds: Double
@@ -61,6 +62,8 @@ public struct RoomReport: Equatable, Sendable {
     public var dropouts: Int
     /// Times that the card ran dry, or broke off, and was started again.
     public var xruns: Int
+    /// What is wrong, or what it waits for, for people; at most ``longestText`` bytes, mostly
+    /// empty.
     public var detail: String
     /// What leaves the card, against what the leader committed.
     public var line: LineFinding
@@ -69,6 +72,7 @@ public struct RoomReport: Equatable, Sendable {
     /// What the room promises of its lockstep, and why.
     public var sync: SyncReport
 
+    /// A report; numbers that are not finite become 0, and long texts are cut.
     public init(
         activity: RoomActivity = .joining, bufferSeconds: Double = 0,
         clockDeviation: Nanoseconds = .zero, clockBound: Nanoseconds = .zero,

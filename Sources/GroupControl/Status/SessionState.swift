@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// Where a session stands, as a word.
 public enum SessionPhase: String, CaseIterable, Codable, Sendable {
@@ -26,13 +26,16 @@ public struct SessionState: Equatable, Sendable {
     public var term: UInt64
     /// Counts changes within the term.
     public var sequence: UInt64
+    /// The items that can be played, in order.
     public var queue: [AssetDescriptor]
     /// The current item; 0 when the queue is empty.
     public var index: Int
     /// The line in force, or about to be; `nil` before the first start and after stop.
     public var change: RateChange?
+    /// Where the session stands.
     public var phase: SessionPhase
 
+    /// A state as a leader tells it.
     public init(
         term: UInt64, sequence: UInt64, queue: [AssetDescriptor], index: Int, change: RateChange?,
         phase: SessionPhase
@@ -45,6 +48,10 @@ public struct SessionState: Equatable, Sendable {
         self.phase = phase
     }
 
+    /// Of the leader that goes on with the session. What comes over the wire may be the last number.
+    public var nextTerm: UInt64 { term == .max ? term : term + 1 }
+
+    /// The current item; `nil` when the queue is empty.
     public var current: AssetDescriptor? { queue.indices.contains(index) ? queue[index] : nil }
 
     /// The frame of the current item at `instant`, within 0 to its length.
@@ -71,12 +78,18 @@ public struct SessionState: Equatable, Sendable {
 
 /// A ``SessionState`` without its queue, which seldom changes and can be large.
 public struct SessionProgress: Equatable, Sendable {
+    /// Counts leaders, as ``SessionState/term``.
     public var term: UInt64
+    /// Counts changes within the term.
     public var sequence: UInt64
+    /// Place of the current item; 0 when the queue is empty.
     public var index: Int
+    /// The line in force, or about to be; `nil` before the first start and after stop.
     public var change: RateChange?
+    /// Where the session stands.
     public var phase: SessionPhase
 
+    /// A state whose queue was told before.
     public init(
         term: UInt64, sequence: UInt64, index: Int, change: RateChange?, phase: SessionPhase
     ) {
@@ -102,6 +115,7 @@ extension SessionState {
         return [first, second].compactMap { $0?.byteCount }
     }
 
+    /// The same state without its queue.
     public var progress: SessionProgress {
         SessionProgress(
             term: term, sequence: sequence, index: index, change: change, phase: phase)
@@ -120,16 +134,20 @@ extension SessionState {
 
 /// Items that stand in place of some of a queue.
 public struct QueueChange: Equatable, Sendable {
+    /// Of the leader's session whose queue it is.
     public var term: UInt64
+    /// Of the state that has the changed queue.
     public var sequence: UInt64
     /// Place of the first of them: within the queue, or at its end.
     public var first: Int
     /// So many that were there from this place on are gone.
     public var removed: Int
+    /// What stands there now, in order.
     public var items: [AssetDescriptor]
     /// Of the current item, from now on.
     public var index: Int
 
+    /// A change that makes state `sequence` of the one before it.
     public init(
         term: UInt64, sequence: UInt64, first: Int, removed: Int, items: [AssetDescriptor],
         index: Int

@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// Says when a room's bound leaves its target, and when it is back: once each.
 ///
@@ -9,14 +9,18 @@ public struct SyncAlarm: Equatable, Sendable {
     /// least that a careful listener hears between two loudspeakers of one room.
     public static let standardTarget = Nanoseconds.milliseconds(1)
 
+    /// What a judgement changed, with the bound that did it.
     public enum Change: Equatable, Sendable {
         case raised(bound: Nanoseconds)
         case cleared(bound: Nanoseconds)
     }
 
+    /// The bound above which the alarm rings; it ends below nine tenths of it.
     public let target: Nanoseconds
+    /// Whether it rings.
     public private(set) var isRaised = false
 
+    /// An alarm that does not ring yet.
     public init(target: Nanoseconds) { self.target = target }
 
     /// Nothing is judged for a while; what was wrong before is not, and rings again if it is then.

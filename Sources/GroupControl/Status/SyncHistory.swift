@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// How a room kept time during the last minutes: its error and its bound, once a second.
 ///
@@ -7,8 +7,10 @@ public import Timing
 public struct SyncHistory: Equatable, Sendable {
     /// Five minutes.
     public static let capacity = 300
+    /// Between two points; what comes much sooner is not kept.
     public static let interval = Nanoseconds.seconds(1)
 
+    /// One second of a room's past.
     public struct Point: Equatable, Sendable {
         /// Audible position against the line at the card, microseconds; positive: late.
         public var error: Float
@@ -28,6 +30,7 @@ public struct SyncHistory: Equatable, Sendable {
     private var next = 0
     private var lastAt: GroupInstant?
 
+    /// A history without points.
     public init() {}
 
     /// Of the last five minutes, oldest first.
@@ -59,11 +62,16 @@ public struct SyncHistory: Equatable, Sendable {
 
 /// The spread of some values; `nil` has no values.
 public struct Spread: Codable, Equatable, Sendable {
+    /// The smallest value.
     public var min: Double
+    /// Half of the values are not above it.
     public var p50: Double
+    /// 99 of a hundred values are not above it.
     public var p99: Double
+    /// The largest value.
     public var max: Double
 
+    /// A spread that was computed elsewhere; nothing is sorted.
     public init(min: Double, p50: Double, p99: Double, max: Double) {
         self.min = min
         self.p50 = p50

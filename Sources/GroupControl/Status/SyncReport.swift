@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 import func Glibc.sqrt
 
@@ -43,13 +43,17 @@ public struct SyncReport: Equatable, Sendable {
     public var skewDeviationPartsPerMillion: Double
     /// Who takes the time stamps in this room, and at its leader.
     public var ownStamps: StampKind
+    /// Who takes the time stamps at the leader.
     public var leaderStamps: StampKind
+    /// How the card's pointer moves, as far as that is known.
     public var cardClass: CardKind
     /// What the card is open with, for people: "44100 Hz, S32_LE, 2 channels, buffer 80 ms".
     public var cardFormat: String
     /// Time requests sent; answers to them; of these, exchanges that made no sense.
     public var packetsSent: Int
+    /// Answers to them.
     public var packetsAnswered: Int
+    /// Of these, exchanges that made no sense.
     public var packetsRejected: Int
     /// How often the clock had to be measured anew.
     public var clockRestarts: Int
@@ -59,8 +63,12 @@ public struct SyncReport: Equatable, Sendable {
     public var latencyOffset: LatencyOffset
     /// The room's settings give the offset, so that no command changes it.
     public var isLatencyOffsetFixed: Bool
+    /// How the clock fares with reference broadcasts.
     public var broadcasts: BroadcastReport
+    /// Datagrams that the room did not let in.
+    public var dropped: DatagramDrops
 
+    /// A report; rates that are not finite become 0, negative counts too, and a long text is cut.
     public init(
         quality: SharedClock.Quality = .none, path: Nanoseconds = .zero, card: Nanoseconds? = nil,
         expectedClock: Nanoseconds = .zero, expectedCard: Nanoseconds = .zero,
@@ -70,7 +78,8 @@ public struct SyncReport: Equatable, Sendable {
         cardClass: CardKind = .undecided, cardFormat: String = "",
         packetsSent: Int = 0, packetsAnswered: Int = 0, packetsRejected: Int = 0,
         clockRestarts: Int = 0, clockAge: Nanoseconds = .zero, latencyOffset: LatencyOffset = .zero,
-        isLatencyOffsetFixed: Bool = false, broadcasts: BroadcastReport = BroadcastReport()
+        isLatencyOffsetFixed: Bool = false, broadcasts: BroadcastReport = BroadcastReport(),
+        dropped: DatagramDrops = .zero
     ) {
         self.quality = quality
         self.path = path
@@ -94,6 +103,7 @@ public struct SyncReport: Equatable, Sendable {
         self.latencyOffset = latencyOffset
         self.isLatencyOffsetFixed = isLatencyOffsetFixed
         self.broadcasts = broadcasts
+        self.dropped = dropped
     }
 }
 

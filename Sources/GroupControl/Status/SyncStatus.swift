@@ -1,8 +1,9 @@
-public import Timing
+public import TuttiTiming
 
 /// How well one room keeps together with its group, as shown to a person; see ``SyncReport`` for
 /// what is promised and what is only expected.
 public struct SyncStatus: Codable, Equatable, Sendable {
+    /// What the room's clock rests on.
     public var clock = ClockState.unmeasured
     /// The promise: the room is within ± this of the group's line. `nil`: nothing can be promised,
     /// and ``RoomStatus/promiseObstacle`` says why.
@@ -11,6 +12,7 @@ public struct SyncStatus: Codable, Equatable, Sendable {
     public var parts = Parts()
     /// The guess, one standard deviation.
     public var expectedMicroseconds: Double?
+    /// What the owner of the room accepts as bound, µs.
     public var targetMicroseconds = 0.0
     /// The bound is above the target, the room is not heard any more, or it does not play what the
     /// leader committed.
@@ -22,23 +24,38 @@ public struct SyncStatus: Codable, Equatable, Sendable {
     public var lineAlarm = false
     /// The leader's rate against the room's; positive: the leader is faster.
     public var skewPartsPerMillion = 0.0
+    /// Its standard deviation.
     public var skewDeviationPartsPerMillion = 0.0
+    /// Who takes the time stamps in the room.
     public var ownStamps = StampKind.absent
+    /// Who takes the time stamps at the leader.
     public var leaderStamps = StampKind.absent
+    /// How the card's pointer moves, as far as that is known.
     public var cardClass = CardKind.undecided
     /// What the card is open with, for people.
     public var cardFormat: String?
+    /// Time requests sent.
     public var packetsSent = 0
+    /// Answers to them.
     public var packetsAnswered = 0
+    /// Answers whose exchange made no sense.
     public var packetsRejected = 0
+    /// How often the clock had to be measured anew.
     public var clockRestarts = 0
     /// Since the latest good exchange.
     public var clockAgeSeconds = 0.0
     /// Since the room said all this.
     public var reportAgeSeconds = 0.0
+    /// Delay of what hangs behind the card, as it is allowed for, µs; positive: the sound is late
+    /// without it.
     public var latencyOffsetMicroseconds = 0.0
+    /// The room's settings give the offset, so that no command changes it.
     public var latencyOffsetFixed = false
+    /// How the clock fares with reference broadcasts.
     public var broadcasts = BroadcastStatus()
+    /// Datagrams that the room did not let in; `nil`: there were none.
+    public var dropped: DatagramDrops?
+    /// Errors and bounds of the last minutes.
     public var history = History()
 
     /// Each `nil` while it is not known.
@@ -55,6 +72,7 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         /// it was not measured, and the bound is without.
         public var calibrationMicroseconds: Double?
 
+        /// Nothing known yet.
         public init() {}
     }
 
@@ -68,10 +86,12 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         public var bound: Spread?
         /// Microseconds, oldest first; empty unless asked for.
         public var errors: [Float] = []
+        /// The bounds at the same moments, µs.
         public var bounds: [Float] = []
         /// How many seconds ago that was. Where they leap, the room did not play or was not heard.
         public var ages: [Float] = []
 
+        /// Without points.
         public init() {}
 
         /// - Parameter hasPoints: whether every point is told, or their spread alone.
@@ -92,6 +112,7 @@ public struct SyncStatus: Codable, Equatable, Sendable {
     /// Rooms report each second; one that was not heard for longer says nothing of now.
     public static let staleSeconds = 3.0
 
+    /// Whether the room was not heard for longer than ``staleSeconds``: what it said is not of now.
     public var isStale: Bool { reportAgeSeconds > Self.staleSeconds }
 
     /// - Parameter age: since the report came.
@@ -141,6 +162,7 @@ public struct SyncStatus: Codable, Equatable, Sendable {
         latencyOffsetMicroseconds = sync.latencyOffset.delay.microseconds
         latencyOffsetFixed = sync.isLatencyOffsetFixed
         broadcasts = BroadcastStatus(sync.broadcasts)
+        dropped = sync.dropped == .zero ? nil : sync.dropped
         self.history = history
     }
 }

@@ -1,12 +1,15 @@
-public import ClockSync
 import Glibc
-public import Timing
-import Wire
+public import TuttiClockSync
+public import TuttiTiming
+import TuttiWire
 
 /// What time stamps packets to one host really get, and how much they scatter.
 public struct ExchangeFacts: Equatable, Sendable {
+    /// The host that was asked, as it was named.
     public var peer: String
+    /// Requests sent.
     public var sent = 0
+    /// Replies that were ours.
     public var answered = 0
     /// What this machine's stack gave, both ways.
     public var stamps = StampClass.program
@@ -14,9 +17,12 @@ public struct ExchangeFacts: Equatable, Sendable {
     public var peerStamps: StampClass?
     /// Stamp to stamp, both ways without the time the other needed: smallest, middle, 90 of 100.
     public var roundTripFloor = Nanoseconds.zero
+    /// Half of the exchanges were not slower.
     public var roundTripMedian = Nanoseconds.zero
+    /// 90 of 100 exchanges were not slower.
     public var roundTripLate = Nanoseconds.zero
 
+    /// Of a host that nobody has asked yet.
     public init(peer: String) { self.peer = peer }
 
     /// How much the stamps scatter: most exchanges are within this of the best.
@@ -44,11 +50,18 @@ public struct ExchangeFacts: Equatable, Sendable {
     public static func measure(
         host: String, port: Int, count: Int = 50
     ) throws(HostError) -> ExchangeFacts {
+        try measure(host: host, port: port, count: count, tags: nil)
+    }
+
+    /// The same of a leader that answers members alone.
+    package static func measure(
+        host: String, port: Int, count: Int = 50, tags: SharedRoomTags?
+    ) throws(HostError) -> ExchangeFacts {
         guard let address = try SocketAddress.resolve(host: host, port: port).first else {
             throw HostError("getaddrinfo", code: EAI_NONAME, subject: "\(host):\(port)")
         }
         let socket = try TimeSocket(connectedTo: address)
-        var run = Run(socket: socket, peer: "\(address)")
+        var run = Run(socket: socket, tags: tags, peer: "\(address)")
         let start = HostClock.now()
         for number in 0..<count {
             try run.ask(UInt32(number))
@@ -68,6 +81,7 @@ public struct ExchangeFacts: Equatable, Sendable {
 
     private struct Run {
         let socket: TimeSocket
+        let tags: SharedRoomTags?
         var facts: ExchangeFacts
         var exchanges: [UInt32: Exchange] = [:]
         var receiveStamps = 0
@@ -81,8 +95,9 @@ public struct ExchangeFacts: Equatable, Sendable {
             var t4: LocalInstant?
         }
 
-        init(socket: TimeSocket, peer: String) {
+        init(socket: TimeSocket, tags: SharedRoomTags?, peer: String) {
             self.socket = socket
+            self.tags = tags
             facts = ExchangeFacts(peer: peer)
         }
 
@@ -90,7 +105,7 @@ public struct ExchangeFacts: Equatable, Sendable {
             let now = HostClock.now()
             exchanges[sequence] = Exchange(asked: now, t1: now)
             try socket.send(
-                .request(TimeRequest(sequence: sequence, t1: now, stamps: .kernel)))
+                .request(TimeRequest(sequence: sequence, t1: now, stamps: .kernel)), tags)
             facts.sent += 1
         }
 
@@ -100,7 +115,7 @@ public struct ExchangeFacts: Equatable, Sendable {
                 transmitStamps += 1
             }
             // A refusal by the other host comes as an error here, and then there is no answer.
-            while let arrival = try? socket.receive() {
+            while let arrival = try? socket.receive(tags) {
                 guard case .reply(let reply)? = arrival.packet,
                     let asked = exchanges[reply.sequence], asked.t4 == nil,
                     asked.asked == reply.t1

@@ -2,6 +2,7 @@ import Glibc
 
 /// A network interface: what it is and what its driver says it can do.
 public struct InterfaceFacts: Equatable, Sendable {
+    /// Whether the radio sleeps between beacons, which delays what arrives.
     public enum PowerSave: Equatable, Sendable {
         case on, off
         /// The driver does not answer the old question, and we do not ask the new one (nl80211).
@@ -10,10 +11,14 @@ public struct InterfaceFacts: Equatable, Sendable {
 
     /// What a driver stamps, of `SO_TIMESTAMPING`.
     public struct Stamping: Equatable, Sendable {
+        /// Packets that leave are stamped when the driver hands them on.
         public var softwareTransmit: Bool
+        /// Packets that arrive are stamped when the kernel gets them.
         public var softwareReceive: Bool
+        /// The interface stamps both by a clock of its own.
         public var hardware: Bool
 
+        /// What the driver's answer says, bit by bit.
         public init(softwareTransmit: Bool, softwareReceive: Bool, hardware: Bool) {
             self.softwareTransmit = softwareTransmit
             self.softwareReceive = softwareReceive
@@ -21,19 +26,26 @@ public struct InterfaceFacts: Equatable, Sendable {
         }
     }
 
+    /// The kernel's name: `eth0`.
     public var name: String
+    /// The kernel's number; 0 where it has none any more.
     public var index: UInt32 = 0
+    /// It is up and has a carrier.
     public var isUp = false
+    /// It leads to this machine only.
     public var isLoopback = false
+    /// It says that it takes multicast.
     public var hasMulticast = false
     /// IPv4, numeric.
     public var addresses: [String] = []
+    /// It has an address of IPv6.
     public var hasIPv6 = false
     /// `nil`: the driver does not tell.
     public var stamping: Stamping?
     /// `nil`: not a wireless interface.
     public var powerSave: PowerSave?
 
+    /// An interface of which nothing else is known.
     public init(name: String) { self.name = name }
 
     /// All interfaces that are up, the loopback included, in the kernel's order.

@@ -1,4 +1,4 @@
-import CLinux
+import CTuttiLinux
 import Glibc
 
 /// What the kernel says about itself and what it lets this process do: read, not measured.
@@ -7,9 +7,12 @@ import Glibc
 public struct MachineFacts: Equatable, Sendable {
     /// A resource limit; `nil` is none.
     public struct Limit: Equatable, Sendable {
+        /// In force now, and may be raised up to ``hard``; `nil`: none.
         public var soft: Int?
+        /// What an ordinary user cannot exceed; `nil`: none.
         public var hard: Int?
 
+        /// A limit in the resource's own unit.
         public init(soft: Int?, hard: Int?) {
             self.soft = soft
             self.hard = hard
@@ -20,8 +23,10 @@ public struct MachineFacts: Equatable, Sendable {
     public struct Throttle: Equatable, Sendable {
         /// −1: all of it.
         public var runtimeMicroseconds: Int
+        /// Length of the period.
         public var periodMicroseconds: Int
 
+        /// So much of each period; −1: all of it.
         public init(runtimeMicroseconds: Int, periodMicroseconds: Int) {
             self.runtimeMicroseconds = runtimeMicroseconds
             self.periodMicroseconds = periodMicroseconds
@@ -30,10 +35,12 @@ public struct MachineFacts: Equatable, Sendable {
 
     /// A state in which a core sleeps.
     public struct IdleState: Equatable, Sendable {
+        /// The kernel's name: `C6`.
         public var name: String
         /// How long the core needs to wake up from it.
         public var exitMicroseconds: Int
 
+        /// A state that takes so long to leave.
         public init(name: String, exitMicroseconds: Int) {
             self.name = name
             self.exitMicroseconds = exitMicroseconds
@@ -47,6 +54,7 @@ public struct MachineFacts: Equatable, Sendable {
         /// What the clock is made faster than the crystal, for good.
         public var partsPerMillion: Double
 
+        /// The kernel's clock as a daemon steers it.
         public init(isSynchronised: Bool, partsPerMillion: Double) {
             self.isSynchronised = isSynchronised
             self.partsPerMillion = partsPerMillion
@@ -57,19 +65,24 @@ public struct MachineFacts: Equatable, Sendable {
     public var realTimePriority: Limit?
     /// CAP_SYS_NICE is effective: any priority may be had.
     public var hasSysNice = false
+    /// How much of its time real-time threads may have; `nil` where it is not told.
     public var throttle: Throttle?
     /// RLIMIT_MEMLOCK, bytes.
     public var lockedMemory: Limit?
     /// RLIMIT_NOFILE.
     public var openFiles: Limit?
+    /// What the kernel keeps time by: `tsc`, `hpet` …
     public var clockSource: String?
+    /// What it could keep time by instead.
     public var clockSources: [String] = []
     /// One of each that a core has.
     public var governors: [String] = []
     /// The deepest that is enabled on the first core.
     public var deepestIdle: IdleState?
+    /// What keeps the machine's clock on time; `nil` where it is not told.
     public var timeDaemon: TimeDaemon?
 
+    /// Of a machine that tells nothing.
     public init() {}
 
     /// Reads all of it; a few ms.

@@ -1,8 +1,9 @@
 import Glibc
-public import Timing
+public import TuttiTiming
 
 /// Whether the ports of a leader are free, and whether packets may be marked.
 public struct PortFacts: Equatable, Sendable {
+    /// TCP and UDP port, the same number.
     public var port: Int
     /// `nil`: free.
     public var tcp: HostError?
@@ -13,11 +14,15 @@ public struct PortFacts: Equatable, Sendable {
     /// The kernel took Expedited Forwarding for a socket and says so when asked.
     public var takesExpeditedForwarding = false
 
+    /// A port that nobody has tried yet.
     public init(port: Int) { self.port = port }
 
     /// Binds both, as a leader would, and lets them go again; a few ms.
-    public static func probe(port: Int) -> PortFacts {
+    ///
+    /// - Parameter isLeader: somebody has answered at the port already as a leader does.
+    public static func probe(port: Int, isLeader: Bool = false) -> PortFacts {
         var facts = PortFacts(port: port)
+        facts.isLeader = isLeader
         facts.udp = failure(Int32(SOCK_DGRAM.rawValue), port)
         facts.tcp = failure(Int32(SOCK_STREAM.rawValue), port)
         if let socket = try? ProbeSocket() {
@@ -25,7 +30,7 @@ public struct PortFacts: Equatable, Sendable {
             facts.takesExpeditedForwarding =
                 socket.set(ip, IP_TOS, 0xB8) && socket.value(ip, IP_TOS) == 0xB8
         }
-        if facts.udp?.kind == .portTaken {
+        if facts.udp?.kind == .portTaken, !isLeader {
             facts.isLeader =
                 (try? ExchangeFacts.measure(host: "127.0.0.1", port: port, count: 4))
                 .map { $0.answered > 0 } ?? false
@@ -62,6 +67,7 @@ public struct PortFacts: Equatable, Sendable {
 
 /// What multicast does on one interface.
 public struct MulticastFacts: Equatable, Sendable {
+    /// The interface's name.
     public var interface: String
     /// A packet that we sent to a group of our own came back to us.
     public var comesBack = false
@@ -76,8 +82,10 @@ public struct MulticastFacts: Equatable, Sendable {
     public var beaconsComeBack = false
     /// Why their group cannot be joined, or their port not be shared.
     public var beaconFailure: HostError?
+    /// Why nothing could be tried; `nil`: it could.
     public var failure: HostError?
 
+    /// An interface that nobody has tried yet.
     public init(interface: String) { self.interface = interface }
 
     /// UDP port of the reference broadcasts.

@@ -1,5 +1,5 @@
 import Glibc
-import Timing
+import TuttiTiming
 
 /// A datagram socket of the probes: IPv4, never blocks, closed at the end.
 @safe final class ProbeSocket {

@@ -1,19 +1,23 @@
-import CLinux
+import CTuttiLinux
 import Glibc
 import Synchronization
-public import Timing
+public import TuttiTiming
 
 /// How late a thread like our output thread really wakes up, and what REALTIME does meanwhile.
 public struct WakeUpFacts: Equatable, Sendable {
     /// What the thread was given for the priority that was asked.
     public var scheduling = RealTimeThread.Scheduling.ordinary
+    /// For SCHED_FIFO; 0: ordinary scheduling.
     public var priorityAsked = 0
     /// `nil` where the kernel does not tell; real-time threads have none.
     public var timerSlack: Nanoseconds?
+    /// Wake-ups that were measured.
     public var count = 0
+    /// Half of the wake-ups are not later than this.
     public var median = Nanoseconds.zero
     /// 99 of 100 are not later than this.
     public var late = Nanoseconds.zero
+    /// The latest of all wake-ups.
     public var latest = Nanoseconds.zero
     /// CLOCK_REALTIME against CLOCK_MONOTONIC_RAW while it was measured; `nil` when the machine
     /// was too busy to read both at once.
@@ -22,6 +26,7 @@ public struct WakeUpFacts: Equatable, Sendable {
     /// which stamps are brought into local time. `nil` when that does not work here.
     public var conversion: Nanoseconds?
 
+    /// Of a thread that has not run yet.
     public init() {}
 
     /// More often than the output thread wakes: more to judge by in a second.

@@ -1,5 +1,5 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// What time it is for this player.
 ///
@@ -45,7 +45,24 @@ extension PlayerMachine {
             return
         }
         guard let feed = current.feed, feeds[feed]?.start?.clock == nil else { return }
+        if let start = feeds[feed]?.start, start.waits, !hasBegun(feed),
+            reading > start.line.instant
+        {
+            // Time stands until the first frame is heard.
+            let now = GroupInstant(nanoseconds: world.now.nanoseconds)
+            deviceLead = start.line.instant - now
+            return
+        }
         if let lead = deviceLead(of: feed) { deviceLead = lead }
+    }
+
+    /// Whether its voice has begun to sound by the last start, or never will.
+    private mutating func hasBegun(_ feed: FeedID) -> Bool {
+        switch facts(feed).report?.state {
+        case nil, .idle, .armed: break
+        case .playing, .starved, .stopped, .ended: feeds[feed]?.hasBegun = true
+        }
+        return feeds[feed]?.hasBegun != false || !facts(feed).isAlive
     }
 
     /// How far the card is ahead of the local clock, by a feed that plays by the card; `nil` while its
@@ -93,18 +110,23 @@ extension PlayerMachine {
         cuesToldTo = reading
         guard let facts = itemFacts else { return }
 
-        var next = current
-        next.line = Line(
+        let line = Line(
             itemFrame: current.line.frame(at: handOverBefore, sampleRate: facts.sampleRate),
             instant: reading(at: handOver), rate: current.line.rate)
-        if pending.isEmpty, next.line.rate != 0, transition == nil, ready != nil {
-            let feed = makeFeed(frame: next.line.itemFrame, rate: next.line.rate)
+        var next = current
+        // The same line, from now on: something else may be decided for before the voice begins.
+        next.line = Line(
+            itemFrame: line.frame(at: reading, sampleRate: facts.sampleRate), instant: reading,
+            rate: line.rate)
+        let isHeard = line.rate != 0 && !isBeyondEnd(line.itemFrame, at: line.rate)
+        if pending.isEmpty, isHeard, transition == nil, ready != nil {
+            let feed = makeFeed(frame: line.itemFrame, rate: line.rate)
             if let sounding = current.feed {
                 emit(.stop(sounding, at: quiet))
                 emit(.retire(sounding))
             }
             next.feed = feed
-            start(feed, by: next.line, fadesIn: true)
+            start(feed, by: line, fadesIn: true)
         }
         program = Program(continuing: next)
         for (var entry, moment) in pending {

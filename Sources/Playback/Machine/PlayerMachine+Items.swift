@@ -1,5 +1,5 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// Getting, loading and losing an item, and what its feeds report.
 extension PlayerMachine {
@@ -13,6 +13,7 @@ extension PlayerMachine {
     /// Another item is the current one, and stands at its beginning.
     mutating func begin(_ item: ItemID?) {
         dropJoins()
+        endsAt = nil
         // Only what waits at the beginning of an item that follows, or is this one now, is of use.
         let first = item.flatMap { kept.removeValue(forKey: $0) }
         for feed in feeds.keys where facts(feed).isAlive && feed != first {
@@ -33,6 +34,7 @@ extension PlayerMachine {
         }
         emit(.itemChanged)
         guard let item else { return }
+        if case .awaitsItem = intent, let reason = refusal(of: rate) { refuse(reason) }
         if case .ready = itemState, case .awaitsItem(let waits) = intent {
             tellStatus()
             takeOver(waits: waits)
@@ -45,6 +47,7 @@ extension PlayerMachine {
     mutating func release(_ item: ItemID) {
         if loading.removeValue(forKey: item) != nil { emit(.stopLoading(item)) }
         if let feed = kept.removeValue(forKey: item) { cancel(feed) }
+        joinLines?[item] = nil
         emit(.release(item))
     }
 
@@ -65,6 +68,8 @@ extension PlayerMachine {
             endSeek(finished: false)
             guard case .awaitsItem = intent else { return }
             giveUpItem(error)
+        } else if let reason = refusal(of: rate) {
+            refuse(reason)
         } else if case .awaitsItem(let waits) = intent, ready != nil {
             takeOver(waits: waits)
         }
@@ -72,8 +77,8 @@ extension PlayerMachine {
 
     /// The item cannot be played, or not on: the next is, where there is one.
     mutating func giveUpItem(_ error: PlaybackError) {
-        emit(.announce(.failedToPlayToEnd(error)))
-        if actionAtItemEnd == .advance, !queue.isEmpty {
+        if let item { emit(.itemFailed(item, error)) }
+        if actionAtEnd == .advance, !queue.isEmpty {
             leaveItem(isOver: false)
         } else {
             intent = .decided
@@ -112,10 +117,11 @@ extension PlayerMachine {
         if prepared == feed { prepared = nil }
         if let other = feeds[feed]?.item, other != item {
             // It was to follow.
-            dropJoins()
+            dropJoins(from: other)
             if kept[other] == feed { kept[other] = nil }
             guard error.code == .mediaFailed, queue.contains(other) else { return }
             emit(.failItem(other, error))
+            emit(.failedAhead(other, error))
             world.items[other]?.state = .failed(error)
             return
         }
@@ -152,6 +158,8 @@ extension PlayerMachine {
             program = Program(stillAt: clamped(frame), of: item)
             // A seek under way is waited for instead.
             if !isSeeking { takeOver(waits: true) }
+            // That it comes too slowly is known.
+            evaluatesUntil = nil
         } else if clock == nil {
             // Without a common line there is nothing to catch up with.
             standStill(at: currentFrame)
@@ -161,27 +169,40 @@ extension PlayerMachine {
 
     mutating func end(_ feed: FeedID) {
         guard isInForce(feed) else { return }
+        let rate = feeds[feed]?.recipe.rate ?? 1
         if program.pending(after: reading).contains(where: { $0.item != item }) {
             // What follows begins by itself, unless there was less of the item than was promised.
             guard let end = facts(feed).endFrame, end < itemFacts?.endFrame ?? end else { return }
             dropJoins()
         }
         world.feeds[feed]?.isAlive = false
-        let end = (itemFacts?.endFrame ?? facts(feed).endFrame).map(Double.init)
+        let end = endPlace(of: feed, at: rate)
         program.replace(feed, by: nil)
         // Somebody wants to be elsewhere already: this is a wait, and not the end.
         if isSeeking {
-            if let end { program = Program(stillAt: end, of: item) }
+            if let end, arrival == nil { program = Program(stillAt: end, of: item) }
             return
         }
-        if actionAtItemEnd == .pause, let end {
+        // Nobody goes back to an item that was left.
+        let stays = actionAtEnd == .pause || rate < 0 && actionAtEnd == .advance
+        if stays, let end {
             dropIntent()
             program = Program(stillAt: end, of: item)
             setRate(0, .itemEnded)
         }
         guard let item else { return }
         emit(.playedToEnd(item))
-        if actionAtItemEnd == .advance { leaveItem(isOver: true) }
+        if actionAtEnd == .advance, !stays { leaveItem(isOver: true) }
+    }
+
+    /// Where item time stands once a feed has been played to its end: there, or where it was already beyond
+    /// that.
+    private func endPlace(of feed: FeedID, at rate: Double) -> Double? {
+        guard let known = itemFacts?.end(at: rate) ?? facts(feed).endFrame else { return nil }
+        let (end, now) = (Double(known), currentFrame)
+        let began = feeds[feed]?.start?.line.itemFrame ?? now
+        if rate < 0 { return began < end ? now : end }
+        return began > end ? now : end
     }
 
     /// The line ran away while the decoder stood: begins anew where the line is now.

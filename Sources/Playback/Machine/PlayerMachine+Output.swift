@@ -1,5 +1,5 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// From one output to another.
 extension PlayerMachine {
@@ -23,20 +23,21 @@ extension PlayerMachine {
         cardDidChange()
         guard let facts = itemFacts else { return }
 
-        var line = current.line
-        if clock == nil {
-            // Its own card's time begins anew.
-            line =
-                line.rate == 0
-                ? Program(stillAt: place).last.line
-                : Line(
-                    itemFrame: place,
-                    instant: reading(at: world.now + world.latency)
-                        + Self.decodingMargin, rate: line.rate)
+        if clock != nil {
+            let feed = sound(by: current.line, instead: nil, facts)
+            program = Program(
+                continuing: Program.Entry(item: item, line: current.line, feed: feed))
+        } else {
+            // Its own card's time begins anew, with the first sound; something else may come sooner.
+            program = Program(stillAt: place, of: item)
+            let begin = reading(at: world.now + world.latency) + Self.decodingMargin
+            let next = pending.first.map { reading(at: $0.1) }
+            if current.line.rate != 0, next.map({ $0 > begin }) ?? true {
+                let line = Line(itemFrame: place, instant: begin, rate: current.line.rate)
+                let feed = sound(by: line, instead: nil, facts)
+                program.append(Program.Entry(item: item, line: line, feed: feed))
+            }
         }
-        program = Program(
-            continuing: Program.Entry(
-                item: item, line: line, feed: sound(by: line, instead: nil, facts)))
         for (entry, moment) in pending {
             var line = entry.line
             line.instant = reading(at: moment)
@@ -54,6 +55,7 @@ extension PlayerMachine {
     ) -> FeedID? {
         guard line.rate != 0, ready != nil else { return nil }
         let first = line.frame(at: max(line.instant, soon), sampleRate: facts.sampleRate)
+        if isBeyondEnd(first, at: line.rate) { return nil }
         let feed = makeFeed(frame: first, rate: line.rate)
         if let other {
             emit(.stop(other, at: line.instant))

@@ -1,5 +1,5 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// What follows the item: a join is an entry of the program like any other, at the instant at which the
 /// item before it ends.
@@ -32,7 +32,7 @@ extension PlayerMachine {
         if item == self.item { return leaveItem(isOver: false) }
         guard let index = queue.firstIndex(of: item) else { return }
         queue.remove(at: index)
-        dropJoins()
+        dropJoins(from: item)
         release(item)
     }
 
@@ -59,7 +59,7 @@ extension PlayerMachine {
 
     /// Items that follow, as far as anything is known of them: a queue may be long. One that cannot be
     /// played is passed over when it comes to its turn.
-    private var nextItems: [ItemID] {
+    var nextItems: [ItemID] {
         queue.prefix(Self.mostJoins).filter { id in
             if case .failed = world.items[id]?.state { false } else { true }
         }
@@ -67,6 +67,11 @@ extension PlayerMachine {
 
     /// Whether another item will be playing by then.
     func hasJoins(before instant: GroupInstant) -> Bool {
+        guard joinLines == nil else {
+            return program.pending(after: reading).contains {
+                $0.item != item && $0.line.instant < instant
+            }
+        }
         guard actionAtItemEnd == .advance, !nextItems.isEmpty, let end = endInstant else {
             return false
         }
@@ -80,6 +85,12 @@ extension PlayerMachine {
         for entry in program.dropOthers(than: item, after: reading, behind: count) {
             if let feed = entry.feed { emit(.stop(feed, at: nil)) }
         }
+    }
+
+    /// Forgets the join of an item and those behind it; what is right before it is not told again.
+    mutating func dropJoins(from item: ItemID) {
+        let joins = program.pending(after: reading).filter { $0.item != self.item }
+        if let first = joins.firstIndex(where: { $0.item == item }) { dropJoins(behind: first) }
     }
 
     /// Makes the joins be what the program and the queue say.
@@ -107,7 +118,7 @@ extension PlayerMachine {
             case .failed?, nil: return
             }
             guard let known = begin, known - reading <= Self.joinLead else { return }
-            begin = end(of: next, from: known)
+            begin = end(of: next, by: Line(itemFrame: 0, instant: known, rate: rate))
         }
     }
 
@@ -118,28 +129,34 @@ extension PlayerMachine {
             // An item without a frame begins and ends at one instant: the next one begins there.
             if world.items[next]?.facts?.endFrame == 0 { continue }
             let lead = entries.isEmpty ? Self.joinLead : Self.furtherLead
-            guard let begin = end, begin - reading <= lead, case .ready? = world.items[next]?.state
+            guard let begin = end, case .ready? = world.items[next]?.state,
+                let line = joinLine(of: next, at: begin, lead: lead)
             else { break }
-            let line = Line(itemFrame: 0, instant: begin, rate: rate)
             entries.append(Program.Entry(item: next, line: line, feed: nil))
-            end = self.end(of: next, from: begin)
+            end = self.end(of: next, by: line)
         }
         return entries
     }
 
-    private func end(of item: ItemID, from begin: GroupInstant) -> GroupInstant? {
-        guard rate > 0, let facts = world.items[item]?.facts, let frames = facts.endFrame else {
-            return nil
-        }
-        return begin + Nanoseconds(seconds: Double(frames) / (rate * Double(facts.sampleRate)))
+    /// The line of an item where the one before it ends at `begin`; `nil`: that is not yet arranged.
+    private func joinLine(of item: ItemID, at begin: GroupInstant, lead: Nanoseconds) -> Line? {
+        if let endsAt, begin >= endsAt { return nil }
+        if let joinLines { return joinLines[item].flatMap { agrees($0, begin) ? $0 : nil } }
+        return begin - reading <= lead ? Line(itemFrame: 0, instant: begin, rate: rate) : nil
     }
 
-    /// When the item will have been played to its end.
-    private var endInstant: GroupInstant? {
-        let line = decided.line
-        guard let facts = itemFacts, let frames = facts.endFrame, line.rate > 0 else { return nil }
+    /// When an item that plays by a line will have been played to its end.
+    func end(of item: ItemID, by line: Line) -> GroupInstant? {
+        guard line.rate > 0, let facts = world.items[item]?.facts, let frames = facts.endFrame
+        else { return nil }
         let seconds = (Double(frames) - line.itemFrame) / (line.rate * Double(facts.sampleRate))
-        let end = line.instant + Nanoseconds(seconds: seconds)
+        return line.instant + Nanoseconds(seconds: seconds)
+    }
+
+    /// The same of the one that plays.
+    var endInstant: GroupInstant? {
+        let line = decided.line
+        guard let end = item.flatMap({ end(of: $0, by: line) }) else { return nil }
         // Who begins at the end hears that from the feed.
         return end > line.instant ? end : nil
     }
@@ -155,6 +172,7 @@ extension PlayerMachine {
         kept[item] = joining
         // As it was mastered: nothing fades at a join.
         start(joining, by: entry.line, fadesIn: false)
+        if let endsAt { stop(joining, of: item, by: entry.line, at: endsAt) }
         program.append(Program.Entry(item: item, line: entry.line, feed: joining))
     }
 
@@ -169,12 +187,13 @@ extension PlayerMachine {
             emit(.playedToEnd(old))
             for passed in queue[..<index] {
                 if case .failed(let error)? = world.items[passed]?.state {
-                    emit(.announce(.failedToPlayToEnd(error)))
+                    emit(.itemFailed(passed, error))
                 }
                 release(passed)
             }
             queue.removeSubrange(...index)
             kept[next] = nil
+            joinLines?[next] = nil
             item = next
             toldStatus = nil
             // It is of the item that has ended.
@@ -186,6 +205,7 @@ extension PlayerMachine {
             tellStatus()
             hasJumped = true
         }
+        endLastItem()
         passCues(to: reading)
     }
 
@@ -200,12 +220,12 @@ extension PlayerMachine {
 
     /// When the first join that is not arranged yet comes near enough.
     private func arrangement(behind arranged: [Program.Entry]) -> GroupInstant? {
-        guard actionAtItemEnd == .advance, rate != 0, intent == .decided,
+        guard joinLines == nil, actionAtItemEnd == .advance, rate != 0, intent == .decided,
             arranged.count < Self.mostJoins, nextItems.count > arranged.count
         else { return nil }
         let begin =
             if let last = arranged.last, let item = last.item {
-                end(of: item, from: last.line.instant)
+                end(of: item, by: last.line)
             } else {
                 endInstant
             }

@@ -1,11 +1,13 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// Starting, stopping and changing rate, at once or at an instant of the clock.
 extension PlayerMachine {
     mutating func request(_ rate: Double, waits: Bool?) {
-        if rate != 0, isAtEnd { return }
+        if rate != 0, isAtEnd(for: rate) { return }
+        if let reason = refusal(of: rate) { return refuse(reason) }
         let waits = waits ?? automaticallyWaits
+        endsAt = nil
         setRate(rate, .setRateCalled)
         if rate != 0 { error = nil }
         guard ready != nil else {
@@ -22,13 +24,82 @@ extension PlayerMachine {
         }
     }
 
-    /// Whether item time stands at the item's end, and nothing is on its way elsewhere: there is
-    /// nothing to play.
-    private var isAtEnd: Bool {
-        guard rate == 0, seek == nil, actionAtItemEnd == .pause,
-            let end = ready?.facts.endFrame, end > 0
-        else { return false }
-        return currentFrame >= Double(end)
+    /// The card is gone. What was heard last is where it goes on.
+    mutating func interrupt() {
+        setRate(0, .audioSessionInterrupted)
+        guard let facts = itemFacts else { return dropIntent() }
+        let sounding = program.entry(at: reading).feed
+        let report = sounding.flatMap { self.facts($0).report }
+        let heard = report.map { report in
+            min(0, (world.now - report.at).seconds) * Double(facts.sampleRate)
+                * (program.entry(at: reading).line.rate) + report.itemFrame
+        }
+        let isElsewhere = transition != nil || isSeeking
+        pause(at: reading, frame: isElsewhere ? nil : heard.map { clamped($0) })
+    }
+
+    /// Why the item cannot be played at that rate; `nil` also while nobody knows.
+    func refusal(of rate: Double) -> PlaybackError? {
+        guard rate != 0, let facts = ready?.facts, facts.recipe(at: rate) == nil else { return nil }
+        return PlaybackError(
+            .rateNotSupported, "rate \(rate): a stream without an end cannot be played backwards")
+    }
+
+    /// The item is there, and cannot be played as was asked for.
+    mutating func refuse(_ reason: PlaybackError) {
+        dropIntent()
+        error = reason
+        setRate(0, .setRateFailed)
+    }
+
+    /// What an item is to be made of has changed: what plays goes over to that where it is.
+    mutating func renewFeeds() {
+        if let prepared, let record = feeds[prepared], !suits(prepared, record.recipe.rate) {
+            // Whoever waits for it is told that it is filled.
+            if case .going(prepared, let frame) = seek?.stage {
+                let next = makeFeed(frame: frame, rate: record.recipe.rate)
+                cancel(prepared)
+                replace(prepared, by: next)
+            } else {
+                dropPrepared()
+            }
+        }
+        if kept.values.contains(where: { feed in
+            feeds[feed].map { !suits(feed, $0.recipe.rate) } ?? false
+        }) {
+            dropJoins()
+        }
+        for entry in program.pending(after: reading) where entry.item == item {
+            guard entry.line.rate != 0, let feed = entry.feed, !suits(feed, entry.line.rate) else {
+                continue
+            }
+            let next = makeFeed(frame: entry.line.itemFrame, rate: entry.line.rate)
+            cancel(feed)
+            replace(feed, by: next)
+            start(next, by: entry.line, fadesIn: true)
+        }
+        renewEnd()
+        if let transition, !suits(transition.feed, rate) {
+            return takeOver(from: transition.frame, waits: transition.waits)
+        }
+        let current = decided
+        guard rate != 0, ready != nil, current.line.rate != 0, let feed = current.feed,
+            !suits(feed, current.line.rate)
+        else { return }
+        takeOver(waits: false)
+    }
+
+    /// Nobody is to wait any more: what there is will do.
+    mutating func endWaiting() {
+        guard !automaticallyWaits else { return }
+        switch intent {
+        case .decided: break
+        case .awaitsItem: intent = .awaitsItem(waits: false)
+        case .awaitsFrames(var transition):
+            transition.waits = false
+            intent = .awaitsFrames(transition)
+            if isSupplied(transition.feed, enough: false) { performTransition() }
+        }
     }
 
     mutating func setLine(
@@ -40,6 +111,7 @@ extension PlayerMachine {
                 "a rate at a host time needs automaticallyWaitsToMinimizeStalling == false")
         }
         let facts = try readyFacts()
+        if let reason = refusal(of: rate) { throw reason }
         var frame = try time.isValid ? self.frame(of: time) : nil
         if frame == nil, seek == nil, let hostTime, hasJoins(before: hostTime) {
             throw PlaybackError(
@@ -49,6 +121,12 @@ extension PlayerMachine {
         }
         // A place of its own is newer than any seek; without one, this is about where that goes.
         if frame != nil { endSeek(finished: false) }
+        if hostTime == nil, frame != nil {
+            // At once, and not yet: what is asked for next is about that place.
+            seek = Seek(id: nil, stage: .asked(time))
+            frame = nil
+        }
+        endsAt = nil
         setRate(rate, .setRateCalled)
         error = nil
         if rate == 0 {
@@ -56,7 +134,7 @@ extension PlayerMachine {
             return
         }
         guard let instant = hostTime else {
-            takeOver(from: frame, waits: false)
+            takeOver(waits: false)
             return
         }
         if let destination = takeDestination() {
@@ -68,6 +146,7 @@ extension PlayerMachine {
         let begin = frame ?? program.frame(at: instant, sampleRate: facts.sampleRate)
         let line = Line(itemFrame: begin, instant: instant, rate: rate)
         if continues(line) { return }
+        if frame == nil, isBeyondEnd(begin, at: rate) { return runOn(by: line) }
         // Where the sound can begin: at the line's beginning, or where it is by then.
         let first = line.frame(at: max(instant, soon), sampleRate: facts.sampleRate)
         let feed = self.feed(for: first, rate: rate)
@@ -112,16 +191,28 @@ extension PlayerMachine {
         var frame = frame
         if frame == nil, let destination = takeDestination() {
             frame = destination.frame
-            prepare(
-                destination.feed ?? makeFeed(frame: destination.frame, rate: defaultRate))
+            prepare(destination.feed ?? preparedFeed(at: destination.frame))
             if let prepared { follow(prepared, from: destination.frame) }
         }
         dropIntent()
         settle()
+        let current = program.last
         let end = frame ?? program.frame(at: instant, sampleRate: facts.sampleRate)
-        let sounding = program.last.feed
-        if let sounding { emit(.stop(sounding, at: reading(instant, for: sounding))) }
-        let line = Line(itemFrame: clamped(end), instant: instant, rate: 0)
+        var sounding = current.feed
+        if frame == nil, isBeyondEnd(end, at: current.line.rate) {
+            // It is to be heard to its end, and tells that.
+        } else if let feed = sounding {
+            if world.hasCard || clock != nil {
+                emit(.stop(feed, at: reading(instant, for: feed)))
+            } else {
+                // Its own time stands with the card: it could not be started again by ours.
+                emit(.stop(feed, at: nil))
+                emit(.retire(feed))
+                sounding = nil
+            }
+        }
+        let line = Line(
+            itemFrame: frame.map(clamped) ?? place(at: instant, facts), instant: instant, rate: 0)
         program.append(Program.Entry(item: item, line: line, feed: sounding))
     }
 
@@ -139,15 +230,16 @@ extension PlayerMachine {
         }
         dropIntent()
         let current = program.entry(at: reading)
-        if current == decided, current.line.rate == rate,
-            let feed = current.feed, self.facts(feed).isAlive
-        {
-            return
+        if current == decided, current.line.rate == rate {
+            if let feed = current.feed, self.facts(feed).isAlive, suits(feed, rate) { return }
+            if isBeyondEnd(currentFrame, at: rate) { return }
         }
         settle()
         let soon = self.soon
         let first = program.frame(at: soon, sampleRate: facts.sampleRate)
-        if continues(Line(itemFrame: first, instant: soon, rate: rate)) { return }
+        let line = Line(itemFrame: first, instant: soon, rate: rate)
+        if continues(line) { return }
+        if isBeyondEnd(first, at: rate) { return runOn(by: line) }
         wait(for: feed(for: first, rate: rate), frame: nil, waits: waits)
     }
 
@@ -156,7 +248,7 @@ extension PlayerMachine {
     /// - Parameter feed: was to play from there already, at the rate of that moment.
     mutating func jump(to frame: Double, by feed: FeedID?, waits: Bool) {
         dropIntent()
-        if let feed, feeds[feed]?.rate == rate, facts(feed).isAlive {
+        if let feed, suits(feed, rate), facts(feed).isAlive {
             return wait(for: feed, frame: frame, waits: waits)
         }
         cancel(feed)
@@ -170,6 +262,7 @@ extension PlayerMachine {
             follow(feed, from: frame)
         }
         intent = .awaitsFrames(Transition(feed: feed, frame: frame, waits: waits))
+        evaluatesUntil = world.now + Nanoseconds(seconds: Feed.fillSeconds)
         // A preroll that is still under way is ended by the change of rate; its feed is not.
         if prepared == feed { emit(.endWaiting(feed)) }
         if isSupplied(feed, enough: waits) { performTransition() }
@@ -180,12 +273,24 @@ extension PlayerMachine {
         intent = .decided
         guard let facts = ready?.facts, rate != 0 else { return }
         settle()
+        // What sounds already has the output's time going.
+        let isAtRest = program.last.line.rate == 0
         let instant = soon
-        let frame =
-            transition.frame
-            ?? clamped(program.frame(at: instant, sampleRate: facts.sampleRate))
-        play(Line(itemFrame: frame, instant: instant, rate: rate), from: transition.feed)
+        let line = Line(
+            itemFrame: transition.frame ?? place(at: instant, facts), instant: instant, rate: rate)
+        if transition.frame == nil, isBeyondEnd(line.itemFrame, at: rate) {
+            // It came there while the feed was filled.
+            cancel(transition.feed)
+            return runOn(by: line)
+        }
+        play(line, from: transition.feed, waits: isAtRest)
         if let frame = transition.frame { emit(.announce(.timeJumped(to: time(of: frame)))) }
+    }
+
+    /// The feed that is ready for that place already, or a new one.
+    private mutating func preparedFeed(at frame: Double) -> FeedID {
+        if let prepared, reaches(prepared, frame, rate: defaultRate, of: item) { return prepared }
+        return makeFeed(frame: frame, rate: defaultRate)
     }
 
     /// Keeps a feed ready, instead of the one that was.
@@ -199,7 +304,7 @@ extension PlayerMachine {
     /// was to stop it is taken back.
     private mutating func continues(_ line: Line) -> Bool {
         guard let facts = itemFacts, let sounding = program.last.feed,
-            self.facts(sounding).isAlive, isOnClock(sounding)
+            self.facts(sounding).isAlive, isOnClock(sounding), suits(sounding, line.rate)
         else { return false }
         let now = program.last.line
         guard now.rate == line.rate,
@@ -212,7 +317,7 @@ extension PlayerMachine {
     }
 
     /// From the line's instant on, `feed` sounds by it and what sounded before is silent.
-    private mutating func play(_ line: Line, from feed: FeedID) {
+    private mutating func play(_ line: Line, from feed: FeedID, waits: Bool = false) {
         if prepared == feed { prepared = nil }
         var feed = feed
         if !facts(feed).isAlive {
@@ -221,7 +326,9 @@ extension PlayerMachine {
             feed = next
         }
         // A beginning is played as it was mastered; everything else would begin with a click.
-        start(feed, by: line, fadesIn: line.itemFrame > 0)
+        start(
+            feed, by: line, fadesIn: feeds[feed]?.recipe.wantedFrame(for: line.itemFrame) != 0,
+            waits: waits)
         let current = program.last
         if let sounding = current.feed, sounding != feed {
             // A voice that already stands keeps standing.
@@ -237,10 +344,11 @@ extension PlayerMachine {
     /// one.
     private mutating func feed(for frame: Double, rate: Double) -> FeedID {
         if let prepared, let record = feeds[prepared] {
-            let ahead = Double(record.firstFrame) - frame
+            let map = record.recipe.map
+            let ahead = map.voiceFrame(record.frame) - map.voiceFrame(frame)
             let reach = Feed.reachSeconds * Double(record.sampleRate)
             let isNear =
-                record.item == item && record.rate == rate && ahead > 0 && ahead < reach
+                record.item == item && suits(prepared, rate) && ahead > 0 && ahead < reach
                 && facts(prepared).isAlive
             if isNear || reaches(prepared, frame, rate: rate, of: item) {
                 return prepared

@@ -1,5 +1,5 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// Going to another place, and getting ready for one.
 extension PlayerMachine {
@@ -10,6 +10,7 @@ extension PlayerMachine {
             return
         }
         error = nil
+        endsAt = nil
         seek = Seek(id: id, stage: .asked(time))
         switch itemState {
         case .ready: break
@@ -20,9 +21,9 @@ extension PlayerMachine {
 
     /// The seek under way has come to an end, one way or the other.
     mutating func endSeek(finished: Bool) {
-        guard let id = seek?.id else { return }
+        guard let ended = seek else { return }
         seek = nil
-        emit(.seekEnded(id, finished: finished))
+        if let id = ended.id { emit(.seekEnded(id, finished: finished)) }
     }
 
     /// Whoever wanted it does not any more: what plays goes on.
@@ -34,6 +35,10 @@ extension PlayerMachine {
         emit(.endWaiting(feed))
         if transition?.feed == feed { dropIntent() }
         if prepared == feed { dropPrepared() }
+        // Playing was asked for as well, and the seek's own feed was to do that.
+        if rate != 0, intent == .decided, decided.line.rate != rate {
+            takeOver(waits: automaticallyWaits)
+        }
     }
 
     /// Whether the seek is where it was to go, whoever got it there and by which feed.
@@ -46,12 +51,8 @@ extension PlayerMachine {
         let known = facts(feed)
         if known.isAlive, known.supply != .enough { return }
         if transition?.feed == feed { performTransition() }
-        // Its line may begin a moment later; one that begins much later was given by somebody else,
-        // who knows.
-        if isUpcoming(feed) {
-            let rest = decided.line.instant - reading
-            if rest > .zero, rest <= world.latency { return }
-        }
+        // Until then item time is elsewhere, and whatever is asked for is about where this goes.
+        if arrival != nil { return }
         endSeek(finished: true)
     }
 
@@ -87,14 +88,25 @@ extension PlayerMachine {
         seek?.stage = .going(feed, frame)
     }
 
-    /// Whether a feed fills for another place than item time is at.
-    var isSeeking: Bool { transition?.frame != nil }
-
-    /// Whether `feed` sounds by what was decided last, and that is yet to come.
-    func isUpcoming(_ feed: FeedID) -> Bool {
-        decided.feed == feed && decided.line.instant > reading
-            && program.entry(at: reading).feed != feed
+    /// The entry with which item time comes to where a seek under way goes: decided, and yet to come.
+    var arrival: Program.Entry? {
+        guard case .going(_, let frame) = seek?.stage else { return nil }
+        return program.pending(after: reading).first {
+            $0.item == item && $0.line.itemFrame == frame
+        }
     }
+
+    /// Where item time is on its way to by a jump; `nil`: nowhere.
+    var destination: Double? {
+        switch seek?.stage {
+        case .asked(let time): try? frame(of: time)
+        case .going(_, let frame) where arrival != nil: frame
+        case .going, nil: transition?.frame
+        }
+    }
+
+    /// Whether item time is on its way elsewhere.
+    var isSeeking: Bool { destination != nil }
 
     /// Where a seek under way is going, with what has been got ready for it: a pause, another rate or
     /// an instant is then about that place. `nil` without a seek, and for one whose place is item time
@@ -108,10 +120,13 @@ extension PlayerMachine {
                 intent = .decided
                 return (frame, feed)
             }
-            guard isUpcoming(feed) else { return nil }
-            emit(.stop(feed, at: nil))
-            dropJoins()
-            program.settle(at: reading)
+            guard let arrival else { return nil }
+            // A pause takes place as it was told: the next place is gone on from behind it.
+            if arrival.line.rate != 0 {
+                emit(.stop(feed, at: nil))
+                dropJoins()
+                program.settle(at: reading)
+            }
             return (frame, feed)
         }
     }
@@ -122,7 +137,8 @@ extension PlayerMachine {
             throw PlaybackError(
                 .alreadyPlaying, "the current time can be prerolled only while paused")
         }
-        let frame = try time.isValid ? self.frame(of: time) : currentFrame
+        if let reason = refusal(of: rate) { throw reason }
+        let frame = try time.isValid ? self.frame(of: time) : destination ?? currentFrame
         dropPrepared()
         let feed = makeFeed(frame: frame, rate: rate)
         prepared = feed

@@ -1,5 +1,5 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// All that a player decides, as a value: what is asked for and what happens goes in, what is to be
 /// done comes out. Its feeds, its item and its clocks are numbers here; what is so with them at the
@@ -37,7 +37,8 @@ struct PlayerMachine: Sendable {
             /// The feed fills at that frame, or is about to be heard.
             case going(FeedID, Double)
         }
-        var id: SeekID
+        /// Who waits for it; `nil`: nobody, it is the time of a line that begins at once.
+        var id: SeekID?
         var stage: Stage
     }
 
@@ -45,10 +46,12 @@ struct PlayerMachine: Sendable {
     struct FeedRecord: Equatable, Sendable {
         var item: ItemID
         var sampleRate: Int
-        /// Decoding begins there.
-        var firstFrame: Int64
-        var rate: Double
+        /// What it was made to begin with.
+        var frame: Double
+        var recipe: FeedRecipe
         var start: FeedStart?
+        /// Its voice was seen to sound by that.
+        var hasBegun = false
         /// Of its item, when that was known last.
         var itemGain: Float
     }
@@ -58,6 +61,7 @@ struct PlayerMachine: Sendable {
     var automaticallyWaits = true
     var defaultRate = 1.0
     var actionAtItemEnd = Player.ActionAtItemEnd.pause
+    var actionAtOutputLoss = Player.ActionAtOutputLoss.pause
 
     // MARK: State
 
@@ -67,6 +71,10 @@ struct PlayerMachine: Sendable {
     var queue: [ItemID] = []
     /// Feeds at the beginning of items that follow: they wait for their line, or have one.
     var kept: [ItemID: FeedID] = [:]
+    /// The lines by which items may follow; `nil`: each does as soon as the one before it ends.
+    var joinLines: [ItemID: Line]?
+    /// Nothing sounds from then on, and another item plays before; see ``end(at:)``.
+    var endsAt: GroupInstant?
     /// What drives item time; `nil`: the output's own clock.
     var clock: ClockID?
     /// How far the output's own time is ahead of the local clock; see `PlayerMachine+Clock.swift`.
@@ -79,6 +87,8 @@ struct PlayerMachine: Sendable {
     /// Prerolled, without a line.
     var prepared: FeedID?
     var intent = Intent.decided
+    /// Until then it is open whether what is waited for comes fast enough; `nil`: it did not.
+    var evaluatesUntil: LocalInstant?
     var seek: Seek?
     var feeds: [FeedID: FeedRecord] = [:]
     /// Loads under way, by number: one that was replaced says nothing.
@@ -94,7 +104,7 @@ struct PlayerMachine: Sendable {
     var toldControl = Player.TimeControlStatus.paused
     var hasJumped = false
     private var toldCard: Bool
-    private var lastFeed = 0
+    var lastFeed = 0
     private var outbox: [PlayerEffect] = []
 
     init(in world: PlayerWorld) {
@@ -115,7 +125,13 @@ struct PlayerMachine: Sendable {
         case .remove(let item): remove(item)
         case .removeAll: removeAll()
         case .advance: leaveItem(isOver: false)
-        case .refresh: break
+        case .refresh:
+            renewFeeds()
+            endWaiting()
+        case .joinsByLines(let byLines): joinLines = byLines ? joinLines ?? [:] : nil
+        case .join(let item, let line): joinLines?[item] = line
+        case .prerollNext(let item, let rate): try prerollNext(item, rate: rate)
+        case .end(let instant): end(at: instant)
         case .rate(let rate, let waits): request(rate, waits: waits)
         case .line(let rate, let time, let hostTime):
             try setLine(rate, time: time, atHostTime: hostTime)
@@ -157,12 +173,13 @@ struct PlayerMachine: Sendable {
 
     /// When something happens by itself; `nil`: never, by what is known.
     var nextDeadline: LocalInstant? {
-        [seekDeadline, nextCue, joinDeadline].compactMap(\.self).min()
+        [seekDeadline, nextCue, joinDeadline, endDeadline, evaluationDeadline].compactMap(\.self)
+            .min()
     }
 
     private var seekDeadline: LocalInstant? {
-        guard case .going(let feed, _) = seek?.stage, isUpcoming(feed) else { return nil }
-        return local(decided.line.instant)
+        // Rounded, a clock's inverse may be a nanosecond early, and then again.
+        arrival.map { local($0.line.instant) + .microseconds(1) }
     }
 
     /// Everything below is about this moment.
@@ -191,6 +208,9 @@ struct PlayerMachine: Sendable {
         // What the rings hold may be over by now; see `Feed.pause`.
         for feed in feeds.keys { emit(.wake(feed)) }
         emit(.announce(.outputDidChange(isAvailable: world.hasCard)))
+        if !world.hasCard, rate != 0, clock == nil, actionAtOutputLoss == .pause {
+            interrupt()
+        }
     }
 
     // MARK: What it is doing
@@ -225,7 +245,17 @@ struct PlayerMachine: Sendable {
         if !world.hasCard { return .outputUnavailable }
         if item == nil { return .noItemToPlay }
         if ready == nil { return .evaluatingBufferingRate }
-        return decided.line.rate == 0 ? .toMinimizeStalls : nil
+        guard decided.line.rate == 0 else { return nil }
+        return evaluationDeadline == nil ? .toMinimizeStalls : .evaluatingBufferingRate
+    }
+
+    /// When it is known that what a silent player waits for comes too slowly: half a second of sound
+    /// has not come in as long. `nil`: it is known already, or nothing is waited for.
+    var evaluationDeadline: LocalInstant? {
+        guard transition?.waits == true, let evaluatesUntil, world.now < evaluatesUntil else {
+            return nil
+        }
+        return evaluatesUntil
     }
 
     var timeControlStatus: Player.TimeControlStatus {
@@ -241,110 +271,33 @@ struct PlayerMachine: Sendable {
     var currentFrame: Double {
         guard let facts = itemFacts else { return 0 }
         let line = program.entry(at: reading).line
-        let frame = line.frame(at: reading, sampleRate: facts.sampleRate)
-        return actionAtItemEnd == .none && line.rate != 0 ? max(0, frame) : clamped(frame)
+        return limited(line.frame(at: reading, sampleRate: facts.sampleRate), by: line)
     }
 
+    /// The line in force, in time instead of frames.
+    var timebase: Timebase<GroupClock> {
+        let line = program.entry(at: reading).line
+        var timebase = Timebase<GroupClock>(time: time(of: currentFrame), at: reading)
+        if line.rate != 0 {
+            timebase.setRate(
+                line.rate, anchorTime: time(of: line.itemFrame), immediateSourceTime: line.instant)
+        }
+        return timebase
+    }
+
+    /// Into the item, whatever its end times are.
     func clamped(_ frame: Double) -> Double {
-        max(0, min(frame, itemFacts?.endFrame.map(Double.init) ?? .infinity))
+        max(0, min(frame, itemFacts?.frameCount.map(Double.init) ?? .infinity))
     }
 
     /// A time as a frame within the item.
     func frame(of time: MediaTime) throws(PlaybackError) -> Double {
         guard let facts = itemFacts, let frame = time.frame(atSampleRate: facts.sampleRate)
         else { throw PlaybackError(.timeNotNumeric, "\(time) is not a time to play from") }
-        return Double(max(0, min(frame, facts.endFrame ?? .max)))
+        return Double(max(0, min(frame, facts.frameCount ?? .max)))
     }
 
     func time(of frame: Double) -> MediaTime {
         Player.time(ofFrame: frame, sampleRate: itemFacts?.sampleRate ?? 1)
-    }
-
-    // MARK: Feeds
-
-    /// Of a feed that was only just begun nothing is known but where it begins.
-    func facts(_ feed: FeedID) -> PlayerWorld.FeedFacts {
-        if let known = world.feeds[feed] { return known }
-        guard let record = feeds[feed] else {
-            return PlayerWorld.FeedFacts(isAlive: false)
-        }
-        let first = Double(record.firstFrame)
-        return PlayerWorld.FeedFacts(
-            reach: first...first + Double(record.sampleRate) * Feed.reachSeconds)
-    }
-
-    func isSupplied(_ feed: FeedID, enough: Bool) -> Bool {
-        switch facts(feed).supply {
-        case .nothing: false
-        case .frames: !enough
-        case .enough: true
-        }
-    }
-
-    func reaches(_ feed: FeedID, _ frame: Double, rate: Double, of item: ItemID?) -> Bool {
-        let facts = facts(feed)
-        return feeds[feed]?.item == item && feeds[feed]?.rate == rate && facts.isAlive
-            && facts.reach?.contains(frame) == true
-    }
-
-    mutating func makeFeed(frame: Double, rate: Double) -> FeedID {
-        guard let (item, facts) = ready else {
-            preconditionFailure("a feed is made only for an item that is ready")
-        }
-        return makeFeed(of: item, facts, frame: clamped(frame), rate: rate)
-    }
-
-    mutating func makeFeed(
-        of item: ItemID, _ facts: PlayerWorld.ItemFacts, frame: Double, rate: Double
-    ) -> FeedID {
-        lastFeed += 1
-        let feed = FeedID(number: lastFeed)
-        feeds[feed] = FeedRecord(
-            item: item, sampleRate: facts.sampleRate, firstFrame: Feed.firstFrame(for: frame),
-            rate: rate, start: nil, itemGain: facts.gain)
-        emit(.make(feed, item, frame: frame, rate: rate, gain: gain * facts.gain))
-        return feed
-    }
-
-    private mutating func setGains() {
-        for (feed, record) in feeds {
-            let itemGain = world.items[record.item]?.facts?.gain ?? record.itemGain
-            feeds[feed]?.itemGain = itemGain
-            emit(.setGain(feed, gain * itemGain))
-        }
-    }
-
-    mutating func start(_ feed: FeedID, by line: Line, fadesIn: Bool) {
-        let start = FeedStart(
-            line: line, clock: clock,
-            endFrame: feeds[feed].flatMap { world.items[$0.item]?.facts?.endFrame },
-            fadesIn: fadesIn)
-        feeds[feed]?.start = start
-        // What it reported was about another start.
-        world.feeds[feed]?.report = nil
-        emit(.start(feed, start))
-    }
-
-    mutating func cancel(_ feed: FeedID?) {
-        guard let feed, feeds[feed] != nil else { return }
-        if world.feeds[feed] == nil { world.feeds[feed] = facts(feed) }
-        world.feeds[feed]?.isAlive = false
-        emit(.cancel(feed))
-    }
-
-    mutating func dropPrepared() {
-        cancel(prepared)
-        prepared = nil
-    }
-
-    /// Takes back what was waited for: something newer is decided.
-    mutating func dropIntent() {
-        let transition = transition
-        intent = .decided
-        if let feed = transition?.feed, !program.names(feed), feed != prepared,
-            !kept.values.contains(feed)
-        {
-            cancel(feed)
-        }
     }
 }

@@ -1,5 +1,5 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// Numbers that a player gives to its feeds, items and clocks: never the same twice.
 struct FeedID: Hashable, Sendable { var number: Int }
@@ -22,8 +22,17 @@ struct PlayerWorld: Sendable {
 
     struct ItemFacts: Equatable, Sendable {
         var sampleRate: Int
+        /// `nil` when only the source knows.
+        var frameCount: Int64?
         /// The first frame that is not played; `nil` when only the source knows.
         var endFrame: Int64?
+        /// Where playing backwards ends.
+        var startFrame: Int64 = 0
+        var algorithm = TimePitchAlgorithm.varispeed
+        /// Those that are heard; `nil`: the item's default.
+        var tracks: [Int]?
+        /// Counts changes of what becomes of its samples.
+        var edition = 0
         /// What its own loudness asks for; linear.
         var gain: Float = 1
     }
@@ -40,6 +49,7 @@ struct PlayerWorld: Sendable {
         var report: VoiceReport?
         /// The end of the item, once the decoder has come to it.
         var endFrame: Int64?
+        var isFull = false
     }
 
     var now: LocalInstant
@@ -62,6 +72,14 @@ enum PlayerCommand: Sendable {
     case remove(ItemID)
     case removeAll
     case advance
+    /// Whether items follow only by lines that they are given.
+    case joinsByLines(Bool)
+    /// An item of the queue may follow by this line, and by no other.
+    case join(ItemID, by: Line)
+    /// Fills a feed at the beginning of an item of the queue; it is in ``PlayerMachine/kept`` then.
+    case prerollNext(ItemID, rate: Double)
+    /// Silent from then on, whichever item plays by then.
+    case end(at: GroupInstant)
     /// A setting is another.
     case refresh
     /// At once; 0 pauses. `waits`: for enough to play on, `nil`: as the player is set.
@@ -116,7 +134,11 @@ enum PlayerEffect: Sendable {
     /// Another item is the current one.
     case itemChanged
     case playedToEnd(ItemID)
-    case make(FeedID, ItemID, frame: Double, rate: Double, gain: Float)
+    /// It was to play, and cannot, or not on.
+    case itemFailed(ItemID, PlaybackError)
+    /// It was to follow, and its turn has not come.
+    case failedAhead(ItemID, PlaybackError)
+    case make(FeedID, ItemID, frame: Double, recipe: FeedRecipe, gain: Float)
     case start(FeedID, FeedStart)
     /// `nil`: now.
     case stop(FeedID, at: GroupInstant?)
@@ -142,4 +164,6 @@ struct FeedStart: Equatable, Sendable {
     var clock: ClockID?
     var endFrame: Int64?
     var fadesIn: Bool
+    /// For the output: by its own time, the line begins when it can.
+    var waits = false
 }

@@ -1,5 +1,5 @@
-import Playout
-import Timing
+import TuttiPlayout
+import TuttiTiming
 
 /// What item time does, now and as far as it has been decided: entries in the order of their instants,
 /// each in force from its own until the next one's. The first is also in force before its instant.
@@ -43,6 +43,33 @@ struct Program: Equatable, Sendable {
     /// Item time in frames at `instant`.
     func frame(at instant: GroupInstant, sampleRate: Int) -> Double {
         entry(at: instant).line.frame(at: instant, sampleRate: sampleRate)
+    }
+
+    /// A line while it is in force.
+    struct Stretch {
+        var line: Line
+        var begin: GroupInstant
+        var end: GroupInstant
+
+        /// Item time at both ends.
+        func frames(sampleRate: Int) -> (begin: Double, end: Double) {
+            (
+                line.frame(at: begin, sampleRate: sampleRate),
+                line.frame(at: end, sampleRate: sampleRate)
+            )
+        }
+    }
+
+    /// Lines that play between two instants, in their order.
+    func stretches(from begin: GroupInstant, to end: GroupInstant) -> [Stretch] {
+        let first = place(at: begin)
+        return entries.indices.dropFirst(first).compactMap { index in
+            let line = entries[index].line
+            let start = index == first ? begin : line.instant
+            let next = index + 1 < entries.count ? entries[index + 1].line.instant : end
+            guard line.rate != 0, start < end else { return nil }
+            return Stretch(line: line, begin: start, end: min(next, end))
+        }
     }
 
     /// Entries whose instant is yet to come.
@@ -97,7 +124,7 @@ struct Program: Equatable, Sendable {
         let current = place(at: now)
         for index in entries.indices.dropFirst(current) {
             let line = entries[index].line
-            guard line.rate > 0 else { continue }
+            guard line.rate != 0 else { continue }
             let seconds = (frame - line.itemFrame) / (line.rate * Double(sampleRate))
             let instant = line.instant + Nanoseconds(seconds: seconds)
             let begin = index == current ? now : line.instant

@@ -1,4 +1,4 @@
-import AvahiDiscovery
+import TuttiAvahiDiscovery
 
 /// Names of any length in what Avahi announces, which holds short ones only: a label of DNS has 63
 /// bytes, a string of a TXT record 255.

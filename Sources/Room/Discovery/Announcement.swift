@@ -1,42 +1,73 @@
-import AvahiDiscovery
-import GroupControl
 import Logging
 import Synchronization
+import TuttiAvahiDiscovery
+import TuttiGroupControl
 
 /// What the LAN hears of a room; what Avahi makes of it is said in the log.
 final class Announcement: Sendable {
     private struct State {
         var name: RoomID
         var group = ""
+        var household: String?
+        var isHidden = false
         var publication: PublicationID?
     }
 
     private let session: AvahiSession?
     private let role: DiscoveredRoom.Role
     private let port: Int
+    /// It may found a household where there is none; see ``HouseholdSearch``.
+    private let mayFound: Bool
     private let logger: Logger
     private let state: Mutex<State>
     private let said = Mutex<Set<String>>([])
     /// Others choose what is said of them: so many lines, and no more.
     static let mostLines = 32
-    /// What this room is announced as, and what Avahi made of that.
-    private let labels = Mutex<Set<String>>([])
+    /// What this room is announced as, and what Avahi made of that, the last one now. Not in
+    /// ``state``: Avahi tells of it while that is held.
+    private let labels = Mutex<[String]>([])
 
     /// - Parameters:
     ///   - session: `nil`: nothing is announced.
     ///   - port: of the control service; 0 for a room that has none.
+    ///   - household: see ``Credentials/announcedHousehold``.
     init(
-        session: AvahiSession?, name: RoomID, role: DiscoveredRoom.Role, port: Int, logger: Logger
+        session: AvahiSession?, name: RoomID, role: DiscoveredRoom.Role, port: Int,
+        household: String?, mayFound: Bool = false, logger: Logger
     ) {
+        self.mayFound = mayFound
         self.session = session
         self.role = role
         self.port = port
         self.logger = logger
-        state = Mutex(State(name: name))
+        state = Mutex(State(name: name, household: household))
     }
 
     /// Announces the room as a member of this group.
     func update(group: String) { change { $0.group = group } }
+
+    /// Announces it as one of this household, where it was of another or hidden.
+    func update(household: String?) {
+        guard state.withLock({ $0.isHidden || $0.household != household }) else { return }
+        change {
+            $0.household = household
+            $0.isHidden = false
+        }
+    }
+
+    /// Nothing is announced until the household is known again.
+    func hide() {
+        state.withLock { $0.isHidden = true }
+        withdraw()
+    }
+
+    /// Whether it has the first of all labels: no two on one LAN are the same.
+    ///
+    /// - Parameter others: may hold its own ones.
+    func comesFirst(of others: Set<String>) -> Bool {
+        let own = labels.withLock { $0.last ?? "" }
+        return others.subtracting([own]).allSatisfy { own < $0 }
+    }
 
     /// Nothing is announced any more.
     func withdraw() {
@@ -52,11 +83,14 @@ final class Announcement: Sendable {
         guard let session else { return }
         state.withLock { state in
             change(&state)
-            if let old = state.publication { session.withdraw(old) }
+            if let old = state.publication.take() { session.withdraw(old) }
+            guard !state.isHidden else { return }
             let name = state.name.name
             // Its leader's word, on the way to everybody's terminal.
             let group = state.group.shown(limit: RoomID.longestBytes)
             var attributes = ["role": role.rawValue, "v": "1"]
+            attributes["household"] = state.household
+            attributes["founds"] = mayFound ? "1" : nil
             attributes.merge(AnnouncedText.attributes("name", name)) { $1 }
             attributes.merge(AnnouncedText.attributes("group", group)) { $1 }
             let label = AnnouncedText.label(for: name)
@@ -87,7 +121,7 @@ final class Announcement: Sendable {
     private func take(_ news: PublicationNews) {
         switch news {
         case .renamed(let old, let new):
-            labels.withLock { _ = $0.insert(new) }
+            labels.withLock { $0.append(new) }
             say(
                 .warning,
                 "another room of this network is announced as \"\(old)\"; this one as \"\(new)\" (choose another --name to tell them apart)"

@@ -1,13 +1,16 @@
-import AvahiDiscovery
-import GroupControl
 import Logging
-import Timing
+import TuttiAvahiDiscovery
+import TuttiGroupControl
+import TuttiTiming
 
 /// A room as the LAN announces it.
 public struct DiscoveredRoom: Hashable, Sendable {
+    /// Whether it leads a group or follows one.
     public enum Role: String, Sendable { case leader, follower }
 
+    /// What its owner calls it.
     public var name: String
+    /// Whether it leads a group, and can be asked, or follows one.
     public var role: Role
     /// What tells it from others of the same name on this LAN: "kitchen", "kitchen #2".
     public var label: String
@@ -18,6 +21,11 @@ public struct DiscoveredRoom: Hashable, Sendable {
     public var addresses: [HostPort]
     /// Names the group that the room leads or follows; empty while it follows none.
     public var group: String
+    /// Which household it says that it belongs to; `nil`: it is open to everybody. A hint: who it is,
+    /// its key says.
+    public var household: String?
+    /// It belongs to nobody, and founds a household where it finds none.
+    var mayFound = false
 
     /// Addresses of one room that are tried.
     static let mostAddresses = 16
@@ -29,7 +37,7 @@ public struct DiscoveredRoom: Hashable, Sendable {
 
     init(
         name: String, role: Role, label: String? = nil, host: String = "", addresses: [HostPort],
-        group: String = ""
+        group: String = "", household: String? = nil
     ) {
         self.name = name
         self.role = role
@@ -37,6 +45,7 @@ public struct DiscoveredRoom: Hashable, Sendable {
         self.host = host
         self.addresses = addresses
         self.group = group
+        self.household = household
     }
 
     init?(_ service: Service) {
@@ -49,7 +58,14 @@ public struct DiscoveredRoom: Hashable, Sendable {
             label: service.name, host: service.hostName,
             addresses: Self.ordered(
                 service.endpoints.map { HostPort(host: $0.address, port: $0.port) }),
-            group: AnnouncedText.value("group", in: attributes) ?? "")
+            group: AnnouncedText.value("group", in: attributes) ?? "",
+            household: attributes["household"].flatMap(Self.householdText))
+        mayFound = attributes["founds"] == "1" && household == nil
+    }
+
+    /// Sixteen hexadecimal digits, or nothing: it is anybody's text.
+    private static func householdText(_ text: String) -> String? {
+        text.utf8.count == 16 && text.allSatisfy(\.isHexDigit) ? text.lowercased() : nil
     }
 
     /// Whether somebody who writes `group` means this one.
@@ -99,29 +115,27 @@ enum RoomSighting: Sendable {
 public enum Discovery {
     /// All rooms that answer within `duration`, by name; IPv4 addresses are preferred.
     ///
-    /// - Throws: `RoomError` with code `noDiscovery` where Avahi cannot be reached.
-    public static func rooms(for duration: Duration) async throws -> [DiscoveredRoom] {
-        try await look(for: duration) { _ in false }
-    }
-
-    /// All leaders that are announced within `duration`.
-    ///
-    /// - Parameter isEnough: asked when the daemon has told what it knew already, within
+    /// - Parameter isEnough: asked of the leaders when the daemon has told what it knew already, within
     ///   milliseconds as a rule, and at each change after that; when it says so, nobody else is
     ///   waited for.
-    public static func leaders(
+    /// - Throws: `RoomError` with code `noDiscovery` where Avahi cannot be reached.
+    public static func rooms(
         for duration: Duration,
-        isEnough: @escaping @Sendable ([DiscoveredRoom]) -> Bool = { _ in false }
+        untilLeaders isEnough: @escaping @Sendable ([DiscoveredRoom]) -> Bool = { _ in false }
     ) async throws -> [DiscoveredRoom] {
         try await look(for: duration) { isEnough($0.filter { $0.role == .leader }) }
-            .filter { $0.role == .leader }
+    }
+
+    /// All leaders that are announced within `duration`; see ``rooms(for:untilLeaders:)``.
+    public static func leaders(for duration: Duration) async throws -> [DiscoveredRoom] {
+        try await rooms(for: duration).filter { $0.role == .leader }
     }
 
     /// Of these leaders, the ones that answer, each at the address where it did so first.
     ///
     /// They are asked side by side: an announcement may be left over from a leader that is gone.
     public static func answering(
-        _ leaders: [DiscoveredRoom], within limit: Duration
+        _ leaders: [DiscoveredRoom], within limit: Duration, credentials: Credentials = .open
     ) async -> [DiscoveredRoom] {
         var answering: [DiscoveredRoom] = []
         for begin in stride(
@@ -133,7 +147,8 @@ public enum Discovery {
                     group.addTask {
                         let address = await LeaderProbe.first(
                             of: leader.addresses, named: leader.name,
-                            within: Nanoseconds(limit.wholeNanoseconds))
+                            within: Nanoseconds(limit.wholeNanoseconds),
+                            ask: LeaderProbe.ask(with: credentials))
                         guard let address else { return nil }
                         var leader = leader
                         leader.addresses = [address]

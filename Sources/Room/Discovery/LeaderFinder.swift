@@ -1,8 +1,8 @@
-import GroupControl
-import LinuxHost
 import Logging
 import Synchronization
-import Timing
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiTiming
 
 /// Which leader to follow: the one given, or one that Avahi announces and that answers.
 final class LeaderFinder: Sendable {
@@ -26,11 +26,15 @@ final class LeaderFinder: Sendable {
 
     private struct State {
         var list: LeaderList
+        /// Leaders that this node has nothing to do with, as long as it belongs where it does.
+        var elsewhere: [String: DiscoveredRoom] = [:]
         /// Avahi has told all that answered when it was asked first.
         var isComplete = false
         var current: Found?
         /// The search that counts: an older one ends.
         var search = 0
+        /// This node leads, or ends.
+        var hasEnded = false
         /// Since when one is looked for; `nil` while connected.
         var wantedAt: LocalInstant?
         /// Said to the user, since then.
@@ -54,6 +58,7 @@ final class LeaderFinder: Sendable {
     private let name: String?
     private let logger: Logger
     private let ask: LeaderProbe.Ask
+    private let credentials: Credentials
     private let keep: @Sendable (String) -> Void
     private let state: Mutex<State>
     /// Rings when leaders come, go or move, and when another search begins.
@@ -64,14 +69,15 @@ final class LeaderFinder: Sendable {
     ///   - preferred: name of the leader that was followed last.
     ///   - keep: remembers that name.
     init(
-        fixed: HostPort?, name: String?, preferred: String? = nil, logger: Logger,
-        ask: @escaping LeaderProbe.Ask = LeaderProbe.ask,
+        fixed: HostPort?, name: String?, preferred: String? = nil,
+        credentials: Credentials = .open, logger: Logger, ask: LeaderProbe.Ask? = nil,
         keep: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.fixed = fixed
         self.name = name
         self.logger = logger
-        self.ask = ask
+        self.ask = ask ?? LeaderProbe.ask(with: credentials)
+        self.credentials = credentials
         self.keep = keep
         state = Mutex(State(list: LeaderList(name: name, preferred: preferred)))
     }
@@ -81,8 +87,21 @@ final class LeaderFinder: Sendable {
         let now = HostClock.now()
         let isNews = state.withLock { state in
             switch sighting {
-            case .found(let room): return state.list.take(room, at: now)
-            case .gone(let label): return state.list.remove(label)
+            case .found(let room):
+                // Another household's would not let this node in.
+                guard credentials.concerns(room.household) else {
+                    if state.elsewhere.count < LeaderList.most
+                        || state.elsewhere[room.label] != nil
+                    {
+                        state.elsewhere[room.label] = room
+                    }
+                    return state.list.remove(room.label)
+                }
+                state.elsewhere[room.label] = nil
+                return state.list.take(room, at: now)
+            case .gone(let label):
+                state.elsewhere[label] = nil
+                return state.list.remove(label)
             case .answersTold:
                 state.isComplete = true
                 return true
@@ -91,6 +110,26 @@ final class LeaderFinder: Sendable {
                 return false
             case .knownTold: return false
             }
+        }
+        if isNews { bell.ring() }
+    }
+
+    /// This node belongs to another household than before, or to none: others count.
+    func householdChanged() {
+        let now = HostClock.now()
+        let isNews = state.withLock { state in
+            let known = state.list.entries.values.map(\.room) + state.elsewhere.values
+            state.elsewhere = [:]
+            var isNews = false
+            for room in known {
+                if credentials.concerns(room.household) {
+                    isNews = state.list.take(room, at: now) || isNews
+                } else {
+                    state.elsewhere[room.label] = room
+                    isNews = state.list.remove(room.label) || isNews
+                }
+            }
+            return isNews
         }
         if isNews { bell.ring() }
     }
@@ -121,6 +160,17 @@ final class LeaderFinder: Sendable {
         }
     }
 
+    /// Whoever waits for a leader does not any more.
+    func end() {
+        state.withLock {
+            $0.search += 1
+            $0.hasEnded = true
+        }
+        bell.ring()
+    }
+
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
     /// The leader says that another leads now.
     ///
     /// - Parameter teller: host of the leader that says so; `nil`: it is the one that is followed,
@@ -128,9 +178,9 @@ final class LeaderFinder: Sendable {
     func follow(_ next: NextLeader, toldBy teller: String? = nil) {
         state.withLock { state in
             let teller = teller ?? state.current?.address.host ?? "127.0.0.1"
-            let host = next.host.isEmpty ? teller : next.host
             let found = Found(
-                address: HostPort(host: host, port: Int(next.port)), at: HostClock.now(),
+                address: HostPort(host: next.host(toldBy: teller), port: Int(next.port)),
+                at: HostClock.now(),
                 label: nil, name: next.name.name)
             state.next = (found, 0)
         }
@@ -257,12 +307,30 @@ final class LeaderFinder: Sendable {
 
     private var list: LeaderList { state.withLock { $0.list } }
 
+    /// One is announced, and answers as far as is known, or was named.
+    var knowsLeaders: Bool {
+        state.withLock { state in
+            fixed != nil || state.next != nil
+                || state.list.entries.values.contains { $0.silences == 0 }
+        }
+    }
+
     // MARK: The one that is followed
 
     /// The leader connected to last.
     var currentAddress: HostPort? { state.withLock { $0.current?.address } }
 
     var currentHost: String? { currentAddress?.host }
+
+    /// … and where else it is announced.
+    var currentHosts: [String] {
+        guard let current = state.withLock({ $0.current }) else { return [] }
+        let others = addresses(of: current).map(\.host).filter { $0 != current.address.host }
+        return [current.address.host] + others.prefix(Self.mostHosts)
+    }
+
+    /// Addresses of the leader that are asked besides the one that was used.
+    private static let mostHosts = 3
 
     /// There is a connection; whether the leader wants this room is still to be heard.
     func connected(to found: Found) {
@@ -274,12 +342,15 @@ final class LeaderFinder: Sendable {
         bell.ring()
     }
 
+    /// The leader wants this room.
     ///
     /// - Parameter leader: its own word for its name.
     func welcomed(by found: Found, called leader: String) {
         state.withLock { if $0.next?.found == found { $0.next?.attempts = 0 } }
         // A next leader has another name than the one that was given.
         if found.name == nil { compareName(of: leader) }
+        // Where a room was sent, it comes back to.
+        if found.label == nil, found.name != nil { keep(leader) }
         guard let label = found.label, let name = found.name else { return }
         let isNews = state.withLock { state in
             let before = state.list.preferred
@@ -329,7 +400,7 @@ final class LeaderFinder: Sendable {
 
     var changes: Int { bell.changes }
 
-    /// Runs `body` until the leader is connected to at another host.
+    /// Runs `body` until the leader is connected to at another host, or nobody looks any more.
     ///
     /// - Returns: `nil` when that came first.
     func whileItStays<Value: Sendable>(
@@ -341,6 +412,7 @@ final class LeaderFinder: Sendable {
             group.addTask {
                 while !Task.isCancelled {
                     let change = self.bell.changes
+                    if self.hasEnded { return nil }
                     if let current = self.currentHost, current != host { return nil }
                     await self.bell.wait(after: change)
                 }

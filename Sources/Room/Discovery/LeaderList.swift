@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// The leaders that a room has heard of, and which of them it would rather follow.
 ///

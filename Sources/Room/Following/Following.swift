@@ -1,10 +1,10 @@
-import AvahiDiscovery
-import ClockSync
-import GroupControl
-import LinuxHost
 import Logging
-import Playout
-import Timing
+import TuttiAvahiDiscovery
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiTiming
 
 /// The role of a node that follows: looks for the leader, reaches it and knows its time.
 final class Following: Sendable {
@@ -12,6 +12,7 @@ final class Following: Sendable {
     let clock: RemoteClock
     let announcement: Announcement
     private let session: AvahiSession?
+    private let credentials: Credentials
     private let isGivenLeader: Bool
     private let logger: Logger
     private let ending = Ending()
@@ -27,26 +28,35 @@ final class Following: Sendable {
         continuing: RemoteClock.Continued? = nil
     ) {
         self.session = session
+        credentials = configuration.credentials
         isGivenLeader = leader != nil
         logger = configuration.logger
         let identity = options.identity
         finder = LeaderFinder(
-            fixed: leader, name: leaderName, preferred: identity?.leader, logger: logger,
+            fixed: leader, name: leaderName, preferred: identity?.leader,
+            credentials: configuration.credentials, logger: logger,
             keep: { identity?.keep(leader: $0) })
         clock = RemoteClock(
             priority: configuration.realTimePriority,
-            broadcasts: configuration.usesBroadcasts, store: options.store, logger: logger,
+            broadcasts: configuration.usesBroadcasts, sealed: configuration.sealsDatagrams,
+            store: options.store, logger: logger,
             continuing: continuing)
         announcement = Announcement(
             session: configuration.usesAvahi ? session : nil, name: identity?.name ?? name,
-            role: .follower, port: 0, logger: logger)
+            role: .follower, port: 0, household: configuration.credentials.announcedHousehold,
+            logger: logger)
     }
 
     var uplink: Member.Uplink {
-        { [finder, clock] in await Uplink(finder: finder, clock: clock).run($0, $1) }
+        { [finder, clock, credentials] in
+            await Uplink(finder: finder, clock: clock, credentials: credentials).run($0, $1)
+        }
     }
 
-    func end() { ending.end() }
+    func end() {
+        finder.end()
+        ending.end()
+    }
 
     /// Looks and listens until ``end()``, or until the task is cancelled.
     func run() async {
@@ -71,6 +81,14 @@ final class Following: Sendable {
             group.addTask {
                 for await leader in self.clock.leaders.messages {
                     self.announcement.update(group: leader)
+                }
+            }
+            if let keeper = credentials.keeper {
+                group.addTask {
+                    for await _ in keeper.changes() {
+                        self.finder.householdChanged()
+                        self.announcement.update(household: self.credentials.announcedHousehold)
+                    }
                 }
             }
             await ending.wait()

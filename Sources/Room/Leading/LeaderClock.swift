@@ -1,8 +1,8 @@
-import LinuxHost
-import Playout
-import RealTime
 import Synchronization
-import Timing
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// The group clock of a leader: a line over its machine's own clock, and what that missed while the
 /// machine slept.

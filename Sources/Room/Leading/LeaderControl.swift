@@ -1,7 +1,7 @@
-import FFmpegMedia
 import Glibc
-import GroupControl
-import Playout
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiPlayout
 
 /// The group as whoever steers it sees it, in the process of its leader.
 struct LeaderControl: GroupControlling {

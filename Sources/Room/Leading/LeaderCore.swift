@@ -1,32 +1,43 @@
-import GroupControl
-import LinuxHost
 import Logging
-import Timing
+import Synchronization
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiTiming
+import TuttiTrust
 
 /// Runs the leader's machine: serialises what links and commands bring, and does its effects.
 ///
 /// The group's time is the leader's (``LeaderClock``); a room maps its own local clock to it.
 actor LeaderCore {
-    /// Sends a notice to this port of the room at the other end of a link.
-    typealias Notifier = @Sendable (CommitDatagram, _ port: UInt16) -> Void
+    /// Sends a notice to this port of the room at the other end of a link, sealed where its datagrams
+    /// are.
+    typealias Notifier =
+        @Sendable (CommitDatagram, _ port: UInt16, CommitDatagramSender.Seal?) -> Void
 
-    private var machine: LeaderMachine
+    private(set) var machine: LeaderMachine
     private var outboxes: [LinkID: Outbox<LeaderToRoom>] = [:]
     private var notifiers: [LinkID: Notifier] = [:]
     /// Of the rooms' links, where one can be said.
     private var hosts: [LinkID: String] = [:]
     private var nextLink: LinkID = 1
-    private var hasLeft = false
+    private(set) var hasLeft = false
     /// Of the last event.
     private var sequence: UInt64 = 0
-    /// Another leads.
-    private var isRetired = false
+    /// Another leads, since then.
+    private(set) var retiredAt: ContinuousClock.Instant?
+    private var isRetired: Bool { retiredAt != nil }
+    /// Begun by itself, and not used yet.
+    private var isUnasked = false
     private var newsFilter = NewsFilter()
     /// As it stands in the log.
     private var headline = ""
     private let alarm = Alarm()
-    private let clock: LeaderClock
-    private let logger: Logger
+    let clock: LeaderClock
+    /// `nil`: datagrams carry no tags.
+    private nonisolated let tags: SharedLeaderTags?
+    /// Control clients that have a key; their numbers are below those of links.
+    private nonisolated let guests = Atomic<LinkID>(0)
+    let logger: Logger
     /// Called when the queue has been played to its end.
     private let ended: @Sendable () -> Void
     /// Called when the session is at another place of its queue, waits for another item, or the queue
@@ -36,8 +47,11 @@ actor LeaderCore {
     private let removed: @Sendable ([QueueEntry.ID]) -> Void
     /// Why an item cannot be played from another place; looks at its file.
     private let obstacle: @Sendable (AssetDescriptor) async -> String?
+    private let check: Check
     /// Called when another leads, after everybody was told.
     private let handedOver: @Sendable (NextLeader) -> Void
+    /// Asks nodes who leads.
+    private let ask: @Sendable ([NextLeader], LeadClaim?) async -> [SightAnswer]
     private struct Place: Equatable {
         var index = 0
         var revision: UInt64 = 0
@@ -50,24 +64,31 @@ actor LeaderCore {
     private var skipped: Set<ContentHash> = []
 
     init(
-        _ configuration: LeaderConfiguration, clock: LeaderClock, logger: Logger,
+        _ configuration: LeaderConfiguration, clock: LeaderClock,
+        tags: SharedLeaderTags? = nil, logger: Logger,
         ended: @escaping @Sendable () -> Void,
         moved: @escaping @Sendable (Set<ContentHash>) -> Void = { _ in },
         removed: @escaping @Sendable ([QueueEntry.ID]) -> Void = { _ in },
         obstacle: @escaping @Sendable (AssetDescriptor) async -> String? = { _ in nil },
+        check: @escaping Check = { _, _ in .none },
         handedOver: @escaping @Sendable (NextLeader) -> Void = { _ in },
-        resuming: (session: SessionState, handover: Handover)? = nil
+        ask: @escaping @Sendable ([NextLeader], LeadClaim?) async -> [SightAnswer] = { _, _ in [] },
+        resuming: Leading.Resumption? = nil
     ) {
+        self.ask = ask
         self.moved = moved
         self.removed = removed
         self.handedOver = handedOver
         self.obstacle = obstacle
+        self.check = check
         machine =
             resuming.map {
                 LeaderMachine(
-                    configuration, resuming: $0.session, $0.handover, at: clock.groupNow())
+                    configuration, resuming: $0.session, $0.handover, missing: $0.missing,
+                    at: clock.groupNow())
             } ?? LeaderMachine(configuration)
         self.clock = clock
+        self.tags = tags
         self.logger = logger
         self.ended = ended
     }
@@ -104,6 +125,9 @@ actor LeaderCore {
             outboxes[link] = outbox
             notifiers[link] = notifier
             hosts[link] = host
+            step { machine, now in
+                machine.receive(.linked(link, host: host ?? ""), at: now)
+            }
         }
         return link
     }
@@ -116,6 +140,8 @@ actor LeaderCore {
         outboxes.removeValue(forKey: link)?.finish()
         notifiers[link] = nil
         hosts[link] = nil
+        // Who has handed over answers the rooms until they have gone over.
+        if !isRetired { tags? { $0.end(link) } }
         step { machine, now in machine.receive(.closed(link), at: now) }
     }
 
@@ -167,6 +193,17 @@ actor LeaderCore {
         (machine.session.current?.hash, machine.upcoming.map(\.hash))
     }
 
+    /// … in full.
+    var upcomingAssets: [AssetDescriptor] { machine.upcoming }
+
+    /// Whether it plays, and rooms are silent since its bytes are missing.
+    func isStarving(for asset: AssetDescriptor) -> Bool {
+        machine.session.current?.hash == asset.hash && machine.hasStarvedRooms
+    }
+
+    /// What has to be read before the group can go on.
+    var awaitedItem: QueueEntry.ID? { machine.awaitedID }
+
     /// The item of the queue whose hash has these digits.
     func asset(ofHash hex: String) -> AssetDescriptor? {
         machine.session.queue.first { $0.hash.hex == hex }
@@ -184,6 +221,7 @@ actor LeaderCore {
     /// - Throws: `RoomError` with code `refused` while another leads, or is about to.
     func unlessHandingOver(_ work: @Sendable () -> Void) throws {
         if case .refused(let reason)? = refusal { throw RoomError(.refused, reason) }
+        isUnasked = false
         work()
     }
 
@@ -194,6 +232,10 @@ actor LeaderCore {
     func perform(
         _ command: GroupCommand, unless objection: @Sendable () -> String? = { nil }
     ) async -> CommandOutcome {
+        isUnasked = false
+        if let item = machine.destination(of: command, at: clock.groupNow()) {
+            await look(at: item)
+        }
         var outcome = CommandOutcome.accepted
         if let item = machine.needed(for: command, at: clock.groupNow()),
             let reason = await obstacle(item)
@@ -212,6 +254,21 @@ actor LeaderCore {
         return outcome
     }
 
+    /// What a file has become that may play now, or is asked for.
+    typealias Check = @Sendable (ContentHash, _ isPlaying: Bool) async -> AssetReader.Change
+
+    /// What a command goes to is described as it is on the disk now: otherwise rooms that have the
+    /// bytes of before would play those, and this node's own room nothing.
+    private func look(at item: AssetDescriptor) async {
+        guard refusal == nil else { return }
+        let isPlaying = item.hash == machine.session.current?.hash
+        switch await check(item.hash, isPlaying) {
+        case .none: break
+        case .other(let asset): change(item.hash, to: asset)
+        case .nothing: change(item.hash, to: nil)
+        }
+    }
+
     var present: CommandEffect { machine.present }
 
     /// Does a command, and waits for what comes of it.
@@ -223,13 +280,14 @@ actor LeaderCore {
         if case .refused(let reason) = await perform(command, unless: objection) {
             throw RoomError(.refused, reason)
         }
-        let deadline = ContinuousClock.now + .nanoseconds(CommandEffect.longestWait.count)
+        let deadline = ContinuousClock.now + .nanoseconds(command.longestWait.count)
         let timer = Task { [watchers] in
             guard (try? await Task.sleep(until: deadline)) != nil else { return }
             watchers.tell()
         }
         defer { timer.cancel() }
         for await _ in watch() {
+            if let reason = machine.failure(of: command) { throw RoomError(.refused, reason) }
             let now = clock.groupNow()
             if let effect = machine.settledEffect(of: command, at: now) { return effect }
             if ContinuousClock.now >= deadline || Task.isCancelled { break }
@@ -238,24 +296,73 @@ actor LeaderCore {
     }
 
     func status(hasPoints: Bool) -> GroupStatus {
-        machine.status(at: clock.groupNow(), hasPoints: hasPoints)
+        var status = machine.status(at: clock.groupNow(), hasPoints: hasPoints)
+        if let drops = tags?.drops, drops != .zero { status.dropped = drops }
+        return status
     }
+
+    // MARK: Tags of datagrams
+
+    /// Somebody was removed: everybody who has a link gets another key, and nobody else.
+    func rekey() {
+        guard let tags else { return }
+        tell(tags.beginTerm(at: HostClock.now()))
+        logger.notice("another key for datagrams")
+    }
+
+    private func tell(_ keys: [(link: LinkID, key: DatagramKey)]) {
+        for (link, key) in keys { outboxes[link]?.send(.datagramKey(key)) }
+    }
+
+    /// A welcome says the key that goes with the link.
+    private func withKey(_ message: LeaderToRoom, for link: LinkID) -> LeaderToRoom {
+        guard let tags, case .welcome(var welcome) = message else { return message }
+        let (key, others) = tags.grant(to: link, at: HostClock.now())
+        tell(others)
+        welcome.datagramKey = key
+        return .welcome(welcome)
+    }
+
+    private func notify(_ notice: CommitDatagram, port: UInt16, of link: LinkID) {
+        let seal = tags.map { tags in
+            { @Sendable (bytes: [UInt8]) in
+                tags { $0.seal(commit: bytes, to: link, at: HostClock.now()) }
+            }
+        }
+        notifiers[link]?(notice, port, seal)
+    }
+
+    /// A key for a control client, until ``end(guest:)``; `nil`: datagrams carry no tags.
+    nonisolated func keyForGuest() -> (guest: LinkID, key: DatagramKey)? {
+        guard let tags else { return nil }
+        let guest = guests.subtract(1, ordering: .relaxed).newValue
+        // Rooms come first: a client gets none where there are no numbers.
+        return tags { $0.grant(to: guest) }.map { (guest, DatagramKey($0)) }
+    }
+
+    nonisolated func end(guest: LinkID) { tags? { $0.end(guest) } }
 
     private func step(_ turn: (inout LeaderMachine, GroupInstant) -> [LeaderEffect]) {
         for effect in turn(&machine, clock.groupNow()) {
             switch effect {
             case .send(let message, let link):
                 logger.trace("to room", metadata: ["link": "\(link)", "message": "\(message)"])
-                outboxes[link]?.send(message)
-            case .notify(let notice, let port, let link): notifiers[link]?(notice, port)
+                outboxes[link]?.send(withKey(message, for: link))
+            case .notify(let notice, let port, let link): notify(notice, port: port, of: link)
             case .close(let link): outboxes.removeValue(forKey: link)?.finish()
             case .handOver(let room, let port, let link):
                 let next = NextLeader(name: room, host: hosts[link] ?? "", port: port)
-                isRetired = true
-                // Its node knows before its room does.
-                handedOver(next)
-                step { machine, _ in machine.handedOver(to: next) }
-                watchers.finish()
+                retire(before: next)
+            case .yield(let next): retire(before: next)
+            case .askWhoLeads(let places):
+                let claim = sight.map {
+                    LeadClaim(sight: $0, port: machine.configuration.mediaPort)
+                }
+                Task { [ask] in
+                    for (place, answer) in zip(places, await ask(places, claim)) {
+                        if case .sight(let sight) = answer { self.take(sight, of: place) }
+                    }
+                }
             case .ended: ended()
             case .removed(let items): removed(items)
             case .skipped(let asset, let reason):
@@ -280,6 +387,37 @@ actor LeaderCore {
         watchers.tell()
     }
 
+    /// What another node says of who leads.
+    func take(_ sight: LeadSight, of place: NextLeader) {
+        step { machine, now in machine.receive(.sight(sight, of: place), at: now) }
+    }
+
+    /// Another leads. Its node knows before its room does.
+    func retire(before next: NextLeader) {
+        guard !isRetired else { return }
+        retiredAt = .now
+        handedOver(next)
+        step { machine, _ in machine.handedOver(to: next) }
+        watchers.finish()
+    }
+
+    // MARK: Giving up
+
+    /// Nobody asked for this group: it ends where another one is found before it is used.
+    func mayBeGivenUp() { isUnasked = true }
+
+    var canBeGivenUp: Bool { isUnasked && !isRetired && status(hasPoints: false).isUnused }
+
+    /// It was restored after a loss of power, and nobody has done anything with it since.
+    var isUntouched: Bool { isUnasked && !isRetired && !status(hasPoints: false).isUnused }
+
+    /// - Returns: false where it is used by now.
+    func giveUp(before next: NextLeader) -> Bool {
+        guard isUnasked, !isRetired else { return false }
+        retire(before: next)
+        return true
+    }
+
     /// What plays, and what is waited for: whoever sees the leader's terminal wants to know. That
     /// one more item was read is no news.
     private func sayHeadline(_ isElsewhere: Bool) {
@@ -287,49 +425,5 @@ actor LeaderCore {
         guard latest != headline || isElsewhere, !hasLeft, !isRetired else { return }
         headline = latest
         logger.notice("the group \(machine.headlineWithPlace)")
-    }
-
-    private func log(_ news: RoomNews, of room: RoomID) {
-        let name = room
-        let room: Logger.Metadata = ["room": "\(name)"]
-        switch news {
-        case .joined: logger.notice("a room joined", metadata: room)
-        case .renamed(let wanted):
-            logger.warning(
-                "two rooms have one name; choose another --name in one of them",
-                metadata: ["name": "\(wanted)", "the second is called": "\(name)"])
-        case .left: logger.notice("a room left", metadata: room)
-        case .lost: logger.warning("a room is not heard any more", metadata: room)
-        case .heardAgain: logger.notice("a room is heard again", metadata: room)
-        case .failed(let reason):
-            logger.warning(
-                "a room cannot play",
-                metadata: room.merging(["reason": "\(reason)"]) { $1 })
-        case .line(let finding) where finding.isAlarm:
-            logger.error(
-                "a room does not play what was committed",
-                metadata: room.merging(["reason": "it \(finding.words)"]) { $1 })
-        case .line: logger.notice("a room plays what was committed again", metadata: room)
-        case .missing:
-            logger.warning(
-                "a room does not answer; the others do not wait for it until it does",
-                metadata: room)
-        case .leads: logger.notice("another room leads", metadata: room)
-        case .declined(let reason):
-            logger.warning(
-                "a room does not take over the lead; this one goes on leading",
-                metadata: room.merging(["reason": "\(reason)"]) { $1 })
-        case .refused(let reason):
-            logger.warning(
-                "a room is refused", metadata: room.merging(["reason": "\(reason)"]) { $1 })
-        case .alarm(let isRaised, let bound):
-            let bound: Logger.Metadata = ["bound_us": "\(bound.count / 1_000)"]
-            logger.log(
-                level: isRaised ? .warning : .notice,
-                isRaised
-                    ? "a room may be further off than it should"
-                    : "a room is within its target again",
-                metadata: room.merging(bound) { $1 })
-        }
     }
 }

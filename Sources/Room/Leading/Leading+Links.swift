@@ -1,7 +1,8 @@
-import GroupControl
 import Logging
 import NIOCore
-import Wire
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiWire
 
 // Who comes to the leader's port: rooms and control clients.
 
@@ -64,8 +65,8 @@ extension Leading {
         let room = client.channel.remoteAddress
         let link = await core.open(
             outbox,
-            notifier: { notice, port in
-                if let room { notices?.send(notice, to: room, port: port) }
+            notifier: { notice, port, seal in
+                if let room { notices?.send(notice, to: room, port: port, seal: seal) }
             }, host: room.flatMap(Self.host))
         await withThrowingTaskGroup { group in
             group.addTask { try await client.say(outbox, on: outbound) { .toRoom($0) } }
@@ -82,8 +83,11 @@ extension Leading {
     }
 
     /// Where a room is, for the others; `nil` for one on this machine, which is where its leader is.
-    private static func host(of address: SocketAddress) -> String? {
-        guard let host = address.ipAddress, host != "::1", !host.hasPrefix("127."),
+    static func host(of address: SocketAddress) -> String? {
+        let text = unsafe address.withSockAddr { bytes, count in
+            unsafe numericHost(UnsafeRawBufferPointer(start: bytes, count: count))
+        }
+        guard let host = text, host != "::1", !host.hasPrefix("127."),
             !host.hasPrefix("::ffff:127.")
         else { return nil }
         return host.hasPrefix("::ffff:") ? String(host.dropFirst("::ffff:".count)) : host

@@ -1,14 +1,14 @@
-import AvahiDiscovery
-import ClockSync
-import FFmpegMedia
-import GroupControl
-import LinuxHost
 import Logging
 import NIOCore
-import Playout
 import Synchronization
-import Timing
-import Wire
+import TuttiAvahiDiscovery
+import TuttiClockSync
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiTiming
+import TuttiWire
 
 /// The role of a node that leads: its services, its clock and the session.
 final class Leading: Sendable {
@@ -17,6 +17,20 @@ final class Leading: Sendable {
         /// The queue has been played to its end.
         var ended: @Sendable () -> Void
         var handedOver: @Sendable (NextLeader) -> Void
+        /// Asks nodes who leads.
+        var ask: @Sendable ([NextLeader], LeadClaim?) async -> [SightAnswer]
+    }
+
+    /// What a leader goes on with.
+    struct Resumption: Sendable {
+        var session: SessionState
+        var handover: Handover
+        /// See `LeaderMachine.init(_:resuming:_:missing:at:)`.
+        var missing: [NextLeader] = []
+        /// See `Precedence`; `nil`: the new term.
+        var reign: UInt64?
+        /// It went without a word: what only it has is gone with it.
+        var isPredecessorLost = false
     }
 
     /// The ports of a leader, open before there is anything to say on them.
@@ -25,6 +39,8 @@ final class Leading: Sendable {
         let time: TimeService
         let media: MediaService
         let notices: CommitDatagramSender?
+        /// Of the datagrams of all of them; `nil`: they carry none.
+        let tags: SharedLeaderTags?
         private let clock: Clock
 
         /// Nobody is answered before there is one.
@@ -35,62 +51,49 @@ final class Leading: Sendable {
 
         private init(
             _ door: NodeServer, _ time: TimeService, _ media: MediaService,
-            _ notices: CommitDatagramSender?, _ clock: Clock
+            _ notices: CommitDatagramSender?, _ tags: SharedLeaderTags?, _ clock: Clock
         ) {
             self.door = door
             self.time = time
             self.media = media
             self.notices = notices
+            self.tags = tags
             self.clock = clock
         }
 
         var port: UInt16 { UInt16(clamping: door.port) }
         var timePort: UInt16 { UInt16(clamping: time.port) }
 
-        /// - Parameter takesAnyPort: where the one of the configuration is taken: of who is asked to
-        ///   lead the rooms are told where it is.
+        /// - Parameters:
+        ///   - door: of the node.
+        ///   - term: of the session.
+        ///   - takesAnyPort: for the time service too, where the number of the door is taken.
         /// - Throws: `RoomError` when a port is taken.
         static func open(
-            _ configuration: NodeConfiguration, _ media: MediaService, takesAnyPort: Bool = false
+            _ configuration: NodeConfiguration, _ media: MediaService, _ door: NodeServer,
+            term: UInt64, takesAnyPort: Bool = false
         ) async throws -> Services {
-            let logger = configuration.logger
-            let files = OpenFiles.allow(LeaderNode.openFiles) - OpenFiles.ownUse
-            let limits = ConnectionPlaces.Limits().fitting(files)
-            let exhausted: @Sendable (String) -> Void = { reason in
-                logger.warning(
-                    "no connection can be accepted for the moment",
-                    metadata: ["reason": "\(reason)"])
-            }
-            let door: NodeServer
-            do {
-                door = try await NodeServer.open(
-                    configuration.port, limits: limits, exhausted: exhausted)
-            } catch  where takesAnyPort && configuration.port != 0 {
-                door = try await NodeServer.open(0, limits: limits, exhausted: exhausted)
-            }
             let clock = Clock()
-            do {
-                let time = try openTimeService(
-                    configuration, beside: door.port,
-                    takesAnyPort: takesAnyPort || configuration.port == 0, clock: clock.current)
-                let notices = await CommitDatagramSender.open(beside: door.channel, logger: logger)
-                return Services(door, time, media, notices, clock)
-            } catch {
-                door.close()
-                throw error
-            }
+            let tags = configuration.sealsDatagrams ? SharedLeaderTags(session: term) : nil
+            let time = try openTimeService(
+                configuration, beside: door.port,
+                takesAnyPort: takesAnyPort || configuration.port == 0, tags: tags,
+                clock: clock.current)
+            let notices = await CommitDatagramSender.open(
+                beside: door.channel, logger: configuration.logger)
+            return Services(door, time, media, notices, tags, clock)
         }
 
         /// On the number of the control service, where rooms ask before they are welcome; on another
         /// one where any will do and this one is taken.
         private static func openTimeService(
             _ configuration: NodeConfiguration, beside port: Int, takesAnyPort: Bool,
-            clock: @escaping @Sendable () -> SharedClock
+            tags: SharedLeaderTags?, clock: @escaping @Sendable () -> SharedClock
         ) throws -> TimeService {
             func start(port: Int) throws(HostError) -> TimeService {
                 try TimeService.start(
                     port: port, priority: configuration.realTimePriority,
-                    broadcasts: configuration.usesBroadcasts, clock: clock)
+                    broadcasts: configuration.usesBroadcasts, tags: tags, clock: clock)
             }
             do {
                 do {
@@ -106,9 +109,8 @@ final class Leading: Sendable {
         /// The time is told from now on.
         func tell(_ clock: LeaderClock) { self.clock.told.withLock { $0 = clock } }
 
-        /// May be called again.
+        /// The door stays the node's. May be called again.
         func close() {
-            door.close()
             notices?.close()
             time.stop()
         }
@@ -123,6 +125,7 @@ final class Leading: Sendable {
     let reader: AssetReader
     private let announcement: Announcement?
     private let session: AvahiSession?
+    private let credentials: Credentials
     let logger: Logger
     let crowd = Crowd()
     let replies = ReplyBudget()
@@ -136,24 +139,27 @@ final class Leading: Sendable {
         _ services: Services, _ clock: LeaderClock, _ reader: AssetReader, name: RoomID,
         session: AvahiSession?,
         _ node: NodeConfiguration, _ configuration: LeaderConfiguration,
-        resuming: (session: SessionState, handover: Handover)? = nil, events: Events
+        resuming: Resumption? = nil, events: Events
     ) {
         self.services = services
         self.clock = clock
         self.reader = reader
         self.session = session
         origin = configuration.groupClockOrigin
+        credentials = node.credentials
         logger = node.logger
         core = LeaderCore(
-            configuration, clock: clock, logger: node.logger, ended: events.ended,
+            configuration, clock: clock, tags: services.tags, logger: node.logger,
+            ended: events.ended,
             moved: { reader.move(near: $0) }, removed: { reader.forget($0) },
             obstacle: { await reader.obstacle(to: $0) },
-            handedOver: events.handedOver,
+            check: { await reader.check($0, isPlaying: $1) },
+            handedOver: events.handedOver, ask: events.ask,
             resuming: resuming)
         announcement = (node.usesAvahi ? session : nil).map {
             Announcement(
                 session: $0, name: name, role: .leader, port: services.door.port,
-                logger: node.logger)
+                household: node.credentials.announcedHousehold, logger: node.logger)
         }
         services.tell(clock)
         announcement?.update(group: name.name)
@@ -209,30 +215,24 @@ final class Leading: Sendable {
         services.close()
     }
 
-    /// The same; returns when its port is free.
-    func stop() async {
-        close()
-        try? await services.door.channel.closeFuture.get()
+    /// What comes to the node's door from now on.
+    var handlers: NodeServer.Handlers {
+        NodeServer.Handlers(
+            links: { await self.serve($0, $1) }, media: services.media.handler,
+            // Who was removed knows the key.
+            removed: { await self.core.rekey() })
     }
 
     /// Serves until ``close()``, or until the task is cancelled.
     func run() async throws {
+        services.door.serve(by: handlers)
         try await withThrowingTaskGroup { group in
-            group.addTask {
-                try await self.services.door.run(
-                    links: { await self.serve($0, $1) },
-                    // Files are read where waiting for a disk holds up nobody.
-                    media: { connection, visitor in
-                        await withTaskExecutorPreference(globalConcurrentExecutor) {
-                            await self.services.media.serve(connection, visitor)
-                        }
-                    })
-            }
             group.addTask {
                 // Not a task of the group: the first of those to end ends the leader.
                 async let _ = self.warnOfSilence()
                 async let _ = self.lookForNamesakes()
                 async let _ = self.lookAfterFiles()
+                async let _ = self.announceHousehold()
                 await self.core.run()
             }
             group.addTask { await self.ending.wait() }
@@ -240,6 +240,19 @@ final class Leading: Sendable {
                 try await group.next()
             } catch is CancellationError {}
             group.cancelAll()
+        }
+    }
+
+    /// Another household, or none, may be this node's meanwhile. One that belongs to nobody leads
+    /// nobody, and is not announced: that would be an open group.
+    private func announceHousehold() async {
+        guard let keeper = credentials.keeper, let announcement else { return }
+        for await _ in keeper.changes() where !isRetired {
+            if keeper.isSeated {
+                announcement.update(household: credentials.announcedHousehold)
+            } else {
+                announcement.hide()
+            }
         }
     }
 

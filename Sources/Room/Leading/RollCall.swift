@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// Asks all leaders that are announced, side by side, and says which of those that answer is
 /// followed.

@@ -1,7 +1,10 @@
-import GroupControl
-import Playout
+import TuttiGroupControl
+import TuttiPlayout
 
 extension SessionAssets.Asset {
+    /// Of errors that are about a part by its own name, and not about its file.
+    static let partOperation = "cue"
+
     /// The part of the same file that an item of a cue sheet means.
     ///
     /// - Throws: `MediaError` where the file ends before it begins.
@@ -10,7 +13,8 @@ extension SessionAssets.Asset {
         let count = descriptor.fileFrameCount
         func failure(_ reason: String) -> MediaError {
             MediaError(
-                .damaged, operation: "cue", subject: item.title ?? item.location, reason: reason)
+                .damaged, operation: Self.partOperation, subject: item.title ?? item.location,
+                reason: reason)
         }
         guard let frames = span.frames(sampleRate: descriptor.sampleRate, count: count) else {
             throw failure(

@@ -1,10 +1,10 @@
-import FFmpegMedia
 import Glibc
-import GroupControl
-import LinuxHost
 import Logging
-import Playout
 import Synchronization
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
 
 /// The assets of a session on the leader, by what is in them: where their bytes are, and whether
 /// those are still the ones that were hashed.
@@ -131,6 +131,7 @@ final class SessionAssets: Sendable {
         } catch {
             // The file of the cache means nothing to whoever gave the address.
             var named = error
+            guard named.operation != Asset.partOperation else { throw named }
             named.subject = item.location.readableFileName
             throw named
         }

@@ -1,8 +1,11 @@
-import GroupControl
 import Logging
 import NIOCore
 import NIOPosix
-import Wire
+import Synchronization
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiTrust
+import TuttiWire
 
 // Commits by datagram: what a stream loses comes 50 to 200 ms late, when its instant is over.
 
@@ -14,6 +17,20 @@ final class CommitDatagramListener: Sendable {
     let port: UInt16
     let notices: AsyncStream<CommitDatagram>
     private let channel: any Channel
+    private let opening: Opening
+
+    /// With which tags what arrives is opened; `nil`: it carries none.
+    fileprivate final class Opening: Sendable {
+        let tags = Mutex<SharedRoomTags?>(nil)
+
+        func open(_ bytes: [UInt8]) -> [UInt8]? {
+            guard let tags = tags.withLock({ $0 }) else { return bytes }
+            return tags { $0.open(commit: bytes, at: HostClock.now()) }.map(Array.init)
+        }
+    }
+
+    /// From now on these tags count; `nil`: none.
+    func take(_ tags: SharedRoomTags?) { opening.tags.withLock { $0 = tags } }
 
     /// - Returns: `nil` where no datagrams can be taken; the room lives by its stream alone.
     static func open(logger: Logger) async -> CommitDatagramListener? {
@@ -29,9 +46,12 @@ final class CommitDatagramListener: Sendable {
         let (notices, continuation) = AsyncStream.makeStream(
             of: CommitDatagram.self, bufferingPolicy: .bufferingNewest(Self.waitingMax))
         self.notices = notices
+        let opening = Opening()
+        self.opening = opening
         channel = try await bindDatagrams(family: nil) { channel in
             channel.eventLoop.makeCompletedFuture {
-                try channel.pipeline.syncOperations.addHandler(NoticeReader(continuation))
+                try channel.pipeline.syncOperations.addHandler(
+                    NoticeReader(continuation, opening))
             }
         }
         port = UInt16(channel.localAddress?.port ?? 0)
@@ -63,17 +83,27 @@ final class CommitDatagramSender: Sendable {
 
     private init(_ channel: any Channel) { self.channel = channel }
 
+    /// Puts a tag around the bytes of a notice; `nil`: not any more.
+    typealias Seal = @Sendable ([UInt8]) -> [UInt8]?
+
     /// Sends a notice, and once more a moment later; what is lost is lost.
-    func send(_ notice: CommitDatagram, to room: SocketAddress, port: UInt16) {
+    ///
+    /// - Parameter seal: each copy is sealed by itself, since each tag is let in once.
+    func send(
+        _ notice: CommitDatagram, to room: SocketAddress, port: UInt16, seal: Seal? = nil
+    ) {
         var address = room
         address.port = Int(port)
-        let bytes = channel.allocator.buffer(bytes: MessageCodec.encode(notice))
-        let datagram = AddressedEnvelope(remoteAddress: address, data: bytes)
-        let channel = channel
-        channel.writeAndFlush(datagram, promise: nil)
-        channel.eventLoop.scheduleTask(in: Self.repetition) {
+        let (channel, place) = (channel, address)
+        let bytes = MessageCodec.encode(notice)
+        let send = { @Sendable in
+            guard let sealed = seal.map({ $0(bytes) }) ?? bytes else { return }
+            let datagram = AddressedEnvelope(
+                remoteAddress: place, data: channel.allocator.buffer(bytes: sealed))
             channel.writeAndFlush(datagram, promise: nil)
         }
+        send()
+        channel.eventLoop.scheduleTask(in: Self.repetition) { send() }
     }
 
     func close() { channel.close(promise: nil) }
@@ -101,14 +131,20 @@ private final class NoticeReader: ChannelInboundHandler {
     typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
     private let continuation: AsyncStream<CommitDatagram>.Continuation
+    private let opening: CommitDatagramListener.Opening
 
-    init(_ continuation: AsyncStream<CommitDatagram>.Continuation) {
+    init(
+        _ continuation: AsyncStream<CommitDatagram>.Continuation,
+        _ opening: CommitDatagramListener.Opening
+    ) {
         self.continuation = continuation
+        self.opening = opening
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = Array(unwrapInboundIn(data).data.readableBytesView)
-        if let notice = try? MessageCodec.decodeNotice(bytes) { continuation.yield(notice) }
+        guard let opened = opening.open(bytes) else { return }
+        if let notice = try? MessageCodec.decodeNotice(opened) { continuation.yield(notice) }
     }
 
     /// An earlier datagram of ours came back; there is nothing to end.

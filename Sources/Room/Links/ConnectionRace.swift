@@ -1,43 +1,28 @@
 import NIOCore
 import NIOPosix
 import Synchronization
-import Wire
+import TuttiLinuxHost
+import TuttiSecureLinks
+import TuttiWire
 
 /// Connects to a leader's control service.
 ///
 /// - Parameter limit: longest message accepted, bytes.
-/// - Throws: `RoomError` with code `unreachable` that names the address and the cause.
+/// - Throws: `RoomError` with code `unreachable` that names the address and the cause;
+///   ``StrangerError`` where the leader is of another household.
 func connect(
     to address: HostPort, timeout: TimeAmount, limit: Int,
-    attempts: ConnectionRace.Attempts = .many
+    attempts: ConnectionRace.Attempts = .many, _ credentials: Credentials
 ) async throws -> EnvelopeChannel {
     let race = ConnectionRace(address, timeout, attempts) { channel in
         channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(FirstByte())
             try EnvelopeCodec.add(to: channel, limit: limit)
         }
     }
-    do {
-        let channel = try await withTaskCancellationHandler {
-            try await race.winner().get()
-        } onCancel: {
-            race.cancel()
-        }
-        return try await channel.asyncChannel(of: EnvelopeChannel.self)
-    } catch is CancellationError {
-        throw CancellationError()
-    } catch {
-        let cause = reason(of: error)
-        if cause == noSuchHost {
-            throw RoomError(
-                .unreachable,
-                "there is no host \"\(address.host)\" on this network; check the name, or find leaders with tutti rooms"
-            )
-        }
-        throw RoomError(
-            .unreachable,
-            "no leader answers at \(address) (\(cause)): is `tutti lead` running there, and is the port open?"
-        )
-    }
+    let made = try await race.made(address) { race.link(credentials, .control) }
+    made.channel.markAsControl()
+    return try await made.channel.asyncChannel(of: EnvelopeChannel.self)
 }
 
 extension Channel {
@@ -52,6 +37,25 @@ extension Channel {
         ]
         return EventLoopFuture.andAllComplete(options, on: eventLoop)
     }
+
+    /// Marks what is sent as control (``PacketMarks``). A hint to the network: where it is refused, it
+    /// is merely ordinary.
+    func markAsControl() {
+        guard PacketMarks.areSet else { return }
+        for option in [IPOption.typeOfService, IPOption.trafficClass] {
+            setOption(option, value: Int(PacketMarks.assuredForwarding41)).whenFailure { _ in }
+        }
+    }
+}
+
+/// Of <linux/in.h> and <linux/in6.h>.
+enum IPOption {
+    /// IP_TOS.
+    static let typeOfService = ChannelOptions.Types.SocketOption(
+        level: .ip, name: NIOBSDSocket.Option(rawValue: 1))
+    /// IPV6_TCLASS.
+    static let trafficClass = ChannelOptions.Types.SocketOption(
+        level: .ipv6, name: NIOBSDSocket.Option(rawValue: 67))
 }
 
 /// Of <linux/tcp.h>; µs.
@@ -93,6 +97,7 @@ final class ConnectionRace: Sendable {
         var isDecided = false
         /// Under way, to be closed when another one has won.
         var channels: [any Channel] = []
+        var winner: (any Channel)?
         var result: EventLoopPromise<any Channel>?
     }
 
@@ -130,7 +135,11 @@ final class ConnectionRace: Sendable {
     }
 
     /// Nobody waits for it any more; whatever is under way is closed.
-    func cancel() { decide(.failure(CancellationError())) }
+    func cancel() {
+        decide(.failure(CancellationError()))
+        // Connected, and perhaps on the way to become a link.
+        state.withLock { $0.winner.take() }?.close(promise: nil)
+    }
 
     private func attempt() {
         guard !state.withLock({ $0.isDecided }) else { return }
@@ -152,14 +161,15 @@ final class ConnectionRace: Sendable {
 
     /// The first outcome counts.
     private func decide(_ outcome: Result<any Channel, any Error>) {
+        let winner = try? outcome.get()
         let (isFirst, result, channels) = state.withLock { state in
             defer {
+                if !state.isDecided { state.winner = winner }
                 state.isDecided = true
                 state.channels = []
             }
             return (!state.isDecided, state.result, state.channels)
         }
-        let winner = try? outcome.get()
         for channel in channels where channel !== winner { channel.close(promise: nil) }
         if isFirst {
             result?.completeWith(outcome)

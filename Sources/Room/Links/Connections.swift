@@ -1,6 +1,6 @@
-import LinuxHost
 import NIOCore
 import NIOPosix
+import TuttiLinuxHost
 
 /// The threads that serve a node's TCP connections.
 public enum Connections {

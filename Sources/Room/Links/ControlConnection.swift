@@ -1,7 +1,7 @@
-import GroupControl
 import NIOCore
 import Synchronization
-import Wire
+import TuttiGroupControl
+import TuttiWire
 
 /// One connection to a leader: questions and their answers in order, events in between.
 ///
@@ -53,10 +53,13 @@ final class ControlConnection: Sendable {
 
     private let shared: Shared
 
-    init(to address: HostPort, within timeout: Duration, _ attempts: ConnectionRace.Attempts) {
+    init(
+        to address: HostPort, within timeout: Duration, _ attempts: ConnectionRace.Attempts,
+        _ credentials: Credentials
+    ) {
         let shared = Shared(address)
         self.shared = shared
-        let task = Task { await shared.run(timeout, attempts) }
+        let task = Task { await shared.run(timeout, attempts, credentials) }
         shared.state.withLock { $0.running = task }
     }
 
@@ -221,11 +224,15 @@ extension ControlConnection.Shared {
 
     // MARK: Serving
 
-    func run(_ timeout: Duration, _ attempts: ConnectionRace.Attempts) async {
+    func run(
+        _ timeout: Duration, _ attempts: ConnectionRace.Attempts, _ credentials: Credentials
+    ) async {
         do {
-            let channel = try await connect(
-                to: address, timeout: .nanoseconds(timeout.wholeNanoseconds),
-                limit: FrameDecoder.clientLimit, attempts: attempts)
+            let channel = try await introduced(to: address, credentials) {
+                try await connect(
+                    to: address, timeout: .nanoseconds(timeout.wholeNanoseconds),
+                    limit: FrameDecoder.clientLimit, attempts: attempts, credentials)
+            }
             state.withLock {
                 guard case .connecting = $0.phase else { return }
                 $0.phase = .open
@@ -248,7 +255,9 @@ extension ControlConnection.Shared {
                     try await group.next()
                 }
             }
-            close(RoomError(.unreachable, "the leader at \(address) closed the connection"))
+            close(
+                await reasonForClosing(address, credentials)
+                    ?? RoomError(.unreachable, "the leader at \(address) closed the connection"))
         } catch let error as WireError {
             close(
                 RoomError(
@@ -258,11 +267,27 @@ extension ControlConnection.Shared {
         } catch let error as IOError {
             // It was taken, and broken off: the leader is on its way out.
             close(
-                RoomError(
-                    .unreachable, "the leader at \(address) broke off the connection (\(error))"))
+                await reasonForClosing(address, credentials)
+                    ?? RoomError(
+                        .unreachable,
+                        "the leader at \(address) broke off the connection (\(error))"))
+        } catch let error as ChannelError {
+            close(
+                await reasonForClosing(address, credentials)
+                    ?? RoomError(
+                        .unreachable,
+                        "the leader at \(address) closed the connection (\(error))"))
         } catch {
             close(error)
         }
+    }
+
+    /// A leader that has never answered does not know this node, perhaps.
+    private func reasonForClosing(
+        _ address: HostPort, _ credentials: Credentials
+    ) async -> (any Error)? {
+        guard !state.withLock({ $0.hasAnswered }) else { return nil }
+        return await HouseholdLink.reasonForRefusal(by: address, credentials)
     }
 
     private func take(_ reply: ControlReply) {

@@ -1,7 +1,7 @@
-import GroupControl
 import NIOCore
 import Synchronization
-import Wire
+import TuttiGroupControl
+import TuttiWire
 
 /// One connection of a control client, at the leader: answers its questions in their order and, when
 /// it watches, tells it of every change in between.
@@ -10,6 +10,8 @@ final class ControlLink: Sendable {
     private let control: LeaderControl
     private let replies: ReplyBudget
     private let watching = Mutex<Task<Void, Never>?>(nil)
+    /// As which it has a key for datagrams.
+    private let guest = Mutex<LinkID?>(nil)
 
     init(channel: any Channel, core: LeaderCore, reader: AssetReader, replies: ReplyBudget) {
         self.channel = channel
@@ -28,7 +30,10 @@ final class ControlLink: Sendable {
         return true
     }
 
-    func end() { watching.withLock { $0 }?.cancel() }
+    func end() {
+        watching.withLock { $0 }?.cancel()
+        if let guest = guest.withLock({ $0.take() }) { control.core.end(guest: guest) }
+    }
 
     private func answer(_ request: ControlRequest) async throws -> ControlReply {
         do {
@@ -38,6 +43,15 @@ final class ControlLink: Sendable {
             case .command(let command): return .done(try await control.perform(command))
             case .queue(let first, let count):
                 return .queue(try await control.queue(first: first, count: count))
+            case .datagramKey: return .datagramKey(key())
+            case .lead(let claim):
+                if let claim {
+                    await control.core.take(claim.sight, of: place(of: claim))
+                }
+                guard let sight = await control.core.sight else {
+                    return .refused(reason: "this leader has no name")
+                }
+                return .lead(sight)
             case .wanted(let ahead, let most):
                 return .wanted(try await control.wanted(ahead: ahead, most: most))
             case .read(let items):
@@ -50,6 +64,23 @@ final class ControlLink: Sendable {
         } catch let error as RoomError {
             return .refused(reason: error.description)
         }
+    }
+
+    private func place(of claim: LeadClaim) -> NextLeader {
+        // Empty: this machine, for whoever is told of it.
+        let host = channel.remoteAddress.flatMap(Leading.host) ?? ""
+        return NextLeader(name: claim.sight.room, host: host, port: claim.port)
+    }
+
+    /// Asked again, a client is somebody else.
+    private func key() -> DatagramKey? {
+        let given = control.core.keyForGuest()
+        let before = guest.withLock { guest in
+            defer { guest = given?.guest }
+            return guest
+        }
+        if let before { control.core.end(guest: before) }
+        return given?.key
     }
 
     /// - Returns: false when too many replies wait for their readers.

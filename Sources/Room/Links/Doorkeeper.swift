@@ -1,7 +1,7 @@
-import LinuxHost
 import NIOCore
 import Synchronization
-import Timing
+import TuttiLinuxHost
+import TuttiTiming
 
 /// Keeps the places of a port (``ConnectionPlaces``), and closes the connection of who loses one.
 final class Doorkeeper: Sendable {
@@ -20,11 +20,13 @@ final class Doorkeeper: Sendable {
     }
 
     /// A connection, from its beginning to ``Visitor/leave()``.
-    func enter(_ channel: any Channel) -> Visitor {
+    ///
+    /// - Parameter isKnown: whether a member has come from its address lately.
+    func enter(_ channel: any Channel, isKnown: Bool = false) -> Visitor {
         let (id, gone) = state.withLock { state in
             let (id, sentAway) = state.places.enter(
                 isLocal: channel.remoteAddress?.isLoopback ?? false,
-                host: channel.remoteAddress?.ipAddress, at: HostClock.now())
+                host: channel.remoteAddress?.ipAddress, isKnown: isKnown, at: HostClock.now())
             state.channels[id] = channel
             return (id, sentAway.flatMap { state.channels.removeValue(forKey: $0) })
         }

@@ -1,7 +1,7 @@
-import FFmpegMedia
-import Playout
-public import GroupControl
 import Synchronization
+import TuttiFFmpegMedia
+public import TuttiGroupControl
+import TuttiPlayout
 
 /// What there is to say while music is put into a queue that is elsewhere.
 public enum AdditionNews: Equatable, Sendable {
@@ -42,7 +42,7 @@ extension GroupClient {
                     PlaylistPlace.isRemote($0)
                         ? .item(AssetList.Item(location: $0, isMissed: true)) : .location($0)
                 }))
-        let uploader = Uploader(address: address, timeout: timeout)
+        let uploader = Uploader(address: address, timeout: timeout, credentials: credentials)
         var locations: [String] = []
         var isAnyFound = false
         while let step = try await blocking({ cancellation throws(MediaError) in

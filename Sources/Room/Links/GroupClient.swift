@@ -1,8 +1,10 @@
-public import GroupControl
 import NIOCore
 import Synchronization
-import Timing
-import Wire
+public import TuttiGroupControl
+package import TuttiLinuxHost
+import TuttiTiming
+import TuttiTrust
+import TuttiWire
 
 /// Talks to a leader over one connection, which is made with the first question and kept until the
 /// client goes: the group's status, commands, the queue, events.
@@ -13,33 +15,45 @@ public final class GroupClient: GroupControlling {
     /// Whether the leader is still there is looked at so often while somebody listens.
     private static let look = Duration.seconds(5)
 
+    /// The leader that is asked; another one is another client.
     public let address: HostPort
     let timeout: Duration
     private let attempts: ConnectionRace.Attempts
+    let credentials: Credentials
     private let kept = Mutex<ControlConnection?>(nil)
 
     /// Of a leader that is known to answer at this address.
     ///
-    /// - Parameter timeout: for each question, the connection included.
-    public convenience init(address: HostPort, timeout: Duration = .seconds(3)) {
-        self.init(address: address, timeout: timeout, attempts: .many)
+    /// - Parameters:
+    ///   - timeout: for each question, the connection included.
+    ///   - credentials: of a member of the leader's household.
+    public convenience init(
+        address: HostPort, timeout: Duration = .seconds(3), credentials: Credentials = .open
+    ) {
+        self.init(address: address, timeout: timeout, attempts: .many, credentials)
     }
 
-    init(address: HostPort, timeout: Duration, attempts: ConnectionRace.Attempts) {
+    init(
+        address: HostPort, timeout: Duration, attempts: ConnectionRace.Attempts,
+        _ credentials: Credentials
+    ) {
+        self.credentials = credentials
         self.address = address
         self.timeout = timeout
         self.attempts = attempts
     }
 
-    /// Looks whether a leader answers at `address`.
+    /// Looks whether a leader answers at `address`, or a node that knows where one is.
     ///
-    /// - Throws: `RoomError`, code `unreachable` or `timedOut`.
+    /// - Throws: `RoomError`, code `unreachable`, `timedOut` or `stranger`.
     public static func connect(
-        to address: HostPort, timeout: Duration = .seconds(3)
+        to address: HostPort, timeout: Duration = .seconds(3), credentials: Credentials = .open
     ) async throws -> GroupClient {
-        let client = GroupClient(address: address, timeout: timeout)
-        _ = try await client.status()
-        return client
+        try await GroupClient(address: address, timeout: timeout, credentials: credentials)
+            .whoeverLeads { client in
+                _ = try await client.status()
+                return client
+            }
     }
 
     public func status(hasPoints: Bool) async throws -> GroupStatus {
@@ -53,7 +67,7 @@ public final class GroupClient: GroupControlling {
     @discardableResult
     public func perform(_ command: GroupCommand) async throws -> CommandEffect {
         // The leader answers when it knows what comes of it.
-        let patience = timeout + .nanoseconds(CommandEffect.longestWait.count)
+        let patience = timeout + .nanoseconds(command.longestWait.count)
         guard case .done(let effect) = try await ask(.command(command), within: patience) else {
             throw unexpected()
         }
@@ -102,10 +116,16 @@ public final class GroupClient: GroupControlling {
     private func connection() -> ControlConnection {
         kept.withLock { kept in
             if let kept, kept.isOpen { return kept }
-            let connection = ControlConnection(to: address, within: timeout, attempts)
+            let connection = ControlConnection(to: address, within: timeout, attempts, credentials)
             kept = connection
             return connection
         }
+    }
+
+    /// With what the leader's time service can be asked while this client lives; `nil`: without.
+    package func datagramTags() async throws -> SharedRoomTags? {
+        guard case .datagramKey(let key) = try await ask(.datagramKey) else { throw unexpected() }
+        return try key.map { SharedRoomTags(try RoomTags(try DatagramGrant($0))) }
     }
 
     /// Whether the leader is on the machine that asks, so that both know files by the same paths.
@@ -117,6 +137,7 @@ public final class GroupClient: GroupControlling {
     func ask(
         _ request: ControlRequest, within patience: Duration? = nil
     ) async throws -> ControlReply {
+        var wasIntroduced = false
         while true {
             let connection = connection()
             let isNew = !connection.hasAnswered
@@ -128,6 +149,14 @@ public final class GroupClient: GroupControlling {
             {
                 // The leader closed it, or restarted, and that was not known yet. A command may have
                 // been done all the same, and is not given twice.
+                continue
+            } catch is IntroducedError {
+                // It was not even heard.
+                guard !wasIntroduced else {
+                    throw RoomError(
+                        .unreachable, "the leader at \(address) closed the connection")
+                }
+                wasIntroduced = true
                 continue
             }
             if case .refused(let reason)? = reply { throw RoomError(.refused, reason) }
@@ -155,7 +184,7 @@ extension ControlRequest {
     fileprivate var isQuestion: Bool {
         switch self {
         // What was read is as it was read.
-        case .status, .syncStatus, .queue, .wanted, .read, .watch: true
+        case .status, .syncStatus, .queue, .wanted, .read, .watch, .datagramKey, .lead(_): true
         case .command, .add: false
         }
     }

@@ -1,4 +1,4 @@
-public import GroupControl
+public import TuttiGroupControl
 
 /// A group as whoever steers it sees it: its state, its queue, and commands.
 ///
@@ -30,8 +30,10 @@ public protocol GroupControlling: Sendable {
 }
 
 extension GroupControlling {
+    /// The group as it is now, without the points of the rooms' histories.
     public func status() async throws -> GroupStatus { try await status(hasPoints: false) }
 
+    /// The beginning of the queue, as much of it as one listing holds.
     public func queue() async throws -> QueueListing {
         try await queue(first: 0, count: QueueListing.mostItems)
     }

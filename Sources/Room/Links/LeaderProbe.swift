@@ -1,6 +1,6 @@
-import GroupControl
 import NIOCore
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
 /// Asks an address whether a leader is there, and which.
 ///
@@ -9,10 +9,12 @@ enum LeaderProbe {
     /// - Returns: the leader's name; `nil` when nobody answered like a leader in time.
     typealias Ask = @Sendable (HostPort, _ limit: Nanoseconds) async -> String?
 
-    static let ask: Ask = { address, limit in
-        let client = GroupClient(
-            address: address, timeout: .nanoseconds(limit.count), attempts: .few)
-        return try? await client.status().leader
+    static func ask(with credentials: Credentials) -> Ask {
+        { address, limit in
+            let client = GroupClient(
+                address: address, timeout: .nanoseconds(limit.count), attempts: .few, credentials)
+            return try? await client.status().leader
+        }
     }
 
     /// The address at which the leader of this name answers first.
@@ -22,7 +24,7 @@ enum LeaderProbe {
     ///     later.
     static func first(
         of addresses: [HostPort], named name: String?, within limit: Nanoseconds,
-        stagger: Nanoseconds = RollCall.stagger, ask: @escaping Ask = LeaderProbe.ask
+        stagger: Nanoseconds = RollCall.stagger, ask: @escaping Ask
     ) async -> HostPort? {
         await withTaskGroup(of: HostPort?.self) { group in
             for (place, address) in addresses.enumerated() {

@@ -1,7 +1,9 @@
 import Logging
 import NIOCore
 import NIOPosix
-import Wire
+import TuttiSecureLinks
+import TuttiTrust
+import TuttiWire
 
 /// A TCP connection that carries envelopes.
 typealias EnvelopeChannel = NIOAsyncChannel<Envelope, Envelope>
@@ -166,6 +168,9 @@ func reason(of error: any Error) -> String {
     case is SocketAddressError: noSuchHost
     case let error as IOError: String(cString: strerror(error.errnoCode))
     case ChannelError.connectTimeout: "no answer in time"
+    case _ where isBrokenOff(error): "the connection broke off"
+    case let error as StrangerError:
+        "\(error.peer.fingerprint.short) is no member of this household"
     default: "\(error)"
     }
 }

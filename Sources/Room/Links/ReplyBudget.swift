@@ -1,5 +1,5 @@
-import GroupControl
 import Synchronization
+import TuttiGroupControl
 
 /// What replies that nobody has read yet may hold, of all links together.
 ///
@@ -34,6 +34,8 @@ extension ControlReply {
         case .status(let status): status.roughSize
         case .event(let event): event.status.roughSize
         case .queue(let listing): 256 + listing.items.count * 320
+        case .datagramKey: 128
+        case .lead: 512
         }
     }
 }
@@ -50,10 +52,16 @@ extension LeaderToRoom {
         switch self {
         case .state(let state): 256 + state.queue.count * 320
         case .queue(let change): 256 + change.items.count * 320
-        case .lead(let handover): 512 + handover.settings.count * 320
+        case .lead(let handover): handover.roughSize
+        case .succession(let next): next.handover.roughSize + next.heirs.count * 320
         case .welcome, .refused, .prepare, .commit, .withdraw, .settings, .progress,
-            .latencyOffset, .stop, .alive, .goodbye, .follow:
+            .latencyOffset, .stop, .alive, .goodbye, .follow,
+            .datagramKey, .separate:
             512
         }
     }
+}
+
+extension Handover {
+    fileprivate var roughSize: Int { 512 + settings.count * 320 + items.count * 320 }
 }

@@ -1,10 +1,10 @@
-import GroupControl
-import LinuxHost
 import Logging
 import NIOCore
 import Synchronization
-import Timing
-import Wire
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiTiming
+import TuttiWire
 
 /// A following room's link to its leader: made, and ended when the leader is somewhere else.
 struct Uplink: Sendable {
@@ -13,17 +13,32 @@ struct Uplink: Sendable {
 
     let finder: LeaderFinder
     let clock: RemoteClock
+    let credentials: Credentials
 
     /// One link from its beginning to its end.
     ///
     /// - Returns: why it ended, or could not be made.
     func run(_ member: Member, _ attempt: Int) async -> String {
+        do {
+            return try await link(member, attempt)
+        } catch {
+            return (try? await link(member, attempt)) ?? "the leader closed the connection"
+        }
+    }
+
+    /// - Throws: where the leader had not heard that this node is a member, and has now.
+    private func link(
+        _ member: Member, _ attempt: Int
+    ) async throws(IntroducedError) -> String {
         let watch = LinkWatch()
         do {
             let found = try await finder.next()
             clock.approach(found.address)
-            let channel = try await Room.connect(
-                to: found.address, timeout: Self.connectLimit, limit: FrameDecoder.roomLimit)
+            let channel = try await introduced(to: found.address, credentials) {
+                try await TuttiRoom.connect(
+                    to: found.address, timeout: Self.connectLimit, limit: FrameDecoder.roomLimit,
+                    credentials)
+            }
             finder.connected(to: found)
             clock.setHost(found.address.host)
             defer { if !watch.isWelcome { finder.refused(by: found) } }
@@ -36,6 +51,11 @@ struct Uplink: Sendable {
                         await watch.run(found, finder)
                         channel.channel.close(promise: nil)
                     }
+                    group.addTask {
+                        await HouseholdLink.keep(with: found.address, credentials) {
+                            channel.channel.close(promise: nil)
+                        }
+                    }
                     await member.linkUp(outbox, attempt, foundAt: found.at)
                     for try await envelope in inbound {
                         guard case .toRoom(let message) = envelope else { continue }
@@ -46,9 +66,17 @@ struct Uplink: Sendable {
                     }
                     outbox.finish()
                     group.cancelAll()
+                    if !watch.isWelcome, watch.verdict == nil,
+                        let reason = await HouseholdLink.reasonForRefusal(
+                            by: found.address, credentials)
+                    {
+                        throw reason
+                    }
                     return watch.verdict ?? "the leader closed the connection"
                 }
             }
+        } catch let error as IntroducedError {
+            throw error
         } catch let error as RoomError {
             return error.description
         } catch {
@@ -62,12 +90,13 @@ struct Uplink: Sendable {
 /// An address that goes takes its connections with it, and neither end is told. A leader that is
 /// silent altogether is not ours to judge: the room's machine waits for it.
 final class LinkWatch: Sendable {
-    /// The leader gives a sign of life every second.
-    static let doubt = Nanoseconds.milliseconds(1_500)
+    /// The leader gives a sign of life every 0.4 s.
+    static let doubt = Nanoseconds.milliseconds(900)
     /// A new connection to the same address was answered, and the link is still silent.
     static let limit = Nanoseconds.milliseconds(2_500)
-    /// For an answer while there is doubt.
-    static let answerLimit = Nanoseconds.milliseconds(400)
+    /// For an answer while there is doubt: a connection, a handshake and a question, on a wifi that
+    /// loses the first packet of one, and a busy machine.
+    static let answerLimit = Nanoseconds.milliseconds(900)
     /// Between two questions.
     static let pause = Nanoseconds.milliseconds(250)
 
@@ -106,7 +135,7 @@ final class LinkWatch: Sendable {
                 await finder.change(after: change, within: Self.doubt - silence)
                 continue
             }
-            let answering = await finder.answeringAddress(of: found, within: Self.answerLimit)
+            let answering = await answer(of: found, announcedAt: announced, finder)
             if Task.isCancelled { return }
             if answering == found.address {
                 examined = announced
@@ -119,6 +148,26 @@ final class LinkWatch: Sendable {
             }
             // Another address may be announced while this one is asked.
             await finder.change(after: change, within: Self.pause)
+        }
+    }
+
+    /// The address at which the leader answers; `nil` when there is none, or others are announced
+    /// meanwhile: those that are gone would be waited for.
+    private func answer(
+        of found: LeaderFinder.Found, announcedAt addresses: [HostPort], _ finder: LeaderFinder
+    ) async -> HostPort? {
+        await withTaskGroup(of: HostPort?.self) { group in
+            group.addTask {
+                await finder.answeringAddress(of: found, within: Self.answerLimit)
+            }
+            group.addTask {
+                while !Task.isCancelled, finder.addresses(of: found) == addresses {
+                    await finder.change(after: finder.changes, within: Self.answerLimit)
+                }
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
         }
     }
 

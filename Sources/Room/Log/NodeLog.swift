@@ -1,8 +1,8 @@
-import LinuxHost
 public import Logging
 import NIOCore
 import Synchronization
-import Timing
+import TuttiLinuxHost
+import TuttiTiming
 
 import func Glibc.localtime_r
 import func Glibc.strftime

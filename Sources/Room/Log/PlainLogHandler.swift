@@ -1,8 +1,8 @@
-import GroupControl
 public import Logging
+import TuttiGroupControl
 
 /// Stands before a log handler, and makes lines of what comes: each one line of characters that can
-/// be seen (``GroupControl/ShownText``), each value no longer than a line may be.
+/// be seen (``TuttiGroupControl/ShownText``), each value no longer than a line may be.
 ///
 /// Names, titles and reasons of other nodes are in most lines. Every node puts this before the
 /// handler it is given, so that no place that logs can forget it.
@@ -15,6 +15,7 @@ public struct PlainLogHandler: LogHandler {
 
     private var inner: any LogHandler
 
+    /// Hands lines on to `inner`, made plain.
     public init(_ inner: any LogHandler) { self.inner = inner }
 
     public var logLevel: Logger.Level {

@@ -1,4 +1,4 @@
-public import Timing
+public import TuttiTiming
 
 /// Decides which lines of a log are written, and counts the others.
 ///
@@ -26,7 +26,9 @@ public struct RepeatedLine: Sendable {
 
     /// Lines that were not written: the latest of them, and how many there were.
     public struct Counted: Equatable, Sendable {
+        /// The latest of the lines.
         public var line: String
+        /// How many there were.
         public var count: Int
         var since: LocalInstant
     }
@@ -39,6 +41,7 @@ public struct RepeatedLine: Sendable {
     private var kinds: [String: Allowance] = [:]
     private var counted: [String: Counted] = [:]
 
+    /// Has seen no line yet.
     public init() {}
 
     /// - Parameters:

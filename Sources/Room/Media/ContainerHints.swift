@@ -1,8 +1,8 @@
-import FFmpegMedia
-import GroupControl
-import Playback
-import Playout
 import Synchronization
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiPlayback
+import TuttiPlayout
 
 /// Which container each file of a room is: found out at its first opening, told at the next, by a
 /// seek as a rule.

@@ -1,4 +1,4 @@
-import Timing
+import TuttiTiming
 
 /// What a person reads while a large address loads: now and then one line, so that nobody wonders
 /// whether anything happens; nothing of what is loaded soon.

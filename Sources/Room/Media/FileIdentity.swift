@@ -1,5 +1,5 @@
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// What the system says of a file as long as nobody has written to it or put another in its place.
 struct FileIdentity: Equatable, Sendable {

@@ -1,5 +1,5 @@
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// What is in a folder as the system lists it, in no order, without itself and its parent.
 struct FolderEntries {

@@ -1,8 +1,8 @@
-import FFmpegMedia
 import NIOCore
 import NIOHTTP1
-import Playout
 import Synchronization
+import TuttiFFmpegMedia
+import TuttiPlayout
 
 /// Asks the ``MediaService`` of another node for assets: whole ones as a stream, and parts of them.
 ///
@@ -37,10 +37,14 @@ final class MediaClient: ByteServer {
     private static let keptMax = 3
 
     private let patience: Patience
+    private let credentials: Credentials
     /// Not used at the moment, the latest last.
     private let kept = Mutex<[MediaConnection]>([])
 
-    init(_ patience: Patience = Patience()) { self.patience = patience }
+    init(_ patience: Patience = Patience(), credentials: Credentials = .open) {
+        self.patience = patience
+        self.credentials = credentials
+    }
 
     deinit { forgetKept() }
 
@@ -64,6 +68,27 @@ final class MediaClient: ByteServer {
         }
     }
 
+    /// Whether a node has all of what is at this address; blocks.
+    ///
+    /// - Parameter limit: for a connection, and for an answer.
+    func has(_ url: String, within limit: TimeAmount, _ cancellation: MediaCancellation) -> Bool {
+        do throws(MediaError) {
+            let question = try MediaQuestion(0..<1, of: url)
+            let connection = try MediaConnection(to: question, limit, credentials, cancellation)
+            var head = question.head
+            head.method = .HEAD
+            connection.send(head)
+            guard
+                case .head(let answer) = try connection.part(
+                    of: question, within: limit, cancellation)
+            else { return false }
+            try question.check(answer)
+            return true
+        } catch {
+            return false
+        }
+    }
+
     private enum Outcome {
         /// They are next on this connection.
         case bytes(MediaConnection)
@@ -83,7 +108,8 @@ final class MediaClient: ByteServer {
                 forgetKept()
             }
         }
-        let connection = try MediaConnection(to: question, patience.answer, cancellation)
+        let connection = try MediaConnection(
+            to: question, patience.answer, credentials, cancellation)
         return try ask(question, on: connection, patience.answer, cancellation)
     }
 

@@ -1,8 +1,9 @@
 import Dispatch
-import FFmpegMedia
 import NIOCore
 import NIOHTTP1
-import Playout
+import TuttiFFmpegMedia
+import TuttiPlayout
+import TuttiSecureLinks
 
 /// A connection to a media service on which parts of answers are taken one at a time.
 ///
@@ -21,7 +22,8 @@ final class MediaConnection: Sendable {
     var isActive: Bool { opened.channel.isActive }
 
     init(
-        to question: MediaQuestion, _ limit: TimeAmount, _ cancellation: MediaCancellation
+        to question: MediaQuestion, _ limit: TimeAmount, _ credentials: Credentials,
+        _ cancellation: MediaCancellation
     ) throws(MediaError) {
         let race = ConnectionRace(question.address, limit) { channel in
             channel.eventLoop.makeCompletedFuture {
@@ -41,8 +43,9 @@ final class MediaConnection: Sendable {
             }
         }
         address = question.address
-        let opened = race.winner().flatMap { channel in
-            channel.eventLoop.submit {
+        let opened = race.link(credentials, .media).flatMap { made in
+            let channel = made.channel
+            return channel.eventLoop.submit {
                 let parts = try channel.pipeline.syncOperations.handler(type: AnswerParts.self)
                 return Opened(
                     channel: channel, parts: NIOLoopBound(parts, eventLoop: channel.eventLoop))

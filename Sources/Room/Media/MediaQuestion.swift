@@ -1,7 +1,7 @@
-import FFmpegMedia
 import NIOCore
 import NIOHTTP1
-import Playout
+import TuttiFFmpegMedia
+import TuttiPlayout
 
 /// A part of an asset as a request to the node that has it, and what may be answered.
 struct MediaQuestion: Sendable {

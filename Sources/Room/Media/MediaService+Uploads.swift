@@ -1,6 +1,6 @@
 import NIOCore
 import NIOHTTP1
-import Playout
+import TuttiPlayout
 
 // Files of other machines that are put into the queue.
 

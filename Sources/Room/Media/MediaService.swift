@@ -2,8 +2,9 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import Playout
 import Synchronization
+import TuttiFFmpegMedia
+import TuttiPlayout
 
 import Glibc
 
@@ -16,6 +17,15 @@ import Glibc
 /// Where there are ``Uploads``, `PUT /upload/HASH?NAME` takes a file of another machine, of which HASH
 /// is the SHA-256; `POST` to the same address asks whether it would be taken.
 final class MediaService: Sendable {
+    /// For a node's door: files are read where waiting for a disk holds up nobody.
+    var handler: NodeServer.Service {
+        { connection, visitor in
+            await withTaskExecutorPreference(globalConcurrentExecutor) {
+                await self.serve(connection, visitor)
+            }
+        }
+    }
+
     /// Its answers are written to the channel itself, by ``send(_:on:)``.
     typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, Never>
 
@@ -25,6 +35,8 @@ final class MediaService: Sendable {
     /// By itself it would put megabytes into the queue of a slow link, before the packets of the
     /// clock. Enough for 40 Mbit/s over a round trip of 25 ms.
     static let sendBuffer = 131_072
+    /// Answers at once with bytes that are still arriving here: some for each room of a large group.
+    static let mostRelayed = 64
     /// A connection that asks nothing for this long is closed.
     static let idleLimit = TimeAmount.seconds(60)
 
@@ -48,7 +60,9 @@ final class MediaService: Sendable {
     private let shared = Mutex<[String: Shared]>([:])
     /// Open files, which are there still when their names are gone.
     private let held = Mutex<[String: SharedFile]>([:])
-    private let provider = Mutex<(@Sendable (String) async -> Void)?>(nil)
+    private let provider = Mutex<Provider?>(nil)
+    /// Answers with bytes that arrive; each may hold a thread that waits.
+    private let relaying = Atomic(0)
     private let logger: Logger
     /// `nil`: none are taken.
     let uploads: Uploads?
@@ -81,10 +95,11 @@ final class MediaService: Sendable {
         }
     }
 
-    /// Asked for what is not shared, with its hash; returns when it is, or when it cannot be had.
-    func provide(_ provider: @escaping @Sendable (String) async -> Void) {
-        self.provider.withLock { $0 = provider }
-    }
+    /// Asked for what is not shared, with its hash. Returns it while it arrives; `nil` when it is
+    /// shared by then, or cannot be had.
+    typealias Provider = @Sendable (String) async -> IncomingFile?
+
+    func provide(_ provider: @escaping Provider) { self.provider.withLock { $0 = provider } }
 
     func path(ofHash hash: String) -> String? { shared.withLock { $0[hash]?.path } }
 
@@ -135,7 +150,9 @@ final class MediaService: Sendable {
         try channel.syncOptions?.setOption(
             .socketOption(.so_sndbuf), value: SocketOptionValue(sendBuffer))
         let pipeline = channel.pipeline.syncOperations
-        try pipeline.configureHTTPServerPipeline()
+        // NIO's own answer to what cannot be read would be a second one where the request has its
+        // answer and goes on; who speaks so is cut off.
+        try pipeline.configureHTTPServerPipeline(withErrorHandling: false)
         try pipeline.addHandlers(IdleStateHandler(allTimeout: idleLimit), CloseWhenIdle())
     }
 
@@ -152,24 +169,66 @@ final class MediaService: Sendable {
         let wanted = request.uri.dropFirst("/asset/".count)
         let isList = wanted.hasSuffix(Self.piecesSuffix)
         let hash = String(isList ? wanted.dropLast(Self.piecesSuffix.count) : wanted)
-        if file(ofHash: hash)?.file == nil, let provider = provider.withLock({ $0 }) {
-            await provider(hash)
+        let found: any SharedBytes
+        do {
+            // Who asks whether it is here has others to ask, too.
+            found = try await bytes(
+                ofHash: hash, isList: isList, mayFetch: request.method != .HEAD)
+        } catch {
+            return try await refuse(
+                error.status, request, on: channel, retryAfter: error.retryAfter)
         }
-        guard let (path, opened) = self.file(ofHash: hash) else {
-            return try await refuse(.notFound, request, on: channel)
+        try await answer(request, with: found, on: channel, progress: progress)
+    }
+
+    /// What is sent for a hash: the file, as far as it has arrived here, or the list of its pieces.
+    private func bytes(
+        ofHash hash: String, isList: Bool, mayFetch: Bool
+    ) async throws(Refusal) -> any SharedBytes {
+        var incoming: IncomingFile?
+        if mayFetch, file(ofHash: hash)?.file == nil, let provider = provider.withLock({ $0 }) {
+            incoming = await provider(hash)
         }
-        let file: any SharedBytes
-        if isList, let list = await pieces.list(of: hash, at: path) {
-            file = SharedList(list)
-        } else if !isList, let shared = opened {
-            file = shared
-        } else {
-            // Of one that is another file by now, whoever looks after the queue says so.
-            logger.log(
-                level: access(path.cFileName, R_OK) == 0 ? .debug : .error,
-                "shared file cannot be read", metadata: ["path": "\(path)"])
-            return try await refuse(.gone, request, on: channel)
+        if let incoming {
+            return isList
+                ? SharedList(try await ArrivingBytes.list(of: incoming))
+                : try ArrivingBytes(incoming, among: self)
         }
+        guard let (path, opened) = self.file(ofHash: hash) else { throw Refusal(.notFound) }
+        if isList, let list = await pieces.list(of: hash, at: path) { return SharedList(list) }
+        if !isList, let opened { return opened }
+        // Of one that is another file by now, whoever looks after the queue says so.
+        logger.log(
+            level: access(path.cFileName, R_OK) == 0 ? .debug : .error,
+            "shared file cannot be read", metadata: ["path": "\(path)"])
+        throw Refusal(.gone)
+    }
+
+    /// Why nothing is sent.
+    struct Refusal: Error {
+        var status: HTTPResponseStatus
+        /// Seconds after which it is worth while to ask again.
+        var retryAfter: Int?
+
+        init(_ status: HTTPResponseStatus, retryAfter: Int? = nil) {
+            self.status = status
+            self.retryAfter = retryAfter
+        }
+    }
+
+    /// A place among the answers with bytes that arrive; to be given back with ``endRelaying()``.
+    func beginRelaying() -> Bool {
+        let count = relaying.add(1, ordering: .relaxed).newValue
+        if count > Self.mostRelayed { endRelaying() }
+        return count <= Self.mostRelayed
+    }
+
+    func endRelaying() { relaying.subtract(1, ordering: .relaxed) }
+
+    private func answer(
+        _ request: HTTPRequestHead, with file: any SharedBytes, on channel: any Channel,
+        progress: () -> Void
+    ) async throws {
         let size = file.size
         let range: Range<Int>
         var head = HTTPResponseHead(version: .http1_1, status: .ok)
@@ -194,7 +253,7 @@ final class MediaService: Sendable {
         var position = range.lowerBound
         while request.method == .GET, position < range.upperBound {
             let count = min(SharedFile.chunkBytes, range.upperBound - position)
-            position += try file.read(count, from: position, into: &chunk)
+            position += try await file.read(count, from: position, into: &chunk)
             try await send(.body(.byteBuffer(chunk)), on: channel)
             progress()
         }
@@ -214,16 +273,19 @@ final class MediaService: Sendable {
         }
     }
 
-    /// - Parameter reason: for people; `nil`: the phrase of the status.
+    /// - Parameters:
+    ///   - reason: for people; `nil`: the phrase of the status.
+    ///   - retryAfter: seconds.
     func refuse(
         _ status: HTTPResponseStatus, _ request: HTTPRequestHead, on channel: any Channel,
-        reason: String? = nil
+        reason: String? = nil, retryAfter: Int? = nil
     ) async throws {
         var text = reason.map { $0 + "\n" } ?? "\(status.code) \(status.reasonPhrase)\n"
         // RFC 9110, section 15.3.5: a 204 has no content, and a client would read it as what follows.
         if status == .noContent { text = "" }
         var head = HTTPResponseHead(version: .http1_1, status: status)
         head.headers.add(name: "Content-Type", value: "text/plain; charset=utf-8")
+        if let retryAfter { head.headers.add(name: "Retry-After", value: "\(retryAfter)") }
         if status != .noContent {
             head.headers.add(name: "Content-Length", value: "\(text.utf8.count)")
         }
@@ -232,100 +294,6 @@ final class MediaService: Sendable {
             try await send(.body(.byteBuffer(ByteBuffer(string: text))), on: channel)
         }
         try await send(.end(nil), on: channel)
-    }
-}
-
-/// What is served, a chunk at a time.
-protocol SharedBytes {
-    var size: Int { get }
-    /// Puts at most `count` bytes into `chunk`, in place of what it had.
-    ///
-    /// - Returns: how many there are, at least one.
-    func read(_ count: Int, from position: Int, into chunk: inout ByteBuffer) throws -> Int
-}
-
-/// The hashes of a file's pieces.
-private struct SharedList: SharedBytes {
-    private let bytes: [UInt8]
-    var size: Int { bytes.count }
-
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-    func read(_ count: Int, from position: Int, into chunk: inout ByteBuffer) throws -> Int {
-        chunk.clear()
-        return chunk.writeBytes(bytes[position..<min(bytes.count, position + count)])
-    }
-}
-
-/// A local file being served; closed with the last reference.
-final class SharedFile: SharedBytes, Sendable {
-    /// What is read at once: enough for a fast disk, little to hold for a slow room.
-    static let chunkBytes = 128 * 1024
-
-    let size: Int
-    private let descriptor: Int32
-    private let identity: FileIdentity?
-
-    /// - Returns: `nil` when there is no such regular file, it may not be read, or it is not the
-    ///   one that was shared any more.
-    init?(path: String, identity: FileIdentity?) {
-        let opened = open(path.cFileName, O_RDONLY | O_CLOEXEC)
-        guard opened >= 0 else { return nil }
-        guard let now = FileIdentity(of: opened), identity == nil || identity == now else {
-            // What was not made has no deinit.
-            close(opened)
-            return nil
-        }
-        self.identity = identity
-        descriptor = opened
-        size = Int(now.byteCount)
-    }
-
-    deinit { close(descriptor) }
-
-    /// Whether it is what was shared, under its name or without one.
-    var isUnwritten: Bool {
-        guard let identity else { return true }
-        return FileIdentity(of: descriptor)?.isUnwritten(since: identity) ?? false
-    }
-
-    /// - Throws: when the file has become shorter than it was, or was written to.
-    func read(_ count: Int, from position: Int, into chunk: inout ByteBuffer) throws -> Int {
-        chunk.clear()
-        let read = chunk.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { bytes in
-            max(0, pread(descriptor, bytes.baseAddress, count, off_t(position)))
-        }
-        guard read > 0 else { throw ChannelError.eof }
-        // Looked at behind the reading: what was written before it shows.
-        guard isUnwritten else { throw ChannelError.eof }
-        return read
-    }
-}
-
-/// The `Range` header of RFC 9110, section 14, as far as a media reader uses it: one range.
-enum ByteRange: Equatable {
-    case whole
-    case part(Range<Int>)
-    case unsatisfiable
-
-    /// - Returns: `.whole` where there is no header or one that the RFC lets a server ignore.
-    static func parse(_ header: String?, size: Int) -> ByteRange {
-        guard let header, header.hasPrefix("bytes="), !header.contains(",") else { return .whole }
-        let bounds = header.dropFirst("bytes=".count)
-            .split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-        guard bounds.count == 2 else { return .whole }
-        if bounds[0].isEmpty {
-            guard let suffix = Int(bounds[1]), suffix >= 0 else { return .whole }
-            return suffix == 0 || size == 0
-                ? .unsatisfiable : .part(max(0, size - suffix)..<size)
-        }
-        guard let first = Int(bounds[0]), first >= 0 else { return .whole }
-        var last = size - 1
-        if !bounds[1].isEmpty {
-            guard let given = Int(bounds[1]), given >= first else { return .whole }
-            last = min(given, last)
-        }
-        return first < size ? .part(first..<(last + 1)) : .unsatisfiable
     }
 }
 

@@ -1,7 +1,7 @@
 import Dispatch
-import FFmpegMedia
-import Playout
 import Synchronization
+import TuttiFFmpegMedia
+import TuttiPlayout
 
 /// The hashes of the pieces of what a leader shares, as rooms ask for them.
 ///

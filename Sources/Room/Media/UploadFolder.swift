@@ -1,5 +1,5 @@
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// The folder of one leader's ``Uploads``, locked by it and removed with it.
 final class UploadFolder: Sendable {
@@ -8,12 +8,20 @@ final class UploadFolder: Sendable {
     private let path: String
     private let lock: Int32
 
+    /// The name of the folder that a file is in; `nil` where it is in none of these.
+    static func name(of path: String, in base: String) -> String? {
+        guard path.hasPrefix(base + "/" + prefix) else { return nil }
+        return path.dropFirst(base.utf8.count + 1).split(separator: "/").first.map(String.init)
+    }
+
     /// Makes one, and removes those that nobody has locked.
     ///
     /// - Returns: `nil`, with `errno`, where it cannot be made.
-    init?(in base: String) {
+    ///
+    /// - Parameter needed: names of folders that this process needs still.
+    init?(in base: String, but needed: Set<String> = []) {
         mkdir(base.cFileName, 0o700)
-        Self.removeThoseOfOthers(in: base)
+        Self.removeThoseOfOthers(in: base, but: needed)
         var template = Array((base + "/" + Self.prefix + "XXXXXX").utf8CString)
         guard mkdtemp(&template) != nil else { return nil }
         let path = String(
@@ -26,7 +34,7 @@ final class UploadFolder: Sendable {
     }
 
     deinit {
-        Self.remove(path)
+        if !Self.isMarked(path) { Self.remove(path) }
         close(lock)
     }
 
@@ -42,8 +50,11 @@ final class UploadFolder: Sendable {
     }
 
     /// Removes those that nobody has locked: of leaders that ended without a word.
-    static func removeThoseOfOthers(in base: String) {
-        for name in FolderEntries.names(in: base) where name.hasPrefix(prefix) {
+    ///
+    /// One that a session needs, which goes on when its node is back, stays for a while (``mark(_:)``).
+    static func removeThoseOfOthers(in base: String, but needed: Set<String> = []) {
+        for name in FolderEntries.names(in: base)
+        where name.hasPrefix(prefix) && !needed.contains(name) && !isMarked(base + "/" + name) {
             let folder = base + "/" + name
             let lock = open(folder.cFileName, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
             guard lock >= 0 else { continue }
@@ -52,7 +63,27 @@ final class UploadFolder: Sendable {
         }
     }
 
+    /// A file in a folder that says until when, in seconds since 1970.
+    private static let markName = "kept"
+    /// A node that is away for longer does not find its files any more, seconds.
+    private static let markLife = 90 * 86_400
+
+    /// From now on the folder stays when its leader ends.
+    static func mark(_ folder: String) {
+        try? StateFolder(path: folder).write(markName, "\(time(nil) + markLife)\n")
+    }
+
+    static func unmark(_ folder: String) { unlink((folder + "/" + markName).cFileName) }
+
+    private static func isMarked(_ folder: String) -> Bool {
+        guard let text = try? StateFolder(path: folder).read(markName),
+            let until = Int(text.prefix { $0.isNumber })
+        else { return false }
+        return time(nil) < until
+    }
+
     private static func remove(_ folder: String) {
+        unmark(folder)
         for name in FolderEntries.names(in: folder) {
             for file in FolderEntries.names(in: folder + "/" + name) {
                 unlink((folder + "/" + name + "/" + file).cFileName)

@@ -1,4 +1,4 @@
-import Playout
+import TuttiPlayout
 
 /// A file that was sent to a leader, as an addition to its queue names it: `upload:HASH`, and behind a
 /// question mark what a playlist said of it.

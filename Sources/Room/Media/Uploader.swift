@@ -1,8 +1,9 @@
-import FFmpegMedia
-import GroupControl
 import NIOCore
 import NIOHTTP1
-import Playout
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiSecureLinks
 
 /// Sends files of this machine to a leader that is elsewhere; see ``MediaService`` for what it says.
 struct Uploader: Sendable {
@@ -21,6 +22,7 @@ struct Uploader: Sendable {
 
     let address: HostPort
     let timeout: Duration
+    let credentials: Credentials
 
     /// Sends a file that the leader does not have.
     ///
@@ -144,11 +146,7 @@ struct Uploader: Sendable {
                     NIOHTTPClientResponseAggregator(maxContentLength: Self.longestAnswer))
             }
         }
-        let channel = try await withTaskCancellationHandler {
-            try await race.winner().get()
-        } onCancel: {
-            race.cancel()
-        }
-        return try await channel.asyncChannel(of: Connection.self)
+        let made = try await race.made(address) { race.link(credentials, .media) }
+        return try await made.asyncChannel(of: Connection.self, at: address)
     }
 }

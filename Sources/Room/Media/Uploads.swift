@@ -1,10 +1,10 @@
-import FFmpegMedia
 import Glibc
-import GroupControl
 import NIOCore
-import Playout
 import Synchronization
-import Timing
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiTiming
 
 /// Files that other machines have added to the queue, kept as long as they are in it.
 ///
@@ -59,6 +59,8 @@ final class Uploads: Sendable {
         var folder: UploadFolder?
         var kept: [String: Kept] = [:]
         var arriving: [String: Int64] = [:]
+        /// Names of folders that stay after this process.
+        var heirlooms: Set<String> = []
 
         var bytes: Int64 {
             kept.values.reduce(arriving.values.reduce(0, +)) { $0 + $1.size }
@@ -232,7 +234,9 @@ final class Uploads: Sendable {
 
     private func place(for id: String) throws(Refusal) -> String {
         let place = state.withLock { state -> String? in
-            if state.folder?.isThere != true { state.folder = UploadFolder(in: base) }
+            if state.folder?.isThere != true {
+                state.folder = UploadFolder(in: base, but: state.heirlooms)
+            }
             return state.folder?.place(for: id)
         }
         guard let place else {
@@ -261,5 +265,19 @@ final class Uploads: Sendable {
     }
 
     /// Removes what leaders have left that are gone.
-    func removeLeftovers() { UploadFolder.removeThoseOfOthers(in: base) }
+    func removeLeftovers() {
+        UploadFolder.removeThoseOfOthers(in: base, but: state.withLock { $0.heirlooms })
+    }
+
+    /// Files that a session needs which goes on after this process: their folders stay, and those that
+    /// stayed for it until now may go.
+    func keep(_ paths: [String]) {
+        let names = Set(paths.compactMap { UploadFolder.name(of: $0, in: base) })
+        let before = state.withLock { state in
+            defer { state.heirlooms = names }
+            return state.heirlooms
+        }
+        for name in names { UploadFolder.mark(base + "/" + name) }
+        for name in before.subtracting(names) { UploadFolder.unmark(base + "/" + name) }
+    }
 }

@@ -1,6 +1,6 @@
-import GroupControl
-import Playback
-import Playout
+import TuttiGroupControl
+import TuttiPlayback
+import TuttiPlayout
 
 extension AssetDescriptor {
     /// Why it cannot be fetched or played, for people: what it is first, then the reason. Where its

@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 /// Work that a room has to begin. None of it is ever dropped: a preparation that is not answered, or a
 /// player that is not given back, is missed by somebody.
@@ -14,6 +14,8 @@ struct Jobs {
         case link
         /// Whether this node leads.
         case lead
+        /// Who leads, when the leader is not heard.
+        case search
         case asset(ContentHash)
         case preparation(UInt64)
         /// The end of what a preparation made sound.

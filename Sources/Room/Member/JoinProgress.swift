@@ -1,6 +1,6 @@
-import LinuxHost
 import Logging
-import Timing
+import TuttiLinuxHost
+import TuttiTiming
 
 /// When a room that joins what already sounds had what it needs: says what it waited for.
 struct JoinProgress {

@@ -1,11 +1,11 @@
-import ClockSync
-import FFmpegMedia
-import GroupControl
-import LinuxHost
 import Logging
-import Playout
-import RealTime
-import Timing
+import TuttiClockSync
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// The assets of a room: here, or on their way.
 extension Member {
@@ -17,6 +17,9 @@ extension Member {
         var hold: CachedFile?
         /// Can be played while it is fetched; `nil` when all of it is here.
         var incoming: IncomingFile?
+
+        /// Somebody on this machine may write to it.
+        var isOwn: Bool { hold == nil && incoming == nil }
     }
 
     /// A leader that comes back does so within these.
@@ -33,15 +36,26 @@ extension Member {
     }
 
     /// Whether the file is still what it was when it was verified.
-    func isThere(_ file: AssetFile?) async -> Bool {
+    func isThere(_ file: AssetFile?, of asset: AssetDescriptor) async -> Bool {
         guard let file else { return false }
         // A disk may take its time to say so.
-        let isThere = try? await blocking { [isLeaders] _ throws(MediaError) in
+        let isThere = try? await blocking { [isLeaders, assets] _ throws(MediaError) in
+            if file.isOwn, assets.objection(to: asset) != nil { return false }
             // A leader has nobody to fetch it from; it asks the session, which says what is wrong.
             if isLeaders, file.incoming == nil { return FileIdentity(path: file.path) != nil }
             return file.hold?.isUntouched ?? true
         }
         return isThere ?? false
+    }
+
+    /// Why a preparation failed, for people: a file that was written to meanwhile, before what its
+    /// bytes were taken for.
+    func reason(of error: any Error, for asset: AssetDescriptor) async -> String {
+        guard files[asset.hash]?.isOwn ?? true else { return asset.words(for: error) }
+        let objection = try? await blocking { [assets] _ throws(MediaError) in
+            assets.objection(to: asset)
+        }
+        return asset.words(for: (objection ?? nil) ?? error)
     }
 
     /// Says once for each queue when the cache has no room for two items of it, one that plays and
@@ -159,4 +173,12 @@ protocol AssetSource: Sendable {
 
     /// Removes what came of a file; blocks.
     func removePart(of incoming: IncomingFile)
+
+    /// Why a file of this node's own is not the one described any more; `nil` where it is, and for
+    /// those of others. Looks at the disk.
+    func objection(to asset: AssetDescriptor) -> RoomError?
+}
+
+extension AssetSource {
+    func objection(to asset: AssetDescriptor) -> RoomError? { nil }
 }

@@ -1,10 +1,10 @@
-import ClockSync
-import DeviceOutput
-import GroupControl
-import LinuxHost
 import Logging
-import Playout
-import Timing
+import TuttiClockSync
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiTiming
 
 // What a room says of itself: the figures of its card, its clock and its players.
 
@@ -125,7 +125,7 @@ extension Member {
             packetsRejected: clock.rejected, clockRestarts: clock.restarts,
             clockAge: clock.lastAcceptedAt.map { HostClock.now() - $0 } ?? .zero,
             latencyOffset: latencyOffset, isLatencyOffsetFixed: options.latencyOffset != nil,
-            broadcasts: figures.broadcasts)
+            broadcasts: figures.broadcasts, dropped: keys.drops)
     }
 }
 
@@ -183,13 +183,14 @@ struct ClockFigures: Sendable {
     }
 }
 
-extension RoomSettings {
-    /// Amplitude for the volume: a cubic taper, which follows loudness well enough for a slider
-    /// (50 % is −18 dB) and reaches silence at 0.
-    var gain: Float {
-        let position = Float(volume) / 100
-        return isSilent ? 0 : position * position * position
+extension ChannelRole {
+    init(_ role: RoomRole) {
+        self =
+            switch role {
+            case .stereo: .stereo
+            case .left: .left
+            case .right: .right
+            case .mono: .mono
+            }
     }
-
-    private var isSilent: Bool { muted || volume == 0 }
 }

@@ -1,10 +1,10 @@
-import DeviceOutput
-import GroupControl
-import LinuxHost
 import Logging
-import Playback
-import RealTime
-import Timing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayback
+import TuttiRealTime
+import TuttiTiming
 
 /// What a room prepares to play, from the order to the silence behind it.
 extension Member {
@@ -19,40 +19,48 @@ extension Member {
         guard let stage, let ticket else {
             return finish(preparation, .failed(reason: "this room has no output"))
         }
-        guard await isThere(file), let file else {
+        guard await isThere(file, of: preparation.asset), let file else {
             guard stage.isWanted(ticket) else { return }
             return receiveInput(.missing(preparation.id))
         }
         do {
-            let notices = try await stage.prepare(
-                preparation, ticket, file, clock: clock.cell
-            ) {
+            try await stage.prepare(preparation, ticket, file, clock: clock.cell) {
                 didDecode(preparation.id)
             }
             guard stage.isWanted(ticket) else { return }
             finish(preparation, .ready(latency: stage.latency))
-            for await notice in notices {
-                guard stage.isWanted(ticket) else { break }
-                switch notice {
-                case .didPlayToEnd:
-                    receiveInput(.itemEnded(preparation.id))
-                    stage.withdraw(preparation.id)
-                case .failedToPlayToEnd(let error):
-                    let reason = preparation.asset.words(for: error)
-                    logger.log(
-                        level: complaintLevel, "playing failed", metadata: ["reason": "\(reason)"])
-                    receiveInput(.itemFailed(preparation.id, reason: reason))
-                case .playbackStalled: logger.warning("the decoder does not keep up")
-                default: break
-                }
+            // An item that leaves a queue goes on in another player.
+            while let notices = stage.notices(of: ticket) {
+                await hear(notices, preparation, ticket)
             }
         } catch is CancellationError {
             logger.debug("withdrawn", metadata: ["preparation": "\(preparation.id)"])
         } catch {
-            let reason = preparation.asset.words(for: error)
+            let reason = await reason(of: error, for: preparation.asset)
             logger.log(level: complaintLevel, "cannot prepare", metadata: ["reason": "\(reason)"])
             guard !stage.isReplaced(ticket) else { return }
             finish(preparation, .failed(reason: reason))
+        }
+    }
+
+    private func hear(
+        _ notices: AsyncStream<PlayerNotice>, _ preparation: Preparation,
+        _ ticket: RoomPlayers.Ticket
+    ) async {
+        for await notice in notices {
+            guard let stage, stage.isWanted(ticket) else { return }
+            switch notice {
+            case .didPlayToEnd:
+                receiveInput(.itemEnded(preparation.id))
+                stage.withdraw(preparation.id)
+            case .failedToPlayToEnd(let error):
+                let reason = await reason(of: error, for: preparation.asset)
+                logger.log(
+                    level: complaintLevel, "playing failed", metadata: ["reason": "\(reason)"])
+                receiveInput(.itemFailed(preparation.id, reason: reason))
+            case .playbackStalled: logger.warning("the decoder does not keep up")
+            default: break
+            }
         }
     }
 

@@ -1,13 +1,13 @@
-import ClockSync
-import DeviceOutput
-import FFmpegMedia
-import GroupControl
-import LinuxHost
 import Logging
-import Playback
-import Playout
-import RealTime
-import Timing
+import TuttiClockSync
+import TuttiDeviceOutput
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayback
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// One room: its output, its players and its side of the group protocol.
 ///
@@ -24,7 +24,9 @@ actor Member {
         var cell: ClockCell { get }
         /// The leader told where its time service is. Another clock gets another cell: what plays
         /// by the old one goes on by its last estimate.
-        func follow(_ welcome: Welcome)
+        ///
+        /// - Parameter tags: of this leader's datagrams; `nil`: they carry none.
+        func follow(_ welcome: Welcome, _ tags: SharedRoomTags?)
         /// It was rarely asked and is soon to be played by.
         func burst()
         /// Somebody is about to play by it, and waits until it is good: to join what already sounds
@@ -84,10 +86,34 @@ actor Member {
         var renamed: @Sendable (RoomID) -> Void = { _ in }
         /// Takes over the lead; `nil`: this node cannot.
         var lead: (@Sendable (Handover, SessionState) async -> LeadAnswer)?
+        /// What the room plays of an item unless the group says otherwise.
+        var role = ChannelRole.stereo
+        /// How long the output is awake and silent before the first frame.
+        var leadIn = Nanoseconds.zero
+        /// However loud it is asked to be, 0 to 1; see ``RoomSettings/level``.
+        var loudestLevel = 1.0
+        /// See ``Hello/doorPort``.
+        var doorPort: UInt16 = 0
+        /// See ``Hello/mayLead``.
+        var mayLead = false
+        /// Asks nodes who leads; an empty host is that of the leader.
+        var askWhoLeads: @Sendable ([NextLeader]) async -> [SightAnswer] = {
+            $0.map { _ in .silent }
+        }
+        /// Takes over from a leader that is lost; `nil`: this node cannot.
+        var succeed: (@Sendable (Inheritance, SessionState) async -> LeadAnswer)?
+        /// Leads a group of its own.
+        var leadAlone: @Sendable () async -> Void = {}
         /// Another leads; what reaches the leader reaches that one from now on.
         ///
         /// - Returns: what the room has from now on; `nil`: as before.
         var follow: @Sendable (NextLeader) -> Role? = { _ in nil }
+
+        /// How loud the room is, and what it plays of an item.
+        func apply(_ settings: RoomSettings, to port: OutputPort) {
+            port.setGain(RoomSettings.gain(ofLevel: min(settings.level, loudestLevel)))
+            port.setRole(settings.role.map(ChannelRole.init) ?? role)
+        }
     }
 
     private var machine: RoomMachine
@@ -101,10 +127,17 @@ actor Member {
     private var joining: UInt64?
     /// Of who leads, or led last.
     private(set) var welcome: Welcome?
+    /// Of the datagrams of who leads, or led last.
+    private(set) var keys = RoomKeys()
     var isJoined: Bool { machine.isJoined }
     var isIdle: Bool { machine.isIdle }
+    var isSucceeding: Bool { machine.isSucceeding }
+    /// There is no link, and nobody is asked who goes on.
+    var isWithoutLeader: Bool { !machine.isJoined && !machine.isSearching }
     func isQueued(_ hash: ContentHash) -> Bool { machine.isQueued(hash) }
     private var failedBecause = ""
+    /// That it looks for who leads now is said.
+    private var isSearching = false
     private var refusedBecause = ""
     /// Of the items that are playing, being prepared, or next.
     var files: [ContentHash: AssetFile] = [:]
@@ -142,15 +175,24 @@ actor Member {
         syncAlarm = SyncAlarm(target: options.target)
         output?.port.setLatencyOffset(latencyOffset.delay)
         stage = output.map {
-            RoomPlayers(port: $0.port, releasesOutput: $0.manner.releasesWhenIdle, logger: logger)
+            RoomPlayers(
+                port: $0.port, releasesOutput: $0.manner.releasesWhenIdle,
+                leadIn: RoomPlayers.LeadIn(
+                    span: options.leadIn, awakeSince: { [output = $0] in output.awakeSince }),
+                logger: logger)
         }
         machine = RoomMachine(
             RoomConfiguration(
                 room: options.isLeaders ? name : options.identity?.name ?? name,
                 instance: options.identity?.number ?? .random(in: .min ... .max),
                 outputLatency: stage?.latency ?? .zero, hasOutput: output != nil,
-                noticePort: options.notices?.port ?? 0),
+                noticePort: options.notices?.port ?? 0, doorPort: options.doorPort,
+                mayLead: options.mayLead,
+                settings: options.store?.settings),
             at: HostClock.now())
+        if let settings = options.store?.settings, let output {
+            options.apply(settings, to: output.port)
+        }
         (jobSignals, jobSignal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -194,9 +236,9 @@ actor Member {
         outbox?.finish()
     }
 
-    /// Files of the cache that are whole, of what plays and is next.
+    /// Files of the cache, whole or on their way, of what plays and is next.
     var heldFiles: [(hash: ContentHash, file: AssetFile)] {
-        files.filter { $0.value.hold != nil }.map { ($0.key, $0.value) }
+        files.filter { $0.value.hold != nil || $0.value.incoming != nil }.map { ($0.key, $0.value) }
     }
 
     private func receive(_ notice: CommitDatagram) { receiveInput(.notified(notice)) }
@@ -282,9 +324,11 @@ actor Member {
                 "joined", metadata: ["leader": "\(welcome.leaderName)", "term": "\(welcome.term)"])
             self.welcome = welcome
             refusedBecause = ""
+            isSearching = false
             progress?.reach(.welcome)
             // The machine has forgotten the quality of the clock before.
-            clock.follow(welcome)
+            takeKey(of: welcome)
+            clock.follow(welcome, keys.tags)
         case .renamed(let name):
             logger.warning(
                 "another room of this group has the name of this one; choose another --name to tell them apart",
@@ -329,7 +373,8 @@ actor Member {
         case .stop:
             stage?.withdrawAll()
         case .settings(let settings):
-            output?.port.setGain(settings.gain)
+            if let output { options.apply(settings, to: output.port) }
+            options.store?.setSettings(settings)
         case .latencyOffset(let offset): setLatencyOffset(offset)
         case .lineAlarm(let finding, let preparesAnew): sayLine(finding, preparesAnew)
         case .state(let state):
@@ -341,12 +386,58 @@ actor Member {
                 let answer = await self.options.lead?(handover, session) ?? cannot
                 await self.receiveInput(.leads(answer))
             }
+        case .askWhoLeads(let places, let round):
+            if !isSearching { logger.notice("the leader is not heard; asking who leads") }
+            isSearching = true
+            start(.search) {
+                let answers = await self.options.askWhoLeads(places)
+                await self.receiveInput(.sights(answers, round: round))
+            }
+        case .succeed(let inheritance, let session):
+            logger.notice("nobody leads; this node goes on")
+            start(.lead) {
+                let cannot = LeadAnswer.cannot(reason: "this node only follows")
+                let answer = await self.options.succeed?(inheritance, session) ?? cannot
+                await self.succeeded(answer)
+            }
+        case .leadAlone:
+            logger.notice("this room leads a group of its own from now on")
+            start(.lead) { await self.options.leadAlone() }
         case .follow(let next):
             // The node that was asked to lead does so already.
             guard next.name != machine.configuration.room else { break }
             logger.notice("another leader", metadata: ["leader": "\(next.name)"])
             if let role = options.follow(next) { change(to: role) }
+        case .datagramKey(let key):
+            do {
+                try keys.change(to: key, at: HostClock.now())
+            } catch {
+                logger.error("cannot use a key for datagrams", metadata: ["reason": "\(error)"])
+            }
         }
+    }
+
+    private func succeeded(_ answer: LeadAnswer) {
+        if case .cannot(let reason) = answer {
+            logger.warning("this node cannot lead", metadata: ["reason": "\(reason)"])
+        }
+        receiveInput(.succeeded(answer))
+    }
+
+    /// What this room answers who asks it who leads.
+    func sight(leader: NextLeader?) -> LeadSight {
+        let (origin, hearsLeader) = machine.sight(at: HostClock.now())
+        let lead = hearsLeader ? leader.map(LeadSight.Lead.heard) : nil
+        return LeadSight(room: machine.configuration.room, origin: origin, lead: lead ?? .none)
+    }
+
+    private func takeKey(of welcome: Welcome) {
+        do {
+            try keys.begin(welcome.datagramKey, at: HostClock.now())
+        } catch {
+            logger.error("cannot use a key for datagrams", metadata: ["reason": "\(error)"])
+        }
+        options.notices?.take(keys.tags)
     }
 
     /// How long after it found the leader a room is heard that joins a running line. Of a common

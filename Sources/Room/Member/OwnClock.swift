@@ -1,7 +1,8 @@
-import ClockSync
-import GroupControl
-import Playout
-import Timing
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiTiming
 
 /// The clock of the leader's own room: the group clock itself.
 final class OwnClock: Member.ClockSource {
@@ -14,7 +15,7 @@ final class OwnClock: Member.ClockSource {
         cell = clock.cell
     }
 
-    func follow(_ welcome: Welcome) { continuation.yield() }
+    func follow(_ welcome: Welcome, _ tags: SharedRoomTags?) { continuation.yield() }
     func burst() {}
     func expectStart(_ start: ExpectedStart) {}
     func setIdle(_ isIdle: Bool) {}

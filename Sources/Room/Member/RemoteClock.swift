@@ -1,11 +1,11 @@
-import ClockSync
-import GroupControl
-import LinuxHost
 import Logging
-import Playout
-import RealTime
 import Synchronization
-import Timing
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// The estimate of the leader's clock in a following room.
 final class RemoteClock: Member.ClockSource {
@@ -68,18 +68,21 @@ final class RemoteClock: Member.ClockSource {
     private let continuation: AsyncStream<Void>.Continuation
     private let priority: Int
     private let broadcasts: Bool
+    private let sealed: Bool
     private let store: RoomStore?
     private let logger: Logger
 
     /// - Parameters:
     ///   - broadcasts: whether to take part in reference broadcasts.
+    ///   - sealed: leaders answer members alone, so that nobody is asked before the welcome.
     ///   - continuing: the clock until now.
     init(
-        priority: Int, broadcasts: Bool, store: RoomStore?, logger: Logger,
+        priority: Int, broadcasts: Bool, sealed: Bool = false, store: RoomStore?, logger: Logger,
         continuing: Continued? = nil
     ) {
         self.priority = priority
         self.broadcasts = broadcasts
+        self.sealed = sealed
         self.store = store
         self.logger = logger
         (changes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -93,8 +96,9 @@ final class RemoteClock: Member.ClockSource {
     /// Connected to the leader at this host, which will say who it is.
     func setHost(_ host: String) { state.withLock { $0.host = host } }
 
-    /// A leader is about to be connected to: asks for its time while that goes on. The time service
-    /// is where the control service is, as a rule; where it is not, the welcome says so.
+    /// A leader is about to be connected to: asks for its time while that goes on, or only makes ready to
+    /// where it takes a key. The time service is where the control service is, as a rule; where it is
+    /// not, the welcome says so.
     func approach(_ address: HostPort) {
         let place = Place(host: address.host, port: UInt16(clamping: address.port))
         let isKnown = state.withLock { state in
@@ -103,7 +107,7 @@ final class RemoteClock: Member.ClockSource {
         }
         guard !isKnown else { return }
         // That nobody can be asked is said when somebody is followed.
-        let source = try? ask(place, .unknown)
+        let source = try? ask(place, .unknown, sealed ? .silent : .asking(nil))
         // Who is not welcome does not ask densely for ever.
         source?.client.setIdle(true)
         let old = state.withLock { state in
@@ -114,7 +118,7 @@ final class RemoteClock: Member.ClockSource {
         old?.client.stop()
     }
 
-    func follow(_ welcome: Welcome) {
+    func follow(_ welcome: Welcome, _ tags: SharedRoomTags? = nil) {
         leaders.send(welcome.leaderName)
         defer { continuation.yield() }
         let (host, approached) = state.withLock { ($0.host, $0.approached.take()) }
@@ -131,7 +135,7 @@ final class RemoteClock: Member.ClockSource {
         }
         if let same {
             moveOn(to: welcome)
-            same.move(host: place.host, port: Int(place.port))
+            same.move(host: place.host, port: Int(place.port), tags: tags)
             approached?.client.stop()
             return
         }
@@ -141,15 +145,16 @@ final class RemoteClock: Member.ClockSource {
         let continued = state.withLock { $0.continued.take() }
         if let continued, continued.origin == target.origin {
             approached?.client.stop()
-            source = askOrSay(place, .continuing(continued.clock), continued)
+            source = askOrSay(place, .continuing(continued.clock), .asking(tags), continued)
         } else if let approached, approached.place == place,
             approached.maySay(welcome.groupClockEpoch)
         {
             source = approached
+            approached.client.begin(tags)
             if let known { approached.client.recall(known.skew) }
         } else {
             approached?.client.stop()
-            source = askOrSay(place, known?.skew ?? .unknown)
+            source = askOrSay(place, known?.skew ?? .unknown, .asking(tags))
         }
         let (old, isIdle, expectedStart) = state.withLock { state in
             let old = state.client
@@ -199,10 +204,11 @@ final class RemoteClock: Member.ClockSource {
     }
 
     private func askOrSay(
-        _ place: Place, _ stored: StoredSkew, _ continued: Continued? = nil
+        _ place: Place, _ stored: StoredSkew, _ manner: ClockClient.Manner,
+        _ continued: Continued? = nil
     ) -> Source? {
         do {
-            return try ask(place, stored, continued)
+            return try ask(place, stored, manner, continued)
         } catch {
             logger.error("cannot follow the leader's clock", metadata: ["error": "\(error)"])
             return nil
@@ -210,13 +216,14 @@ final class RemoteClock: Member.ClockSource {
     }
 
     private func ask(
-        _ place: Place, _ stored: StoredSkew, _ continued: Continued? = nil
+        _ place: Place, _ stored: StoredSkew, _ manner: ClockClient.Manner,
+        _ continued: Continued? = nil
     ) throws(HostError) -> Source {
         let cell = continued?.cell ?? ClockCell(.unknown)
         let client = try ClockClient.start(
             host: place.host, port: Int(place.port), priority: priority,
             seed: .random(in: .min ... .max), stored: stored, continuing: continued?.clock,
-            broadcasts: broadcasts
+            broadcasts: broadcasts, manner: manner
         ) { [weak self] clock, statistics in
             cell.store(clock)
             self?.note(clock, statistics, in: cell)

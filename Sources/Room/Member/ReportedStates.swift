@@ -1,7 +1,7 @@
-import ClockSync
-import GroupControl
-import Playout
-import Timing
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiTiming
 
 // What clock and card say of themselves, in the words of a report.
 

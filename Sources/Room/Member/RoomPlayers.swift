@@ -1,24 +1,29 @@
-import DeviceOutput
-import FFmpegMedia
-import GroupControl
-import LinuxHost
 import Logging
-import Playback
-import Playout
-import RealTime
-import Timing
+import TuttiDeviceOutput
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayback
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
-/// The players of a room: one for each preparation of the leader.
+/// The players of a room: one for each preparation of the leader that begins something.
 ///
-/// A preparation becomes a player that is prerolled; a commit gives it its line and, unless it
-/// follows, ends at the same instant whatever else sounds. So a start, a seek, a resume and the
-/// next item are all the same thing, through the public API of `Playback`.
+/// A start, a seek, a resume and a late join are a player that is prerolled; a commit gives it its
+/// line and, unless it follows, ends at the same instant whatever else sounds. A preparation that
+/// begins where an item ends comes into the queue of that item's player, as in any application: the
+/// player decodes it ahead, and joins it where the commit agrees. See `RoomPlayers+Lines.swift` for
+/// those that do not.
 ///
 /// Confined to the actor that owns it.
 final class RoomPlayers {
-    /// How far a line may run on, in frames, while a room that joins it waits for its clock: half of
-    /// what was decoded ahead.
-    static let joinReach = Int64(OutputPort.ringFrames / 2)
+    /// How far a line may run on, in frames of the item, while a room that joins it waits for its
+    /// clock: half of what was decoded ahead. A voice that plays slower with its pitch kept holds more
+    /// frames than they are of the item.
+    static func joinReach(atRate rate: Double) -> Int64 {
+        Int64(saturating: Double(OutputPort.ringFrames / 2) * min(1, rate))
+    }
 
     /// More than the twelve seconds a clock may take, or the one of the slowest kind of card.
     static let settlingLimit = Nanoseconds.seconds(14)
@@ -29,10 +34,6 @@ final class RoomPlayers {
     /// Of an ordinary card: shorter than what is decoded ahead by far.
     private static let usualLatency = Nanoseconds.milliseconds(200)
 
-    struct VoiceFigures {
-        var bufferedSeconds = 0.0
-    }
-
     /// One request for a preparation. The number alone may come again: another leader counts anew.
     struct Ticket: Equatable, Sendable {
         let id: UInt64
@@ -41,27 +42,36 @@ final class RoomPlayers {
 
     struct Part {
         let ticket: Ticket
-        let player: Player
         let order: Preparation
+        let item: PlayerItem
         /// What the player's lines are read by.
         let clock: ClockCell
         /// Of what it reads, which may be waiting for bytes.
         let reading: MediaCancellation
         /// What it plays from, where that is a file of the cache.
         let hold: CachedFile?
+        /// The item is the current one there, or follows; `nil` while it is opened.
+        var player: QueuePlayer?
+        /// What that says of the item, until somebody listens.
+        var notices: AsyncStream<PlayerNotice>?
+        /// As committed, unless that was a pause.
+        var line: RateChange?
         /// Given a line that is not a pause; set when the commit was applied.
         var sounds = false
         /// Paused, or replaced by another: silent from this instant on, and then not needed.
         var ends: GroupInstant?
         /// Somebody waits for that, to give the player back.
         var isAwaited = false
+
+        /// Whether the item waits in the queue of another one's player, or has waited and been played.
+        var isQueued: Bool { player.map { $0.itemInForce !== item } ?? false }
     }
 
-    private let output: PlayerOutput
+    let output: PlayerOutput
     private let releasesOutput: Bool
-    private let logger: Logger
+    let logger: Logger
     private let containers = ContainerHints()
-    private(set) var parts: [UInt64: Part] = [:]
+    var parts: [UInt64: Part] = [:]
     /// Preparations that were asked for and not withdrawn since; a withdrawal may overtake the
     /// work.
     private var wanted: [UInt64: Ticket] = [:]
@@ -69,9 +79,30 @@ final class RoomPlayers {
     /// Of these, the ones for a line that is known, until they are put on it.
     private var joining: Set<UInt64> = []
 
+    func endJoining(_ id: UInt64) {
+        joining.remove(id)
+        noteJoining()
+    }
+
+    /// An output that swallows the beginning of what comes after a pause.
+    struct LeadIn: Sendable {
+        /// How long it is awake and silent before the first frame.
+        var span = Nanoseconds.zero
+        /// Since when it has been awake; see ``OutputThread/awakeSince``.
+        var awakeSince: @Sendable () -> LocalInstant? = { nil }
+
+        var isOver: Bool {
+            span == .zero || awakeSince().map { HostClock.now() >= $0 + span } ?? true
+        }
+    }
+    private let leadIn: LeadIn
+
     /// - Parameter releasesOutput: other programs may have the card while nothing plays.
-    init(port: OutputPort, releasesOutput: Bool = false, logger: Logger) {
+    init(
+        port: OutputPort, releasesOutput: Bool = false, leadIn: LeadIn = LeadIn(), logger: Logger
+    ) {
         self.releasesOutput = releasesOutput
+        self.leadIn = leadIn
         let executor = LoopExecutor.shared
         output = PlayerOutput(
             port: port, now: { HostClock.now() }, executor: executor,
@@ -85,7 +116,7 @@ final class RoomPlayers {
     /// again in time.
     var latency: Nanoseconds {
         let mayBeReleased = releasesOutput && !parts.values.contains(where: \.sounds)
-        return output.latency + (mayBeReleased ? OutputManner.reopening : .zero)
+        return output.latency + (mayBeReleased ? OutputManner.reopening + leadIn.span : .zero)
     }
 
     /// A preparation was asked for; ``prepare(_:_:_:clock:didDecode:)`` follows.
@@ -106,40 +137,68 @@ final class RoomPlayers {
     ///
     /// - Parameter didDecode: called when something is decoded ahead, and again when more is: the
     ///   clock and the card may still be waited for.
-    /// - Returns: what the player says until it is withdrawn or has ended.
+    /// What the player says of the item then, until it is withdrawn or has ended, has
+    /// ``notices(of:)``.
+    ///
     /// - Throws: `PlaybackError` saying why the item cannot be played here; `CancellationError`
     ///   when the preparation was withdrawn.
     func prepare(
         _ preparation: Preparation, _ ticket: Ticket, _ file: Member.AssetFile,
         clock: ClockCell, didDecode: () -> Void
-    ) async throws -> AsyncStream<PlayerNotice> {
+    ) async throws {
         try checkWanted(ticket)
         let reading = MediaCancellation()
         let opener = containers.opener(
             of: preparation.asset.hash, file.incoming,
             frameCount: preparation.asset.fileFrameCount, cancellation: reading)
-        let asset = Asset(
-            location: file.path, opener: opener.part(preparation.asset))
-        let item = PlayerItem(asset: asset)
-        let player = try Player(playerItem: item, output: output)
-        player.automaticallyWaitsToMinimizeStalling = false
-        player.sourceClock = .shared(clock)
-        let notices = player.notices()
+        let item = PlayerItem(
+            asset: Asset(location: file.path, opener: opener.part(preparation.asset)))
         parts[preparation.id] = Part(
-            ticket: ticket, player: player, order: preparation, clock: clock, reading: reading,
+            ticket: ticket, order: preparation, item: item, clock: clock, reading: reading,
             hold: file.hold)
         do {
             try await item.ready()
+            try checkWanted(ticket)
             try check(item, against: preparation.asset)
+            if try await prerollQueued(preparation, ticket, clock, didDecode) { return }
             try await preroll(
-                player, preparation, ticket, clock, isArriving: file.incoming != nil, didDecode)
+                try playAlone(preparation.id), preparation, ticket, clock,
+                isArriving: file.incoming != nil, didDecode)
         } catch {
             // The place may be another's by now.
             try checkWanted(ticket)
             withdraw(preparation.id)
             throw error
         }
-        return notices
+    }
+
+    /// What a preparation's player says of its item; `nil` when that was given to somebody already,
+    /// until the item gets another player.
+    func notices(of ticket: Ticket) -> AsyncStream<PlayerNotice>? {
+        guard parts[ticket.id]?.ticket == ticket else { return nil }
+        return parts[ticket.id]?.notices.take()
+    }
+
+    /// Decodes ahead in the queue of the player whose last item ends where this one begins, and waits
+    /// for the clock and the card like ``preroll(_:_:_:_:isArriving:_:)``.
+    ///
+    /// - Returns: false where there is none, or not any more: the item plays alone.
+    private func prerollQueued(
+        _ order: Preparation, _ ticket: Ticket, _ clock: ClockCell, _ didDecode: () -> Void
+    ) async throws -> Bool {
+        guard clock.load().quality > .none, let item = parts[order.id]?.item,
+            let player = player(before: order, by: clock)
+        else { return false }
+        try player.insert(item, after: nil)
+        give(item, to: player, of: order.id)
+        let isFilled = try await player.preroll(next: item, atRate: order.rate)
+        try checkWanted(ticket)
+        func isThere() -> Bool { parts[order.id]?.player === player }
+        guard isFilled, isThere() else { return false }
+        didDecode()
+        let deadline = HostClock.now() + Self.settlingLimit
+        try await waits(for: ticket, until: deadline) { isKnown(clock) || !isThere() }
+        return isThere()
     }
 
     /// Decodes ahead while the clock is still being measured. Where a running line is, its first
@@ -155,21 +214,13 @@ final class RoomPlayers {
     ///   measured. So for a common start the clock comes first, also when it was lost since the fetch
     ///   began.
     private func preroll(
-        _ player: Player, _ order: Preparation, _ ticket: Ticket, _ clock: ClockCell,
+        _ player: QueuePlayer, _ order: Preparation, _ ticket: Ticket, _ clock: ClockCell,
         isArriving: Bool, _ didDecode: () -> Void
     ) async throws {
         let deadline = HostClock.now() + Self.settlingLimit
         let sampleRate = order.asset.sampleRate
-        func place() -> Int64 {
-            guard let change = order.change else { return order.itemFrame }
-            // What is decoded now is heard behind what the card holds.
-            let heard = HostClock.now() + max(.zero, output.latency - Self.usualLatency)
-            let there = change.itemFrame(at: clock.load().map(heard), sampleRate: sampleRate)
-            return max(change.itemFrame, Int64(saturating: there))
-        }
-        func isKnown() -> Bool {
-            clock.load().quality.isPlayable && (isCardDecided || !output.port.hasCard)
-        }
+        func place() -> Int64 { self.place(of: order, by: clock) }
+        func isKnown() -> Bool { self.isKnown(clock) }
 
         try await waits(for: ticket, until: deadline) {
             order.change != nil ? clock.load().quality > .none : !isArriving || isKnown()
@@ -184,10 +235,25 @@ final class RoomPlayers {
             didDecode()
             // However far the line has run on meanwhile: the next time would take as long.
             if wasKnown || HostClock.now() >= deadline { return try checkWanted(ticket) }
-            func isLeftBehind() -> Bool { place() > frame.adding(saturating: Self.joinReach) }
+            let reach = frame.adding(saturating: Self.joinReach(atRate: order.rate))
+            func isLeftBehind() -> Bool { place() > reach }
             try await waits(for: ticket, until: deadline) { isKnown() || isLeftBehind() }
             guard isLeftBehind() else { return }
         }
+    }
+
+    /// Where an item is to be decoded from, at this moment.
+    func place(of order: Preparation, by clock: ClockCell) -> Int64 {
+        guard let change = order.change else { return order.itemFrame }
+        // What is decoded now is heard behind what the card holds.
+        let heard = HostClock.now() + max(.zero, output.latency - Self.usualLatency)
+        let there = change.itemFrame(
+            at: clock.load().map(heard), sampleRate: order.asset.sampleRate)
+        return max(change.itemFrame, Int64(saturating: there))
+    }
+
+    private func isKnown(_ clock: ClockCell) -> Bool {
+        clock.load().quality.isPlayable && (isCardDecided && leadIn.isOver || !output.port.hasCard)
     }
 
     /// Looks every 3 ms until the condition holds or the time is over.
@@ -202,7 +268,7 @@ final class RoomPlayers {
         try checkWanted(ticket)
     }
 
-    private var isCardDecided: Bool {
+    var isCardDecided: Bool {
         guard output.port.isPrepared else { return false }
         let report = output.port.report
         let mutePatience = Self.mutePatienceSeconds * Int64(output.port.format.sampleRate)
@@ -235,117 +301,30 @@ final class RoomPlayers {
         }
     }
 
-    /// Puts a prepared player on its line, or pauses the one that sounds.
-    ///
-    /// - Returns: players that fall silent at the commit's instant, and that nobody waits for yet; see
-    ///   ``dropEnded(_:at:)``.
-    func apply(_ commit: Commit) throws -> [Ticket] {
-        guard let part = parts[commit.id] else {
-            throw RoomError(.protocolViolation, "no preparation \(commit.id) here")
-        }
-        let sampleRate = part.player.currentItem?.format?.sampleRate ?? 1
-        let time = MediaTime(frame: commit.change.itemFrame, sampleRate: sampleRate)
-        try part.player.setRate(
-            commit.change.rate, time: time, atHostTime: commit.change.instant)
-        parts[commit.id]?.sounds = !commit.isPause
-        joining.remove(commit.id)
-        noteJoining()
-        parts[commit.id]?.ends = commit.isPause ? commit.change.instant : nil
-        // A pause is resumed by another preparation, which follows at once.
-        guard !commit.isPause else { return awaitSilence(of: [commit.id]) }
-        guard !commit.following else { return [] }
-        var ended: [UInt64] = []
-        for (id, other) in parts where id != commit.id && other.sounds {
-            try other.player.setRate(0, atHostTime: commit.change.instant)
-            parts[id]?.sounds = false
-            parts[id]?.ends = commit.change.instant
-            ended.append(id)
-        }
-        return awaitSilence(of: ended)
-    }
-
-    private func awaitSilence(of ids: [UInt64]) -> [Ticket] {
-        ids.compactMap { id in
-            guard let part = parts[id], !part.isAwaited else { return nil }
-            parts[id]?.isAwaited = true
-            return part.ticket
-        }
-    }
-
-    /// When a player is to be silent for good; `nil` when it is gone, or is to sound again: then
-    /// nobody waits for it any more.
-    func end(of ticket: Ticket) -> GroupInstant? {
-        guard parts[ticket.id]?.ticket == ticket else { return nil }
-        if parts[ticket.id]?.ends == nil { parts[ticket.id]?.isAwaited = false }
-        return parts[ticket.id]?.ends
-    }
-
-    /// Gives back a player that has fallen silent at `instant`, unless it was started again: an
-    /// output has few voices.
-    func dropEnded(_ ticket: Ticket, at instant: GroupInstant) {
-        if parts[ticket.id]?.ticket == ticket, parts[ticket.id]?.ends == instant {
-            withdraw(ticket.id)
-        }
-    }
-
-    /// Gives a player back, ending it now if it sounds.
+    /// Ends a preparation, now if it sounds, and gives its player back once nothing follows; what does
+    /// goes on.
     func withdraw(_ id: UInt64) {
         wanted[id] = nil
-        joining.remove(id)
-        noteJoining()
+        endJoining(id)
+        guard let part = parts[id] else { return }
+        let isQueued = part.isQueued
+        for follower in followers(of: part) { goOnAlone(follower) }
+        parts[id] = nil
         // A preroll under way holds the player; it ends now, and so does a wait for bytes.
-        let part = parts.removeValue(forKey: id)
-        part?.reading.cancel()
-        part?.player.cancelPendingPrerolls()
+        part.reading.cancel()
+        if isQueued {
+            part.player?.remove(part.item)
+        } else {
+            part.player?.removeAllItems()
+        }
     }
 
     func withdrawAll() {
-        for id in Array(parts.keys) + Array(wanted.keys) { withdraw(id) }
-    }
-
-    /// What the output plays, read behind all that decides it. Nobody can tell while the clock is
-    /// not known, or the card's position is not.
-    ///
-    /// - Parameters:
-    ///   - clock: the room's, by which a voice is read that nobody holds.
-    ///   - isRunning: the card is there.
-    func look(by clock: ClockCell, isRunning: Bool, at now: LocalInstant) -> OutputLook {
-        let report = output.port.report
-        let shared = clock.load()
-        let rendered = output.port.renderedUntil
-        let canTell =
-            isRunning && isCardDecided && shared.quality.isPlayable
-            && now - report.at < Self.lookPatience
-        guard canTell else { return OutputLook(until: shared.map(now), voices: nil) }
-        var owners: [VoiceID: Part] = [:]
         for part in parts.values {
-            for voice in part.player.voices { owners[voice] = part }
+            part.reading.cancel()
+            part.player?.removeAllItems()
         }
-        let voices = output.port.voices.compactMap { id, voice -> HeardVoice? in
-            let isOnLine = voice.state == .playing || voice.state == .starved
-            // One that is not rendered, since its card has just come back, says what once was.
-            guard isOnLine, rendered - voice.at < Self.lookPatience else { return nil }
-            let part = owners[id]
-            return HeardVoice(
-                voice: part?.order.id, source: id.number, hash: part?.order.asset.hash,
-                isSupplied: voice.state == .playing, itemFrame: voice.itemFrame,
-                at: (part?.clock.load() ?? shared).map(voice.at),
-                knownError: Nanoseconds(Int64(saturating: voice.errorNanoseconds)),
-                isAltered: part?.hold?.holdsItsBytes == false)
-        }
-        return OutputLook(until: shared.map(rendered), voices: voices)
-    }
-
-    /// Older than this a report says nothing of now: an output reports once a period, and those of a
-    /// card with a long queue are long.
-    private static let lookPatience = Nanoseconds.milliseconds(1_500)
-
-    /// Of the player that sounds.
-    var figures: VoiceFigures {
-        guard let sounding = parts.values.first(where: \.sounds),
-            let item = sounding.player.currentItem
-        else { return VoiceFigures() }
-        let seconds = item.loadedTimeRanges.reduce(0) { $0 + $1.duration.seconds }
-        return VoiceFigures(bufferedSeconds: seconds)
+        (parts, wanted, joining) = ([:], [:], [])
+        noteJoining()
     }
 }

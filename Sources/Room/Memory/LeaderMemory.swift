@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 import func Glibc.time
 
@@ -29,15 +29,16 @@ public struct LeaderMemory: Equatable, Sendable {
 
     /// Whether these leaders, all that the daemon knows, are those of the last look.
     public func confirms(_ leaders: [DiscoveredRoom]) -> Bool {
-        let age = Int64(time(nil)) - at
-        return (0..<Self.lifetime).contains(age) && !labels.isEmpty
+        // What a damaged file says may be any number.
+        let (age, isTooLong) = Int64(time(nil)).subtractingReportingOverflow(at)
+        return !isTooLong && (0..<Self.lifetime).contains(age) && !labels.isEmpty
             && leaders.map(\.label).sorted() == labels
     }
 
     // MARK: Text
 
     init?(parsing text: String) {
-        let lines = text.split(separator: "\n")
+        let lines = text.split(whereSeparator: \.isNewline)
         guard lines.count >= 2, lines[0] == Self.heading[...], let at = Int64(lines[1]),
             lines.count - 2 <= Self.most
         else { return nil }

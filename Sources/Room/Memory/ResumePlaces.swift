@@ -1,4 +1,4 @@
-import Playout
+import TuttiPlayout
 
 /// Where long items were left, to be gone on with: the file `places` of the state folder, a line for
 /// each, `seconds item`, the one that was left last at the end.

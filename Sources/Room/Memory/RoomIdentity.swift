@@ -1,9 +1,9 @@
 import Dispatch
 import Glibc
-import GroupControl
 import Logging
-import Playout
 import Synchronization
+import TuttiGroupControl
+import TuttiPlayout
 
 /// Who a room is, whatever it is called: a number by which its leader knows a room that comes back
 /// from a second one of the same name.
@@ -85,7 +85,7 @@ final class RoomIdentity: Sendable {
     }
 
     static func parse(_ text: String) -> Record? {
-        let lines = text.split(separator: "\n")
+        let lines = text.split(whereSeparator: \.isNewline)
         guard lines.count >= 2, lines[0] == heading[...], lines[1].utf8.count == 16,
             let secret = UInt64(lines[1], radix: 16), secret != 0
         else { return nil }

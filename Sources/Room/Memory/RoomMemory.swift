@@ -1,6 +1,6 @@
-import ClockSync
-import GroupControl
-import Timing
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiTiming
 
 /// What a room remembers between two sessions: the latency behind each of its outputs, and how
 /// fast the crystals of its leaders run against its own.
@@ -48,9 +48,12 @@ struct RoomMemory: Equatable, Sendable {
     private(set) var offsets: [(output: String, offset: LatencyOffset)] = []
     /// Newest last.
     private(set) var skews: [Skew] = []
+    /// How loud the room was, and what it played of stereo; `nil`: nobody has said.
+    var settings: RoomSettings?
 
     static func == (a: Self, b: Self) -> Bool {
-        a.skews == b.skews && a.offsets.elementsEqual(b.offsets) { $0 == $1 }
+        a.skews == b.skews && a.settings == b.settings
+            && a.offsets.elementsEqual(b.offsets) { $0 == $1 }
     }
 
     // MARK: Offsets
@@ -122,7 +125,8 @@ struct RoomMemory: Equatable, Sendable {
 
     /// - Throws: ``InvalidValue`` that names the line.
     init(parsing text: String) throws(InvalidValue) {
-        var lines = text.split(separator: "\n", omittingEmptySubsequences: false)[...]
+        // However a line ends: `\r` and `\n` together are one character.
+        var lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)[...]
         guard lines.popFirst() == Self.heading[...] else {
             throw InvalidValue("line 1", "is not \"\(Self.heading)\"")
         }
@@ -131,6 +135,7 @@ struct RoomMemory: Equatable, Sendable {
                 switch line.prefix(while: { $0 != " " }) {
                 case "offset": take(offset: line)
                 case "skew": take(skew: line)
+                case "loudness": take(loudness: line)
                 default: false
                 }
             guard isTaken else {
@@ -148,12 +153,25 @@ struct RoomMemory: Equatable, Sendable {
         return true
     }
 
+    private mutating func take(loudness line: Substring) -> Bool {
+        let words = line.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 4, settings == nil, let volume = Int(words[1]),
+            let isMuted = Bool(String(words[2])),
+            words[3] == "-" || RoomRole(rawValue: String(words[3])) != nil,
+            let known = try? RoomSettings(
+                volume: volume, muted: isMuted, role: RoomRole(rawValue: String(words[3])))
+        else { return false }
+        settings = known
+        return true
+    }
+
     private mutating func take(skew line: Substring) -> Bool {
         let words = line.split(separator: " ", maxSplits: 7, omittingEmptySubsequences: false)
         guard words.count == 8, let node = UInt64(words[1], radix: 16), node != 0,
             let boot = UInt64(words[2], radix: 16), let ownBoot = UInt64(words[3], radix: 16),
             let skew = Double(words[4]), skew.magnitude <= 1_000,
-            let deviation = Double(words[5]), deviation > 0, deviation <= 10_000,
+            // Not so small that it would be written as zero.
+            let deviation = Double(words[5]), deviation * 1e-6 > 0, deviation <= 10_000,
             let at = Int64(words[6]), at >= 0, skews.count < Self.mostSkews
         else { return false }
         skews.append(
@@ -166,6 +184,10 @@ struct RoomMemory: Equatable, Sendable {
     var text: String {
         var lines = [Self.heading]
         for (output, offset) in offsets { lines.append("offset \(offset) \(output)") }
+        if let settings {
+            lines.append(
+                "loudness \(settings.volume) \(settings.muted) \(settings.role?.rawValue ?? "-")")
+        }
         for skew in skews {
             lines.append(
                 "skew \(hexText(skew.crystal.node)) \(hexText(skew.crystal.boot)) "

@@ -1,10 +1,10 @@
-import ClockSync
 import Dispatch
-import GroupControl
-import LinuxHost
 import Logging
 import Synchronization
-import Timing
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiTiming
 
 import func Glibc.time
 
@@ -69,6 +69,22 @@ final class RoomStore: Sendable {
     func setOffset(_ offset: LatencyOffset, of output: String) {
         state.withLock { $0.memory.setOffset(offset, of: output) }
         saveSoon()
+    }
+
+    /// How loud the room was.
+    var settings: RoomSettings? { state.withLock { $0.memory.settings } }
+
+    /// - Parameter settings: the group's volume is the group's.
+    func setSettings(_ settings: RoomSettings) {
+        guard
+            let own = try? RoomSettings(
+                volume: settings.volume, muted: settings.muted, role: settings.role)
+        else { return }
+        let isNews = state.withLock { state in
+            defer { state.memory.settings = own }
+            return state.memory.settings != own
+        }
+        if isNews { saveSoon() }
     }
 
     /// What is known of this leader's rate, and the entry it comes from.

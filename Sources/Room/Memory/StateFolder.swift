@@ -1,10 +1,11 @@
 import Glibc
-import Playout
+import TuttiPlayout
 
-/// A folder of small text files that outlive the process.
+/// A folder of small files that outlive the process.
 ///
 /// A file is replaced as a whole and at once: written next to the old one, forced to the disk,
-/// renamed. Whatever happens in between, one of the two is there.
+/// renamed, and the folder forced to the disk. Whatever happens in between, one of the two is there;
+/// afterwards it is the new one.
 struct StateFolder: Sendable {
     /// Longest file read or written, bytes. Ours have a few kilobytes.
     static let longestFile = 65_536
@@ -14,8 +15,11 @@ struct StateFolder: Sendable {
     /// What went wrong, for a person: the file, the operation, the system's words.
     struct Failure: Error, CustomStringConvertible {
         var description: String
+        /// The system's number of what went wrong.
+        var code: CInt
 
         init(_ operation: String, _ path: String, _ code: CInt = errno) {
+            self.code = code
             let words = strerror(code).map { String(cString: $0) } ?? "error \(code)"
             description = "\(path): cannot \(operation) (\(words))"
         }
@@ -23,6 +27,12 @@ struct StateFolder: Sendable {
 
     /// - Returns: `nil` when there is no such file.
     func read(_ name: String) throws(Failure) -> String? {
+        try readBytes(name, most: Self.longestFile).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// - Parameter most: bytes that the file may have.
+    /// - Returns: `nil` when there is no such file.
+    func readBytes(_ name: String, most: Int) throws(Failure) -> [UInt8]? {
         let file = "\(path)/\(name)"
         let descriptor = open(file.cFileName, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -30,7 +40,7 @@ struct StateFolder: Sendable {
             throw Failure("be opened", file)
         }
         defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: Self.longestFile + 1)
+        var bytes = [UInt8](repeating: 0, count: most + 1)
         var count = 0
         while count < bytes.count {
             let more = bytes.withUnsafeMutableBytes {
@@ -41,20 +51,25 @@ struct StateFolder: Sendable {
             if more == 0 { break }
             count += more
         }
-        guard count <= Self.longestFile else { throw Failure("be read", file, EFBIG) }
-        return String(decoding: bytes[..<count], as: UTF8.self)
+        guard count <= most else { throw Failure("be read", file, EFBIG) }
+        return Array(bytes[..<count])
     }
 
     /// Replaces a file; makes the folder where it is missing.
     func write(_ name: String, _ text: String) throws(Failure) {
+        try write(name, Array(text.utf8))
+    }
+
+    /// - Parameter isSecret: nobody but its owner can read it, from the first byte on.
+    func write(_ name: String, _ bytes: [UInt8], isSecret: Bool = false) throws(Failure) {
         try makeFolder()
         let file = "\(path)/\(name)"
         let fresh = "\(file).\(getpid())\(Self.freshSuffix)"
         unlink(fresh.cFileName)
         let descriptor = open(
-            fresh.cFileName, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+            fresh.cFileName, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+            isSecret ? 0o600 : 0o644)
         guard descriptor >= 0 else { throw Failure("be written", file) }
-        let bytes = Array(text.utf8)
         var count = 0
         while count < bytes.count {
             let more = bytes.withUnsafeBytes {
@@ -76,6 +91,15 @@ struct StateFolder: Sendable {
             unlink(fresh.cFileName)
             throw Failure("be replaced", file, code)
         }
+        settleFolder()
+    }
+
+    /// What was renamed stays so when the power fails. A file system that cannot has done what it can.
+    private func settleFolder() {
+        let descriptor = open(path.cFileName, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
     }
 
     private static let freshSuffix = ".new"
@@ -91,6 +115,46 @@ struct StateFolder: Sendable {
             else { continue }
             unlink("\(path)/\(file)".cFileName)
         }
+    }
+
+    func remove(_ name: String) {
+        unlink("\(path)/\(name)".cFileName)
+        settleFolder()
+    }
+
+    /// Changes when the file does; 0 without one.
+    func stamp(_ name: String) -> UInt64 {
+        var facts = stat()
+        guard stat("\(path)/\(name)".cFileName, &facts) == 0 else { return 0 }
+        // Each write is another file.
+        return UInt64(facts.st_ino) &* 0x9E37_79B9_7F4A_7C15
+            ^ UInt64(bitPattern: Int64(facts.st_mtim.tv_sec)) << 30
+            ^ UInt64(bitPattern: Int64(facts.st_mtim.tv_nsec))
+    }
+
+    /// Does something while no other process does something under the same name.
+    ///
+    /// - Throws: what `body` throws, or that there can be no such file.
+    func exclusively<T>(
+        _ name: String, _ body: () throws(RoomError) -> T
+    ) throws(RoomError) -> T {
+        do throws(Failure) {
+            try makeFolder()
+        } catch {
+            throw RoomError(.badState, "\(error)")
+        }
+        let file = "\(path)/\(name).lock"
+        let descriptor = open(file.cFileName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else {
+            throw RoomError(.badState, "\(Failure("be written", file))")
+        }
+        defer { close(descriptor) }
+        while flock(descriptor, LOCK_EX) != 0 {
+            guard errno == EINTR else {
+                throw RoomError(.badState, "\(Failure("be locked", file))")
+            }
+        }
+        return try body()
     }
 
     /// Moves a file out of the way, for its owner to look at.

@@ -1,7 +1,7 @@
-import LinuxHost
 import NIOCore
 import Synchronization
-import Timing
+import TuttiLinuxHost
+import TuttiTiming
 
 /// Wakes the owner of a pure machine when the machine's next deadline has come.
 final class Alarm: Sendable {

@@ -1,6 +1,6 @@
 import NIOCore
 import Synchronization
-import Timing
+import TuttiTiming
 
 /// Wakes whoever waits for something to change; nobody has to look again and again.
 ///

@@ -1,7 +1,7 @@
 import Dispatch
-import FFmpegMedia
-import LinuxHost
-import Playout
+import TuttiFFmpegMedia
+import TuttiLinuxHost
+import TuttiPlayout
 
 /// Runs work that blocks on a file or the network off the cooperative threads.
 ///
@@ -16,17 +16,18 @@ func blocking<Value: Sendable>(
     _ work: @escaping @Sendable (MediaCancellation) throws(MediaError) -> Value
 ) async throws -> Value {
     return try await withTaskCancellationHandler {
-        try await withCheckedThrowingContinuation { continuation in
-            queue.async {
-                do throws(MediaError) {
-                    continuation.resume(returning: try work(cancellation))
-                } catch {
-                    continuation.resume(throwing: error)
-                }
-            }
-        }
+        try await blocking(on: queue) { try work(cancellation) }
     } onCancel: {
         cancellation.cancel()
+    }
+}
+
+/// The same with what is short enough to be waited for, whoever is cancelled.
+func blocking<Value: Sendable>(
+    on queue: DispatchQueue, _ work: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        queue.async { continuation.resume(with: Result { try work() }) }
     }
 }
 

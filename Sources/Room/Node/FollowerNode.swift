@@ -1,8 +1,8 @@
-import AvahiDiscovery
-import GroupControl
-import LinuxHost
 import Logging
 import Synchronization
+import TuttiAvahiDiscovery
+import TuttiGroupControl
+import TuttiLinuxHost
 
 /// A node that follows: finds a leader, plays what the group plays, and waits for the leader to
 /// come back when it went away.
@@ -10,18 +10,28 @@ public final class FollowerNode: Sendable {
     /// Connections to a leader, and what a room holds of a long queue.
     static let openFiles = 1_024
 
+    /// Nodes that are started together are all heard of by then.
+    private static let patience = Duration.seconds(4)
+    /// Once it has founded a household nobody else leads in it.
+    private static let founderPatience = Duration.milliseconds(200)
+
     private let configuration: NodeConfiguration
     private let leader: HostPort?
     private let leaderName: String?
+    private let leadsWhenAlone: Bool
     private let node = Mutex<Node?>(nil)
 
     /// - Parameters:
     ///   - configuration: the room, its output and its cache.
     ///   - leader: follow this one; `nil` looks for one with Avahi.
     ///   - leaderName: of those that Avahi finds, follow only the one of this name.
+    ///   - leadsWhenAlone: where nobody leads it founds a household, if it is in none, and a group
+    ///     that others may join.
     public init(
-        _ configuration: NodeConfiguration, leader: HostPort?, leaderName: String? = nil
+        _ configuration: NodeConfiguration, leader: HostPort?, leaderName: String? = nil,
+        leadsWhenAlone: Bool = false
     ) {
+        self.leadsWhenAlone = leadsWhenAlone
         self.configuration = configuration
         self.leader = leader
         self.leaderName = leaderName
@@ -40,9 +50,29 @@ public final class FollowerNode: Sendable {
     /// - Throws: `RoomError` when the output cannot be opened or leaders cannot be looked for.
     public func run() async throws {
         let name = try roomID(configuration.name)
+        PacketMarks.areSet = configuration.marksPackets
+        let configuration = try configuration.withCredentials()
         try await OpenFiles.claim(Self.openFiles)
         let session = configuration.usesAvahi || leader == nil ? try openSession() : nil
-        let node = Node(configuration, name, session: session, endsWithQueue: false)
+        var hasFounded = false
+        if let keeper = configuration.credentials.keeper, keeper.isFree {
+            let search = HouseholdSearch(
+                keeper: keeper, leader: leader, leaderName: leaderName,
+                founding: leadsWhenAlone && configuration.succeeds
+                    ? founding(name, session) : nil,
+                logger: configuration.logger)
+            do {
+                hasFounded = try await search.run(session)
+            } catch is CancellationError {
+                return
+            }
+        }
+        let node = Node(
+            configuration, name, session: session, endsWithQueue: false,
+            handsOverAtEnd: leadsWhenAlone,
+            keepsSession: leadsWhenAlone && configuration.succeeds, leader: leader,
+            leaderName: leaderName)
+        if let door = try await openDoor(configuration) { node.open(door) }
         var options = node.memberOptions()
         options.cacheLimit = configuration.cacheLimitBytes
         let following = Following(
@@ -50,10 +80,38 @@ public final class FollowerNode: Sendable {
             leaderName: leaderName)
         let output = try configuration.openOutput()
         options.notices = await CommitDatagramListener.open(logger: configuration.logger)
+        let saved = await node.sessionToRestore()
         node.begin(following, output, options)
+        if let saved { node.begin { await node.leadAlone(restoring: saved) } }
+        if leadsWhenAlone, configuration.succeeds {
+            // Those that wait for a household find it by its leader.
+            let patience = Self.patience + .milliseconds(.random(in: 0...1_000))
+            let first = hasFounded ? Self.founderPatience : patience
+            node.begin { await node.leadsWhenAlone(after: first, then: patience) }
+            node.begin { await node.followsWhenIdle() }
+        }
         self.node.withLock { $0 = node }
         defer { self.node.withLock { $0 = nil } }
         try await node.run()
+    }
+
+    private func founding(_ name: RoomID, _ session: AvahiSession?) -> HouseholdSearch.Founding {
+        let announcement = (configuration.usesAvahi ? session : nil).map {
+            Announcement(
+                session: $0, name: name, role: .follower, port: 0, household: nil, mayFound: true,
+                logger: configuration.logger)
+        }
+        return HouseholdSearch.Founding(patience: Self.patience, announcement: announcement)
+    }
+
+    /// Where others ask this node who leads, and come to when it does.
+    private func openDoor(_ configuration: NodeConfiguration) async throws -> NodeServer? {
+        do {
+            return try await NodeServer.open(configuration, port: configuration.port)
+        } catch {
+            // A leader on the same machine, as a rule.
+            return try? await NodeServer.open(configuration, port: 0)
+        }
     }
 
     /// Without Avahi a follower that has an address still works; one that has none cannot.

@@ -1,11 +1,16 @@
+import TuttiGroupControl
+
 /// Where a leader listens: a host name or numeric address, and a port.
 public struct HostPort: Hashable, Sendable, CustomStringConvertible {
     /// The port of a leader that was not told another one.
     public static let defaultPort = 7430
 
+    /// A name or a numeric address; one of IPv6 without brackets.
     public var host: String
+    /// TCP port, 1…65 535.
     public var port: Int
 
+    /// A place as it is given; nothing is looked up.
     public init(host: String, port: Int) {
         self.host = host
         self.port = port
@@ -43,5 +48,17 @@ public struct HostPort: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}
+
+extension NextLeader {
+    /// Where it is, for who was told so: an empty host is the teller's. A link-local address counts on
+    /// one wire, which each machine calls something else (RFC 4007, 6): it is that by which the teller
+    /// is reached.
+    func host(toldBy teller: String) -> String {
+        guard !host.isEmpty else { return teller }
+        let scope = teller.drop { $0 != "%" }
+        guard host.lowercased().hasPrefix("fe80:"), !scope.isEmpty else { return host }
+        return String(host.prefix { $0 != "%" }) + String(scope)
     }
 }

@@ -1,7 +1,7 @@
-import LinuxHost
 import NIOCore
 import NIOPosix
-import Timing
+import TuttiLinuxHost
+import TuttiTiming
 
 /// Runs tasks on the thread that serves the connections.
 ///

@@ -1,6 +1,6 @@
-import GroupControl
 import Logging
 import Synchronization
+import TuttiGroupControl
 
 /// A node that has led goes on reading what it has put into the queue: only it has the files.
 extension Node {

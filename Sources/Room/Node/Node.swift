@@ -1,14 +1,14 @@
-import AvahiDiscovery
-import ClockSync
-import DeviceOutput
-import FFmpegMedia
-import GroupControl
-import LinuxHost
 import Logging
-import Playout
-import RealTime
 import Synchronization
-import Timing
+import TuttiAvahiDiscovery
+import TuttiClockSync
+import TuttiDeviceOutput
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// One machine's part in a group: its room, and the role that it plays.
 ///
@@ -32,6 +32,10 @@ final class Node: Sendable {
     /// How long what was said last may take to leave before the links are cut.
     private static let leaderFarewell = Duration.milliseconds(200)
     private static let followerFarewell = Duration.milliseconds(100)
+    /// How long an heir may take to lead when this node ends: the rest of a graceful stop is for the
+    /// rooms to be told.
+    private static let lastHandover = Duration.milliseconds(700)
+    private static let householdInterval = Duration.seconds(2)
 
     let name: RoomID
     let configuration: NodeConfiguration
@@ -43,11 +47,21 @@ final class Node: Sendable {
 
     /// The program is done when the queue has been played: it was started for that.
     private let endsWithQueue: Bool
+    /// Before it ends another room goes on with the group, where there is one that can.
+    private let handsOverAtEnd: Bool
+    /// Where it keeps the session that it leads; `nil`: nowhere.
+    let sessions: SessionFolder?
+    /// Whom it was told to follow, also once it has led.
+    private let leader: HostPort?
+    var isGivenLeader: Bool { leader != nil }
+    private let leaderName: String?
     private let endings: AsyncStream<Void>
     private let ended: AsyncStream<Void>.Continuation
 
-    private struct State {
+    struct State {
         var role: Role?
+        /// Where rooms and clients come to; `nil`: nowhere, and this node cannot lead.
+        var door: NodeServer?
         var member: Member?
         var options: Member.Options?
         /// Led before.
@@ -56,18 +70,25 @@ final class Node: Sendable {
         var hostBefore: String?
         var error: (any Error)?
     }
-    private let state = Mutex(State())
+    let state = Mutex(State())
     private typealias Job = @Sendable () async throws -> Void
     private let jobs: AsyncStream<Job>
     private let job: AsyncStream<Job>.Continuation
 
-    private var logger: Logger { configuration.logger }
+    var logger: Logger { configuration.logger }
 
     init(
         _ configuration: NodeConfiguration, _ name: RoomID, session: AvahiSession?,
-        endsWithQueue: Bool
+        endsWithQueue: Bool, handsOverAtEnd: Bool = false, keepsSession: Bool = false,
+        leader: HostPort? = nil, leaderName: String? = nil
     ) {
+        sessions = configuration.stateFolder.flatMap { folder in
+            keepsSession ? SessionFolder(folder: StateFolder(path: folder)) : nil
+        }
+        self.leader = leader
+        self.leaderName = leaderName
         self.endsWithQueue = endsWithQueue
+        self.handsOverAtEnd = handsOverAtEnd
         (endings, ended) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.name = name
         self.configuration = configuration
@@ -80,7 +101,7 @@ final class Node: Sendable {
                 now: { HostClock.now() }))
         library = SessionAssets(
             cache: cache, pieces: media.pieces, logger: configuration.logger)
-        files = NodeFiles(library, media, cache)
+        files = NodeFiles(library, media, cache, configuration.credentials)
         (jobs, job) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.mostJobs))
     }
 
@@ -92,6 +113,15 @@ final class Node: Sendable {
         }
         options.follow = { [weak self] in self?.follow($0) }
         options.renamed = { [weak self] in self?.rename($0) }
+        options.doorPort = UInt16(clamping: door?.port ?? 0)
+        options.mayLead = configuration.succeeds
+        options.askWhoLeads = { [weak self] in
+            await self?.askWhoLeads($0) ?? $0.map { _ in .silent }
+        }
+        options.leadAlone = { [weak self] in await self?.leadAlone() }
+        options.succeed = { [weak self] in
+            await self?.succeed($0, $1) ?? .cannot(reason: "it is ending")
+        }
         return options
     }
 
@@ -102,6 +132,15 @@ final class Node: Sendable {
         }
         begin { [media] in
             try await blocking { _ throws(MediaError) in media.uploads?.removeLeftovers() }
+        }
+        if let keeper = configuration.credentials.keeper {
+            // What other processes of this node do, like the command line.
+            begin {
+                while true {
+                    try await Task.sleep(for: Self.householdInterval)
+                    keeper.refresh()
+                }
+            }
         }
         defer { media.uploads?.end() }
         try await withGracefulStop({ await self.leave() }) {
@@ -117,6 +156,7 @@ final class Node: Sendable {
             return state
         }
         last.retired?.close()
+        last.door?.close()
         if case .leading(let leading)? = last.role { leading.close() }
         if let error = last.error { throw error }
     }
@@ -140,6 +180,9 @@ final class Node: Sendable {
     }
 
     private func leave() async {
+        if handsOverAtEnd, case .leading(let leading)? = state.withLock({ $0.role }) {
+            await handOverAtEnd(leading)
+        }
         let (role, member) = state.withLock { ($0.role, $0.member) }
         switch role {
         case .leading(let leading):
@@ -150,6 +193,21 @@ final class Node: Sendable {
             try? await Task.sleep(for: Self.followerFarewell)
         case nil: break
         }
+    }
+
+    /// The music of the others goes on without this node.
+    private func handOverAtEnd(_ leading: Leading) async {
+        guard let heir = await leading.core.firstHeir else { return }
+        let outcome = await leading.core.perform(.handOver(to: heir)) {
+            leading.reader.isListing ? LeaderMachine.stillListing : nil
+        }
+        guard outcome == .accepted else { return }
+        let deadline = ContinuousClock.now + Self.lastHandover
+        while !leading.isRetired, ContinuousClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(10))
+        }
+        // The rooms are told, and this node's own follows.
+        if leading.isRetired { try? await Task.sleep(for: Self.leaderFarewell) }
     }
 
     private func rename(_ name: RoomID) {
@@ -173,8 +231,10 @@ final class Node: Sendable {
             $0.role = .following(following)
         }
         files.follow(following.finder)
+        openDoorAsFollower()
         begin { await following.run() }
         begin { await member.run() }
+        configuration.whenReady()
     }
 
     /// Begins as a leader; without an output it has no room.
@@ -192,10 +252,11 @@ final class Node: Sendable {
         }
         begin { try await self.run(leading) }
         if let member { begin { await member.run() } }
+        configuration.whenReady()
     }
 
     /// A leader whose services fail ends the node, as long as it leads.
-    private func run(_ leading: Leading) async throws {
+    func run(_ leading: Leading) async throws {
         do {
             try await leading.run()
         } catch  where isLeading(leading) {
@@ -203,7 +264,7 @@ final class Node: Sendable {
         }
     }
 
-    private func isLeading(_ leading: Leading) -> Bool {
+    func isLeading(_ leading: Leading) -> Bool {
         if case .leading(let current)? = state.withLock({ $0.role }) {
             current === leading
         } else {
@@ -223,84 +284,18 @@ final class Node: Sendable {
 
     // MARK: From one role to the next
 
-    /// Leads from now on: the session goes on, and so does the group clock as this node knows it.
-    private func takeOver(_ handover: Handover, _ session: SessionState) async -> LeadAnswer {
-        let now = state.withLock { $0 }
-        guard case .following(let following)? = now.role, let member = now.member else {
-            return .cannot(reason: "it does not follow")
-        }
-        guard let before = await member.welcome, let host = following.finder.currentHost else {
-            return .cannot(reason: "it has no leader")
-        }
-        guard following.clock.cell.load().quality.isPlayable else {
-            return .cannot(reason: "it is still measuring the clock")
-        }
-        // Its ports are needed.
-        await now.retired?.stop()
-        let services: Leading.Services
-        do {
-            services = try await Leading.Services.open(
-                configuration, media, takesAnyPort: true)
-        } catch {
-            return .cannot(reason: "\(error)")
-        }
-        guard await member.isJoined, let (known, cell, skew) = following.clock.release() else {
-            services.close()
-            return .cannot(reason: "it has lost its leader")
-        }
-        let clock = LeaderClock(
-            .continuing(known, at: HostClock.now(), skew: skew, epoch: .random(in: 1 ... .max)),
-            in: cell)
-        let label = now.options?.identity?.name ?? name
-        // What was listed before keeps its identity.
-        let last = handover.items.map(\.id).filter { $0 < QueueEntry.firstOwnID }.max() ?? 0
-        let reader = AssetReader([], library, media, logger: logger, firstID: last + 1)
-        let leading = Leading(
-            services, clock, reader, name: label, session: self.session, configuration,
-            LeaderConfiguration(
-                name: label.name, queue: [], term: session.term + 1,
-                groupClockEpoch: clock.current().epoch,
-                timePort: services.timePort, mediaPort: services.port,
-                ownInstance: now.options?.identity?.number,
-                groupClockOrigin: before.groupClockOrigin),
-            resuming: (session, handover), events: events)
-        await leading.begin()
-        files.lead(after: HostPort(host: host, port: Int(before.mediaPort)))
-        state.withLock {
-            $0.role = .leading(leading)
-            $0.retired = nil
-            $0.hostBefore = host
-        }
-        await member.change(
-            to: Member.Role(
-                clock: OwnClock(clock), uplink: leading.uplink, isLeaders: true))
-        following.end()
-        for file in await member.heldFiles { files.lend(file.file, of: file.hash) }
-        media.provide { [files] hash in
-            if let asset = await leading.core.asset(ofHash: hash) { await files.fetch(asset) }
-        }
-        begin { await reader.run() }
-        begin { try await self.run(leading) }
-        if let asker = try? RoomID(before.leaderName) {
-            let there = NextLeader(name: asker, host: host, port: before.mediaPort)
-            begin { [weak self] in await self?.confirm(leading, after: there) }
-        }
-        logger.notice(
-            "leading",
-            metadata: [
-                "name": "\(label)", "port": "\(services.port)", "term": "\(session.term + 1)",
-            ])
-        return .leads(port: services.port)
-    }
-
     /// Whether the leader before has heard that this node leads. Where the link broke in between,
     /// it goes on leading, and nobody would come here: this node follows it again.
-    private func confirm(_ leading: Leading, after before: NextLeader) async {
+    func confirm(_ leading: Leading, after before: NextLeader) async {
         // By then it has gone over or given up.
         try? await Task.sleep(for: .nanoseconds(LeaderMachine.handoverLimit.count))
-        let there = HostPort(host: before.host, port: Int(before.port))
-        let leads = await LeaderProbe.ask(there, .seconds(1))
-        guard let leads, leads.foldedName == before.name.name.foldedName, isLeading(leading),
+        let there = GroupClient(
+            address: HostPort(host: before.host, port: Int(before.port)), timeout: .seconds(1),
+            attempts: .few, configuration.credentials)
+        let own = GroupStatus.text(of: await leading.core.sessionID)
+        // It may lead by now what it was sent away to lead: that is another session.
+        guard let status = try? await there.status(), status.session == own,
+            status.leader.foldedName == before.name.name.foldedName, isLeading(leading),
             !leading.isRetired, let role = follow(before),
             let member = state.withLock({ $0.member })
         else { return }
@@ -313,7 +308,10 @@ final class Node: Sendable {
     var events: Leading.Events {
         Leading.Events(
             ended: { [ended] in ended.yield() },
-            handedOver: { [weak self] in self?.handedOver($0) })
+            handedOver: { [weak self] in self?.handedOver($0) },
+            ask: { [weak self] in
+                await self?.askWhoLeads($0, claim: $1) ?? $0.map { _ in .silent }
+            })
     }
 
     /// The rooms have been told who leads; this node's own will come to ``follow(_:)``, if it has one.
@@ -331,13 +329,16 @@ final class Node: Sendable {
         switch state.withLock({ $0.role }) {
         case nil: return nil
         case .following(let following):
+            let host = next.host(toldBy: following.finder.currentHost ?? "")
+            // This node follows: at its own door nobody leads.
+            guard !isOwnDoor(HostPort(host: host, port: Int(next.port))) else { return nil }
             following.finder.follow(next)
             return nil
         case .leading(let leading):
             guard let options = state.withLock({ $0.options }) else { return nil }
             let following = Following(
-                configuration, name, session: session, options: options, leader: nil,
-                leaderName: nil,
+                configuration, name, session: session, options: options, leader: leader,
+                leaderName: leaderName,
                 continuing: RemoteClock.Continued(
                     clock: leading.clock.release(), cell: leading.clock.cell,
                     origin: leading.origin))
@@ -350,6 +351,7 @@ final class Node: Sendable {
                 $0.retired = leading.isRetired ? leading : nil
             }
             if !leading.isRetired { leading.close() }
+            openDoorAsFollower()
             begin { await following.run() }
             return Member.Role(
                 clock: following.clock, uplink: following.uplink, isLeaders: false)
@@ -362,7 +364,9 @@ final class Node: Sendable {
         case .leading(let leading) where !leading.isRetired:
             LeaderControl(core: leading.core, reader: leading.reader)
         case .following(let following):
-            following.finder.currentAddress.map { GroupClient(address: $0) }
+            following.finder.currentAddress.map {
+                GroupClient(address: $0, credentials: configuration.credentials)
+            }
         case .leading, nil: nil
         }
     }
@@ -372,17 +376,4 @@ final class Node: Sendable {
         guard case .leading(let leading)? = state.withLock({ $0.role }) else { return nil }
         return HostPort(host: "127.0.0.1", port: Int(leading.port))
     }
-}
-
-/// Tells a role to end.
-final class Ending: Sendable {
-    private let stream: AsyncStream<Void>
-    private let continuation: AsyncStream<Void>.Continuation
-
-    init() { (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
-
-    func end() { continuation.finish() }
-
-    /// Returns when it is to end, or with the task. One at a time.
-    func wait() async { for await _ in stream {} }
 }

@@ -1,10 +1,10 @@
-import DeviceOutput
-import FFmpegMedia
-import GroupControl
-import LinuxHost
 import Logging
-import Playout
 import Synchronization
+import TuttiDeviceOutput
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
 
 /// Turns configuration into open things, with errors that a person can act on.
 extension NodeConfiguration {
@@ -15,6 +15,16 @@ extension NodeConfiguration {
         ) { [logger] warning in
             logger.warning("\(warning)")
         }
+    }
+
+    /// With the key and the household that the state folder has.
+    ///
+    /// - Throws: `RoomError`, code `badState`.
+    func withCredentials() throws(RoomError) -> NodeConfiguration {
+        var configuration = self
+        configuration.credentials =
+            isOpen ? .open : try .household(in: stateFolder, name: name, logger: logger)
+        return configuration
     }
 
     /// The crystal of this node, by its number in the state folder.
@@ -30,10 +40,14 @@ extension NodeConfiguration {
                 folder: $0, room: name, ownBoot: NodeIdentity.boot(),
                 logger: logger)
         }
-        return Member.Options(
+        var options = Member.Options(
             latencyOffset: latencyOffset, outputName: "\(output)", target: syncTarget,
             store: store, isLeaders: isLeaders,
             identity: RoomIdentity(room: name, in: folder, logger: logger))
+        options.loudestLevel = Double(volumeLimit) / 100
+        options.leadIn = leadIn
+        options.role = role
+        return options
     }
 
     /// A card that is not there yet is waited for like one that was lost: said once, and the node goes
@@ -69,7 +83,7 @@ extension NodeConfiguration {
             } onAdapt: { what in
                 logger.notice("\(what)")
             } onRecordingFailure: { error in
-                logger.error("recording ended", metadata: ["error": "\(error)"])
+                logger.error("recording ended, the room plays on", metadata: ["error": "\(error)"])
             }
             let scheduling: RealTimeThread.Scheduling = thread.scheduling
             if case .denied(let reason) = scheduling {

@@ -1,6 +1,6 @@
-import DeviceOutput
 import Glibc
-import Playout
+import TuttiDeviceOutput
+import TuttiPlayout
 
 /// The files that an output writes, and those that it must never write over.
 struct OutputFiles {

@@ -1,7 +1,7 @@
-import FFmpegMedia
 import Glibc
-import GroupControl
-import Playout
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiPlayout
 
 /// What a leader is to play, one by one: what it was given, the files of folders, the entries of
 /// playlists.
@@ -22,6 +22,8 @@ struct AssetList {
         var span: CueSpan?
         /// Whether somebody misses it when it cannot be played: it was named, or looks like audio.
         var isMissed: Bool
+        /// By a cue sheet.
+        var credits: TrackCredits?
     }
 
     /// Something that is not played, and why.
@@ -50,6 +52,7 @@ struct AssetList {
         var locations: [String]
         var title: String?
         var span: CueSpan?
+        var credits: TrackCredits?
         var isArgument = false
         /// A folder found in a folder.
         var isFound = false
@@ -151,7 +154,10 @@ struct AssetList {
             return open(location, format, place, cancellation)
         }
         push([
-            .item(Item(location: location, title: place.title, span: place.span, isMissed: true))
+            .item(
+                Item(
+                    location: location, title: place.title, span: place.span, isMissed: true,
+                    credits: place.credits))
         ])
     }
 
@@ -278,8 +284,8 @@ struct AssetList {
         stack += list.entries.prefix(SessionState.longestQueue).reversed().map {
             .place(
                 Place(
-                    locations: $0.places, title: $0.title, span: $0.span, isForeign: isRemote,
-                    depth: place.depth, playlists: chain))
+                    locations: $0.places, title: $0.title, span: $0.span, credits: $0.credits,
+                    isForeign: isRemote, depth: place.depth, playlists: chain))
         }
     }
 }

@@ -1,4 +1,4 @@
-import Playout
+import TuttiPlayout
 
 /// What the name of a file or an address says, before anybody looks inside.
 enum AssetName {

@@ -1,7 +1,7 @@
-import FFmpegMedia
-import GroupControl
 import Logging
-import Playout
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiPlayout
 
 /// Files that are written anew while they are queued.
 extension AssetReader {

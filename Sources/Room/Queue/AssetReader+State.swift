@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 extension AssetReader {
     /// Something that was given, to be looked into.

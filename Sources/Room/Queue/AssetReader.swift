@@ -1,10 +1,10 @@
-import FFmpegMedia
-import GroupControl
-import LinuxHost
 import Logging
-import Playout
 import Synchronization
-import Timing
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiTiming
 
 /// Fills the queue of a session: looks what is in folders and playlists, and finds out what the items
 /// are while the first ones play.
@@ -75,6 +75,35 @@ final class AssetReader: Sendable {
         }
         jobSignal.yield()
     }
+
+    /// Lists items of before, the first of all, of which one has been read already.
+    func restore(
+        _ items: [AssetList.Item], knowing current: SessionAssets.Asset?, at index: Int
+    ) -> [QueueListing.Item] {
+        state.withLock { state in
+            var listing: [QueueListing.Item] = []
+            for (place, item) in items.prefix(SessionState.longestQueue).enumerated() {
+                let id = state.nextID
+                state.nextID += 1
+                state.items[id] = item
+                if place == index, let current {
+                    state.unseen[id] = current.descriptor.hash
+                    state.known += 1
+                    listing.append(
+                        QueueListing.Item(id: id, title: current.descriptor.title, state: .known))
+                } else {
+                    state.unread.insert(id)
+                    let name = item.title ?? AssetName.shown(item.location)
+                    listing.append(QueueListing.Item(id: id, title: name, state: .unread))
+                }
+            }
+            state.isGivenAny = !items.isEmpty
+            return listing
+        }
+    }
+
+    /// Where an item that is listed here came from; `nil` for those of others.
+    func item(_ id: QueueEntry.ID) -> AssetList.Item? { state.withLock { $0.items[id] } }
 
     /// From now on items are read in the order that this leader wants, and it is told of them.
     func follow(_ wanted: @escaping Wanted, tell: @escaping Tell) {

@@ -1,5 +1,5 @@
-import GroupControl
-import Playout
+import TuttiGroupControl
+import TuttiPlayout
 
 /// Where a track is in its file, in the 75 parts of a second that a compact disc has.
 struct CueSpan: Equatable, Sendable {
@@ -46,9 +46,29 @@ struct CueSheet: Equatable {
 
     /// - Returns: `nil` where no file and no track is named.
     init?(_ bytes: [UInt8], _ place: PlaylistPlace) {
+        self.init(bytes) { Self.readings($0, place) }
+    }
+
+    /// One that a file has in its tags: it is about that file, whatever it was called when the sheet
+    /// was written.
+    ///
+    /// - Returns: `nil` where no track is named, or those of several files are.
+    init?(within location: String, _ text: String) {
+        var files = 0
+        self.init(Array(text.utf8)) { _ in
+            files += 1
+            return files == 1 ? [location] : []
+        }
+        if files != 1 { return nil }
+    }
+
+    private init?(_ bytes: [UInt8], _ readings: (ArraySlice<UInt8>) -> [String]) {
+        var album = TrackCredits()
         var places: [String] = []
         var track: Track?
         var tracks: [Track] = []
+        // What is said before the first track is of the whole sheet.
+        var isWithinTrack = false
         func finishTrack() {
             if let done = track, done.start != nil { tracks.append(done) }
             track = nil
@@ -56,7 +76,7 @@ struct CueSheet: Equatable {
         func finishFile(_ entries: inout [Playlist.Entry]) {
             // A track that has not begun begins in the next file: its pause is at the end of this one.
             if track?.start != nil { finishTrack() }
-            entries += Self.entries(tracks, places)
+            entries += Self.entries(tracks, places, of: album)
             tracks = []
         }
         for line in Playlist.lines(bytes) {
@@ -67,16 +87,20 @@ struct CueSheet: Equatable {
             switch command {
             case "FILE":
                 finishFile(&entries)
-                places = Self.readings(value, place)
+                places = readings(value)
+                isWithinTrack = false
             case "TRACK":
                 finishTrack()
+                isWithinTrack = true
                 // A disc may begin with data.
                 let type = words.dropFirst(2).first.map { String(unlabelled: $0).uppercased() }
                 track =
                     type == nil || type == "AUDIO"
                     ? Track(number: String(unlabelled: value)) : nil
-            case "TITLE": track?.title = String(unlabelled: value)
-            case "PERFORMER": track?.performer = String(unlabelled: value)
+            case "TITLE" where isWithinTrack: track?.title = String(unlabelled: value)
+            case "TITLE": album.album = album.album ?? String(unlabelled: value)
+            case "PERFORMER" where isWithinTrack: track?.performer = String(unlabelled: value)
+            case "PERFORMER": album.performer = album.performer ?? String(unlabelled: value)
             case "INDEX":
                 guard Int(String(unlabelled: value)) == 1, let time = words.dropFirst(2).first
                 else { continue }
@@ -89,7 +113,9 @@ struct CueSheet: Equatable {
         if entries.isEmpty { return nil }
     }
 
-    private static func entries(_ tracks: [Track], _ places: [String]) -> [Playlist.Entry] {
+    private static func entries(
+        _ tracks: [Track], _ places: [String], of album: TrackCredits
+    ) -> [Playlist.Entry] {
         guard !places.isEmpty else { return [] }
         return tracks.enumerated().compactMap { number, track in
             guard let first = track.start else { return nil }
@@ -100,10 +126,17 @@ struct CueSheet: Equatable {
             let isWhole = first == 0 && next == nil
             // The tags of the file name all of it.
             if title.isEmpty, !isWhole { title = ["Track \(track.number)"] }
+            var credits = album
+            credits.title = named(track.title) ?? (isWhole ? nil : "Track \(track.number)")
+            credits.performer = named(track.performer) ?? album.performer
             return Playlist.Entry(
                 places: places, title: title.isEmpty ? nil : title.joined(separator: " - "),
-                span: isWhole ? nil : CueSpan(first: first, end: next))
+                span: isWhole ? nil : CueSpan(first: first, end: next), credits: credits)
         }
+    }
+
+    private static func named(_ text: String?) -> String? {
+        text.flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// `MM:SS:FF` in parts of 1/75 s.

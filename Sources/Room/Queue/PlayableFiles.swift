@@ -1,5 +1,5 @@
-import FFmpegMedia
-import Playout
+import TuttiFFmpegMedia
+import TuttiPlayout
 
 /// What files, folders and playlists hold, for a player without a group.
 package struct PlayableFiles: Sendable {
@@ -8,27 +8,46 @@ package struct PlayableFiles: Sendable {
         package var location: String
         /// By a playlist, for want of another one.
         package var title: String?
+        /// `nil`: all of it.
+        package var part: FilePart?
     }
+
+    /// So many files are looked into for tracks: an album's worth of each of a hundred albums.
+    private static let mostLooks = 1_000
 
     package private(set) var items: [Item] = []
     /// What is not played, each with a sentence that begins with its name.
     package private(set) var passedOver: [(sentence: String, isMissed: Bool)] = []
 
-    /// Looks into folders and playlists; blocks.
+    /// Looks into folders, playlists, and files on disk that may consist of tracks; blocks.
     package init(_ arguments: [String]) {
         var list = AssetList(arguments)
         let cancellation = MediaCancellation()
+        var looks = 0
         while let step = list.next(cancellation) {
             switch step {
-            case .item(let item) where item.span != nil:
-                let name = item.title ?? item.location.readableFileName
-                passedOver.append(
-                    ("\(name): is a track of a cue sheet, which tutti lead plays", true))
             case .item(let item):
-                items.append(Item(location: item.location, title: item.title))
+                // What a sheet names is a track already.
+                let isWhole = item.span == nil && item.credits == nil
+                let mayHaveParts = isWhole && !PlaylistPlace.isRemote(item.location)
+                if mayHaveParts { looks += 1 }
+                let parts =
+                    mayHaveParts && looks <= Self.mostLooks
+                    ? FilePart.parts(of: item.location) : nil
+                items += Self.items(item, parts: parts)
             case .passedOver(let passed):
                 passedOver.append(("\(passed.subject): \(passed.reason)", passed.isMissed))
             }
         }
+    }
+
+    private static func items(_ item: AssetList.Item, parts: [FilePart]?) -> [Item] {
+        if let parts {
+            return parts.map {
+                Item(location: item.location, title: $0.credits.title, part: $0)
+            }
+        }
+        let part = item.span.map { FilePart($0, credits: item.credits ?? TrackCredits()) }
+        return [Item(location: item.location, title: item.title, part: part)]
     }
 }

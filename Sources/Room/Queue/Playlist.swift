@@ -1,5 +1,5 @@
-import GroupControl
-import Playout
+import TuttiGroupControl
+import TuttiPlayout
 
 /// What a playlist names, in its order: M3U, PLS, XSPF and cue sheets.
 ///
@@ -28,6 +28,8 @@ struct Playlist: Equatable {
         var title: String?
         /// `nil`: all of it.
         var span: CueSpan?
+        /// By a cue sheet.
+        var credits: TrackCredits?
     }
 
     /// Longest playlist that is read, bytes: ten thousand lines of 400.
@@ -39,9 +41,11 @@ struct Playlist: Equatable {
 
     /// - Parameters:
     ///   - base: the folder that paths are relative to, or the address; empty: where we are.
-    /// - Returns: `nil` for bytes that are no text.
+    /// - Returns: `nil` for bytes that are no text. A zero is none in any encoding: the system
+    ///   would take what is before it for the name of a file.
     init?(_ bytes: [UInt8], _ format: Format, base: String) {
-        guard let bytes = Self.utf8(bytes) else { return nil }
+        let bytes = Self.utf8(bytes)
+        guard !bytes.contains(0) else { return nil }
         let place = PlaylistPlace(base: base)
         switch format {
         case .m3u, .m3u8: readM3U(bytes, place)
@@ -54,7 +58,7 @@ struct Playlist: Equatable {
     }
 
     /// Without the mark of its encoding; UTF-16 as UTF-8.
-    private static func utf8(_ bytes: [UInt8]) -> [UInt8]? {
+    private static func utf8(_ bytes: [UInt8]) -> [UInt8] {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return Array(bytes.dropFirst(3)) }
         let isLittle = bytes.starts(with: [0xFF, 0xFE])
         if isLittle || bytes.starts(with: [0xFE, 0xFF]) {
@@ -65,7 +69,7 @@ struct Playlist: Equatable {
             }
             return Array(String(decoding: units, as: UTF16.self).utf8)
         }
-        return bytes.contains(0) ? nil : bytes
+        return bytes
     }
 
     static func lines(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
@@ -137,7 +141,7 @@ struct Playlist: Equatable {
     /// Reads tracks, their locations and titles; everything else of XML is passed over.
     private mutating func readXSPF(_ bytes: [UInt8], _ place: PlaylistPlace) {
         var rest = XMLText.withoutComments(String(unlabelled: bytes))[...]
-        while let track = XMLText.element("track", in: &rest) {
+        while entries.count < Self.mostEntries, let track = XMLText.element("track", in: &rest) {
             var inside = track
             guard let location = XMLText.element("location", in: &inside) else { continue }
             inside = track

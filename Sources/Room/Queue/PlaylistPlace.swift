@@ -1,4 +1,4 @@
-import Playout
+import TuttiPlayout
 
 /// What the words of a playlist may mean, seen from where it is.
 struct PlaylistPlace {

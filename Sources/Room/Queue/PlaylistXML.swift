@@ -73,6 +73,8 @@ enum XMLText {
         let value =
             digits.lowercased().hasPrefix("x")
             ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
-        return value.flatMap(Unicode.Scalar.init).map { String(Character($0)) }
+        // XML 1.0, 2.2: a zero is no character.
+        guard let value, value != 0 else { return nil }
+        return Unicode.Scalar(value).map { String(Character($0)) }
     }
 }

@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 /// Whose queue it is that an ``AssetReader`` fills: a leader's in this process, or the one that leads
 /// after it.

@@ -3,12 +3,17 @@ public struct CardComparison: Sendable {
     /// One kind of card. A figure is the mean over the crystals unless it says otherwise; errors at
     /// the DAC are in µs.
     public struct Row: Sendable, Equatable {
+        /// The kind of card, as ``CardModel/name``.
         public var name: String
         /// What the engine took it for.
         public var cardClass: String
+        /// Median of the absolute error.
         public var median: Double
+        /// 99 of a hundred absolute errors are not above it.
         public var p99: Double
+        /// The signed error: the lasting difference between this card and another; positive: late.
         public var mean: Double
+        /// 99 hundredths of the error's distance from that mean.
         public var p99AboutMean: Double
         /// Scatter (RMS) of the resampling ratio about the one that the crystal asks for, ppm.
         public var ratioNoise: Double
@@ -26,6 +31,7 @@ public struct CardComparison: Sendable {
         public var secondsToTwenty: Double?
     }
 
+    /// The kinds in the order of their models.
     public var rows: [Row] = []
 
     /// Runs `seeds` crystals between −120 and +120 ppm of each kind, `seconds` long each.

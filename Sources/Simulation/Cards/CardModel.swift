@@ -14,7 +14,9 @@ public struct CardModel: Sendable, Equatable {
         case milliseconds
     }
 
+    /// What the table calls it.
     public var name: String
+    /// How its position moves.
     public var pointer: Pointer
     /// Nominal frames per second.
     public var sampleRate = 48_000
@@ -27,6 +29,7 @@ public struct CardModel: Sendable, Equatable {
     public var walk = 0.01
     /// The rate changes by so many ppm, once, at `stepSeconds`.
     public var step = 2.0
+    /// Seconds after it was opened.
     public var stepSeconds = 100.0
     /// From the instant that the thread waits for to its running, seconds (exponential).
     public var wakeLateness = 20e-6
@@ -35,6 +38,7 @@ public struct CardModel: Sendable, Equatable {
     /// From the position to its time stamp, seconds (exponential).
     public var stampLateness = 0.5e-6
 
+    /// A card at 48 kHz of that kind; its periods follow from the pointer.
     public init(name: String, pointer: Pointer) {
         self.name = name
         self.pointer = pointer

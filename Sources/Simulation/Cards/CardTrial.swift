@@ -1,6 +1,6 @@
-public import Playout
-import RealTime
-import Timing
+public import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 /// One card and the engine that serves it, for minutes, against a perfect clock: how far from its
 /// line is what leaves the card?
@@ -13,10 +13,13 @@ public struct CardTrial {
     public struct Result: Sendable, Equatable {
         /// Median, 99 hundredths and largest of the absolute error, from ``CardTrial/settling`` on.
         public var median = 0.0
+        /// 99 of a hundred absolute errors are not above it.
         public var p99 = 0.0
+        /// The largest absolute error.
         public var worst = 0.0
         /// Mean of the signed error: the lasting difference between this card and another.
         public var mean = 0.0
+        /// 99 hundredths of the error's distance from its mean.
         public var p99AboutMean = 0.0
         /// Scatter (RMS) of the resampling ratio about the one that the crystal asks for, ppm.
         public var ratioNoise = 0.0

@@ -1,4 +1,4 @@
-import Chance
+import TuttiChance
 
 /// A card in true time: a ring emptied by a crystal, and a driver that says where it is.
 struct SimulatedCard {

@@ -1,6 +1,6 @@
-import Chance
-import ClockSync
-import Timing
+import TuttiChance
+import TuttiClockSync
+import TuttiTiming
 
 /// Our clock beside those of other systems, on the same exchanges.
 ///
@@ -13,11 +13,13 @@ import Timing
 public struct ClockComparison: Sendable {
     /// Seconds of a steady run, and from when on it counts.
     public static let seconds = 300.0
+    /// Seconds after which a steady run counts.
     public static let settling = 30.0
     /// Errors of a join are read at these times; seconds.
     public static let joinTimes = [0.1, 0.2, 0.5, 1, 2, 5]
     /// When an event happens, and when its later error counts; seconds.
     public static let eventTime = 100.0
+    /// Seconds of a run in which the error after an event counts.
     public static let laterThanEvent = 160.0..<200.0
     /// Added to the number of a seed that no constant was chosen on.
     public static let heldOutSeeds: UInt64 = 1_000_000
@@ -25,6 +27,7 @@ public struct ClockComparison: Sendable {
     public static let usualSeeds = 48
     /// Seeds of joins and events, at most; each has ten joins, which are short.
     public static let eventSeeds = 6
+    /// Rooms that join for each of the first ``eventSeeds`` seeds.
     public static let joinsPerSeed = 10
 
     /// Kinds of network, and whether they are kept from the choice of constants.
@@ -35,8 +38,11 @@ public struct ClockComparison: Sendable {
     /// The filters that ours is compared with, and whose they are like.
     public static var baselines: [(name: String, like: String)] { ClockFilters.baselines }
 
+    /// The name of our filter on the schedule that all filters share.
     public static let ours = ClockFilters.ours
+    /// The name of our filter when it asks when it wants to.
     public static let oursAlone = "tutti, own schedule"
+    /// The name of our filter when it remembers the skew of last time.
     public static let oursStored = "tutti, stored skew"
     /// Seconds to wait for a lock; a join that takes longer has none.
     static let lockLimit = 15.0
@@ -68,7 +74,9 @@ public struct ClockComparison: Sendable {
         var figures: [String: [Double]]
     }
 
+    /// Steady runs of each path, at least 1.
     public let seeds: Int
+    /// All that is to be computed, in no order that matters.
     public let jobs: [Job]
 
     /// - Parameters:

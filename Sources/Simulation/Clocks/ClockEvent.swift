@@ -1,4 +1,4 @@
-import Chance
+import TuttiChance
 
 /// Something that goes wrong with a clock or a path in the middle of a run.
 enum ClockEvent: String, Sendable, CaseIterable {

@@ -1,5 +1,5 @@
-import ClockSync
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
 /// Whatever turns exchanges into the leader's time: ours and those that it is compared with.
 protocol ClockFilter: Sendable {

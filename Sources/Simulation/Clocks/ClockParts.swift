@@ -1,5 +1,5 @@
-import Chance
-import Timing
+import TuttiChance
+import TuttiTiming
 
 /// What a seed makes of a path: the parts of one world of two clocks and a network.
 struct ClockParts: Sendable {

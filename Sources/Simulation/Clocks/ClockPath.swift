@@ -1,4 +1,4 @@
-import Chance
+import TuttiChance
 
 /// A kind of network that clocks are compared on: delays of both directions and time stamps.
 struct ClockPath: Sendable {

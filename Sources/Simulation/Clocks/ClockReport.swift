@@ -3,11 +3,15 @@ public struct ClockReport: Encodable, Equatable, Sendable {
     /// Errors of one filter on one kind of network; the median over the seeds, µs. `nil`: there
     /// was no clock.
     public struct Figure: Encodable, Equatable, Sendable {
+        /// The filter's name.
         public var filter: String
+        /// Half of the errors are not above it.
         public var p50: Double?
+        /// 99 of a hundred errors are not above it.
         public var p99: Double?
     }
 
+    /// How ours fares on one kind of network.
     public enum Verdict: String, Encodable, Sendable {
         /// No other is better at p99.
         case wins
@@ -16,66 +20,92 @@ public struct ClockReport: Encodable, Equatable, Sendable {
         case loses
     }
 
+    /// All filters on one kind of network, in a steady run.
     public struct Column: Encodable, Equatable, Sendable {
+        /// The kind of network.
         public var path: String
         /// Ours, ours on its own schedule, then the others.
         public var figures: [Figure]
         /// The best of the others at p99.
         public var best: String
+        /// How ours fares beside ``best``.
         public var verdict: Verdict
     }
 
     /// Error of one filter some time after the first packet; µs over the seeds.
     public struct Join: Encodable, Equatable, Sendable {
+        /// The kind of network.
         public var path: String
+        /// The filter's name.
         public var filter: String
+        /// When the errors were read, since the first packet.
         public var seconds: [Double]
+        /// Half of the joins were not worse, at each of ``seconds``; `nil`: there was no clock.
         public var p50: [Double?]
+        /// 95 of a hundred joins were not worse; the same.
         public var p95: [Double?]
     }
 
     /// From when on a room's own line may be played by, and how good it is then; over the joins.
     public struct Lock: Encodable, Equatable, Sendable {
+        /// The kind of network.
         public var path: String
         /// Half and 95 hundredths of the seconds from the first packet on.
         public var secondsP50: Double?
+        /// 95 hundredths of them; `nil`: fewer rooms had such a line at all.
         public var secondsP95: Double?
         /// Half and 95 hundredths of the error at that moment, µs.
         public var errorP50: Double?
+        /// 95 hundredths of it.
         public var errorP95: Double?
         /// Half and 95 hundredths of the largest error in the two seconds after it, µs.
         public var laterP50: Double?
+        /// 95 hundredths of it.
         public var laterP95: Double?
         /// Packets of the first half second that nothing held up, in the direction that has fewer:
         /// half and 5 hundredths.
         public var unhinderedP50: Double?
+        /// 5 hundredths of them: fewer in one of twenty joins.
         public var unhinderedP5: Double?
     }
 
+    /// How filters come through something that happens to one kind of network.
     public struct Event: Encodable, Equatable, Sendable {
+        /// One filter after the event.
         public struct Recovery: Encodable, Equatable, Sendable {
+            /// The filter's name.
             public var filter: String
             /// Until the error stays below the limit, the median over the seeds; `nil`: never.
             public var seconds: Double?
             /// 99 hundredths of the error 60 to 100 s later; µs.
             public var laterP99: Double?
         }
+        /// The kind of network.
         public var path: String
+        /// What happens.
         public var event: String
+        /// Below this a filter counts as recovered.
         public var limitMicroseconds: Double
+        /// Each filter, ours first.
         public var recoveries: [Recovery]
     }
 
     /// How far above the best is a tie.
     public static let tieShare = 0.1
+    /// The same in µs, where that is more: filters that are so close are told apart by chance.
     public static let tieMicroseconds = 0.5
 
     /// How many seeds the steady columns are the median of.
     public var seeds: Int
+    /// Whether seeds and shapes are those that no constant was chosen on.
     public var isHeldOut: Bool
+    /// Steady runs, one kind of network each.
     public var columns: [Column]
+    /// Errors of rooms that join; empty where joins were not asked for.
     public var joins: [Join]
+    /// When joining rooms may play; empty where joins were not asked for.
     public var locks: [Lock]
+    /// What events do; empty where they were not asked for.
     public var events: [Event]
 
     /// The paths on which another filter is better than ours at p99.

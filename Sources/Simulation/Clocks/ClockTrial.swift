@@ -1,5 +1,5 @@
-import ClockSync
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
 /// One filter's errors over one run.
 struct ClockErrors: Sendable {

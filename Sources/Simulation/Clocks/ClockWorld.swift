@@ -1,6 +1,6 @@
-import Chance
-import ClockSync
-import Timing
+import TuttiChance
+import TuttiClockSync
+import TuttiTiming
 
 /// A room's clock on its own schedule: the follower that runs in a room, the leader's server, the
 /// network between them and the kernels that stamp; in virtual time.

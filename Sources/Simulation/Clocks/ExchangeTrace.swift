@@ -1,6 +1,6 @@
-import Chance
-import ClockSync
-import Timing
+import TuttiChance
+import TuttiClockSync
+import TuttiTiming
 
 /// One exchange as every filter gets it.
 struct Exchange: Sendable {

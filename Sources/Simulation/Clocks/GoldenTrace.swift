@@ -1,5 +1,5 @@
-import ClockSync
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
 /// Exchanges kept in a file, and the truth about each: what an estimator must go on making of them
 /// is pinned by a test.

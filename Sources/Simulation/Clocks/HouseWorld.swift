@@ -1,5 +1,5 @@
-import ClockSync
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
 /// Several rooms of one leader, each with its own clock, network and follower, and the beacons
 /// that they all hear; in virtual time.

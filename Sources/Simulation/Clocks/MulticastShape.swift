@@ -1,5 +1,5 @@
-import Chance
-import Timing
+import TuttiChance
+import TuttiTiming
 
 /// How a packet for all rooms reaches them.
 enum MulticastShape: String, Sendable, CaseIterable {

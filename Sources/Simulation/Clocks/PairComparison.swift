@@ -1,5 +1,5 @@
-import ClockSync
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
 /// How far apart the rooms of one leader are, with reference broadcasts and without.
 ///
@@ -9,7 +9,9 @@ import Timing
 public struct PairComparison: Sendable {
     /// Seconds of a run, and from when on it counts.
     public static let seconds = 240.0
+    /// Seconds after which a run counts.
     public static let settling = 30.0
+    /// Rooms of a house, the leader not among them.
     public static let rooms = 3
 
     /// A network and how it treats multicast.
@@ -61,7 +63,9 @@ public struct PairComparison: Sendable {
         }
     }
 
+    /// Runs of each house, at least 1.
     public let seeds: Int
+    /// All that is to be computed, in no order that matters.
     public let jobs: [Job]
 
     /// - Parameters:

@@ -1,26 +1,34 @@
 /// What a ``PairComparison`` found; µs, the median over the seeds.
 public struct PairReport: Encodable, Equatable, Sendable {
+    /// One kind of house.
     public struct Row: Encodable, Equatable, Sendable {
+        /// What the house is called.
         public var house: String
         /// Between two rooms, by two-way exchange alone.
         public var p50Without: Double
+        /// 99 hundredths of it.
         public var p99Without: Double
         /// The same with broadcasts.
         public var p50With: Double
+        /// 99 hundredths of it.
         public var p99With: Double
         /// Between a room and the leader.
         public var leaderP99Without: Double
+        /// The same with broadcasts.
         public var leaderP99With: Double
         /// Share of all looks at all rooms in which the broadcasts are in use, 0…1.
         public var shareInUse: Double
         /// Looks at a room whose bound does not contain the truth, with broadcasts.
         public var boundMisses: Int
+        /// The same by two-way exchange alone.
         public var boundMissesWithout: Int
         /// Broadcasts tell something here; elsewhere they must not do harm.
         public var isUseful: Bool
     }
 
+    /// Runs that each figure is the median of.
     public var seeds: Int
+    /// One for each house.
     public var rows: [Row]
 }
 

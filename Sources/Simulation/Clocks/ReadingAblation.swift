@@ -1,4 +1,4 @@
-public import ClockSync
+public import TuttiClockSync
 
 /// What each reading of the clock earns: the same rooms on the same paths, once with all readings
 /// and once without each of some.
@@ -12,8 +12,10 @@ public struct ReadingAblation: Sendable {
     static let settling = ClockComparison.settling
     /// When a joining room is read, seconds after its first packet.
     public static let joinTimes = [0.5, 2.0]
+    /// Rooms that join for each seed of the steady runs.
     public static let joinsPerSeed = 10
 
+    /// Something to be computed; independent of all the others.
     public struct Job: Sendable {
         enum Kind: Sendable { case steady, join }
         var path: ClockPath
@@ -23,6 +25,7 @@ public struct ReadingAblation: Sendable {
         var withheld: ReadingKind?
     }
 
+    /// What came of a job, for ``report(of:)``.
     public struct Outcome: Sendable {
         var job: Job
         /// 99 of a hundred readings of a steady run, or the error at each of
@@ -30,8 +33,11 @@ public struct ReadingAblation: Sendable {
         var figures: [Double]
     }
 
+    /// Readings that are withheld, each by itself.
     public let kinds: [ReadingKind]
+    /// Runs of each path, at least 1.
     public let seeds: Int
+    /// All that is to be computed, in no order that matters.
     public let jobs: [Job]
 
     /// - Parameters:
@@ -64,12 +70,14 @@ public struct ReadingAblation: Sendable {
         self.jobs = jobs
     }
 
+    /// Puts the outcomes together, in whatever order they were computed.
     public func report(of outcomes: [Outcome]) -> AblationReport {
         AblationReport(self, outcomes)
     }
 }
 
 extension ReadingAblation.Job {
+    /// Computes it: some seconds of a processor.
     public func perform() -> ReadingAblation.Outcome {
         let world = ClockWorld(
             ClockParts(path, seed: seed), withholding: withheld.map { [$0] } ?? [])
@@ -88,7 +96,9 @@ extension ReadingAblation.Job {
 
 /// One table: paths down, readings across.
 public struct AblationReport: Codable, Equatable, Sendable, CustomStringConvertible {
+    /// One kind of network, in a steady run or a join.
     public struct Row: Codable, Equatable, Sendable {
+        /// The kind of network.
         public var path: String
         /// What is read: `steady`, or `joining, 0.5 s`.
         public var figure: String
@@ -100,8 +110,11 @@ public struct AblationReport: Codable, Equatable, Sendable, CustomStringConverti
         public var ratios: [Double?]
     }
 
+    /// What was withheld, column by column.
     public var readings: [String]
+    /// Seeds of the steady runs; ``ReadingAblation/joinsPerSeed`` times as many rooms join.
     public var seeds: Int
+    /// Path by path, its steady run first.
     public var rows: [Row]
 
     init(_ ablation: ReadingAblation, _ outcomes: [ReadingAblation.Outcome]) {

@@ -1,4 +1,4 @@
-import Chance
+import TuttiChance
 
 /// How far a time stamp is from the moment of the packet at the wire.
 ///

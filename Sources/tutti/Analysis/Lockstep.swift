@@ -29,11 +29,7 @@ struct Lockstep: Sendable {
 
     /// |skew| that `share` of all matched windows do not exceed; NaN without any.
     func percentile(_ share: Double) -> Double {
-        let values = points.compactMap { $0.skewMicroseconds.map(abs) }.sorted()
-        guard let last = values.last else { return .nan }
-        // Nearest rank: a value that was measured, never one between two.
-        let rank = Int((share * Double(values.count)).rounded(.up)) - 1
-        return rank >= values.count ? last : values[max(0, rank)]
+        points.compactMap { $0.skewMicroseconds.map(abs) }.nearestRank(share) ?? .nan
     }
 
     var maximum: Double { percentile(1) }
@@ -72,4 +68,14 @@ struct Dropout: Equatable, Sendable {
     var seconds: Double
     /// How long the hole is, or how far the content jumped.
     var milliseconds: Double
+}
+
+extension [Double] {
+    /// The smallest of them that a share of all does not exceed, 0…1: one that was measured, never one between
+    /// two. `nil` without any.
+    func nearestRank(_ share: Double) -> Double? {
+        guard !isEmpty else { return nil }
+        let rank = Int((share * Double(count)).rounded(.up)) - 1
+        return sorted()[Swift.min(Swift.max(rank, 0), count - 1)]
+    }
 }

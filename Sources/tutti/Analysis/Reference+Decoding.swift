@@ -1,5 +1,5 @@
-import FFmpegMedia
-import Playout
+import TuttiFFmpegMedia
+import TuttiPlayout
 
 extension Reference {
     /// Decodes the beginning of a file.

@@ -1,5 +1,5 @@
-import DeviceOutput
-import Timing
+import TuttiDeviceOutput
+import TuttiTiming
 
 extension Take {
     /// How far apart the anchors are, in frames. The crystal's rate moves by less than 0.01 ppm in

@@ -1,4 +1,4 @@
-import LinuxHost
+import TuttiLinuxHost
 
 /// What `tutti bench` prints: for machines as it is, for people as a table.
 struct BenchReport: Encodable {

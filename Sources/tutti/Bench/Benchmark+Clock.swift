@@ -1,5 +1,5 @@
-import ClockSync
-import Timing
+import TuttiClockSync
+import TuttiTiming
 
 extension Benchmark {
     static var clockBenchmarks: [Benchmark] { steadyClockBenchmarks + joiningClockBenchmarks }

@@ -1,7 +1,7 @@
-import ClockSync
-import GroupControl
-import Timing
-import Wire
+import TuttiClockSync
+import TuttiGroupControl
+import TuttiTiming
+import TuttiWire
 
 extension Benchmark {
     /// Time packets, of which a leader of many rooms answers thousands a second; and the state of a
@@ -74,14 +74,14 @@ extension Benchmark {
         }
     }
 
-    @Sendable private static func request(_ sequence: UInt32) -> TimePacket {
+    @Sendable static func request(_ sequence: UInt32) -> TimePacket {
         .request(
             TimeRequest(
                 sequence: sequence, t1: LocalInstant(nanoseconds: 123_456_789_012),
                 stamps: .kernel))
     }
 
-    @Sendable private static func reply(_ sequence: UInt32) -> TimePacket {
+    @Sendable static func reply(_ sequence: UInt32) -> TimePacket {
         .reply(
             TimeReply(
                 sequence: sequence, epoch: 99, t1: LocalInstant(nanoseconds: 123_456_789_012),

@@ -1,4 +1,4 @@
-import Simulation
+import TuttiSimulation
 
 extension Benchmark {
     /// The simulation, by how much of a house's time passes in a minute of a core.

@@ -1,6 +1,6 @@
-import Playout
-import RealTime
-import Timing
+import TuttiPlayout
+import TuttiRealTime
+import TuttiTiming
 
 import func Glibc.sin
 

@@ -27,7 +27,7 @@ struct Benchmark {
 extension Benchmark {
     /// All there are, in the order of the flow: packets, clock, messages, sound, the whole.
     static var all: [Benchmark] {
-        clockBenchmarks + wireBenchmarks + resamplerBenchmarks + renderBenchmarks
+        clockBenchmarks + wireBenchmarks + tagBenchmarks + resamplerBenchmarks + renderBenchmarks
             + simulationBenchmarks
     }
 

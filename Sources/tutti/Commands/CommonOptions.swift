@@ -1,7 +1,7 @@
 import ArgumentParser
-import DeviceOutput
 import Logging
-import Room
+import TuttiDeviceOutput
+import TuttiRoom
 
 /// Options of every command that reads settings.
 struct CommonOptions: ParsableArguments {
@@ -73,6 +73,15 @@ struct RoomOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "One more room of this machine, on another output; for tutti node.",
+            discussion: """
+                May be given several times. The rooms are one machine to the household, and each is one \
+                to the group.
+                """, valueName: "name=out"))
+    var also: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
             "What sounds here: stereo, left, right or mono (default: stereo).",
             discussion: "One side, or the mean of both, on every loudspeaker of this room.",
             valueName: "part"),
@@ -102,6 +111,23 @@ struct RoomOptions: ParsableArguments {
             "Warn when the room may be further off than this, in µs (default: 1000).",
             valueName: "us"))
     var syncTargetUs: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The loudest that this room gets, whatever it is asked for (default: 100).",
+            valueName: "1…100"))
+    var volumeLimit: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "How long the output is awake and silent before the first frame (default: 0).",
+            discussion: """
+                Some screens and receivers swallow the beginning of what comes after a pause; the group \
+                waits for this room as long.
+                """, valueName: "ms"))
+    var leadInMs: String?
 
     @Option(
         help: ArgumentHelp(
@@ -171,6 +197,29 @@ struct RoomOptions: ParsableArguments {
                 """))
     var noBroadcasts = false
 
+    @Flag(
+        help: ArgumentHelp(
+            "Never lead by itself, neither when the leader is lost nor where there is none."))
+    var noSuccession = false
+
+    @Option(
+        help: ArgumentHelp(
+            "What a tutti node that led when the power failed does with its queue: stand at its place, or play on (default: pause).",
+            valueName: "pause|play"),
+        completion: .list(["pause", "play"]))
+    var afterRestart: String?
+
+    @Flag(
+        help: ArgumentHelp(
+            "Do not mark packets of the clock and of control for switches and access points."))
+    var noQos = false
+
+    @Flag(
+        help: ArgumentHelp(
+            "Let everybody on the network steer the group, feed it files and read what it plays.",
+            discussion: "For demonstrations. Leader, rooms and commands all need it."))
+    var open = false
+
     @Flag(help: "Let file:PATH and record=PATH write over files that are there.")
     var force = false
 
@@ -181,10 +230,13 @@ struct RoomOptions: ParsableArguments {
         var flags: [SettingKey: String] = [:]
         flags[.name] = name
         flags[.output] = output
+        flags[.also] = also.isEmpty ? nil : also.joined(separator: ";")
         flags[.channel] = channel
         flags[.port] = port
         flags[.latencyOffset] = latencyOffsetUs
         flags[.syncTarget] = syncTargetUs
+        flags[.volumeLimit] = volumeLimit
+        flags[.leadIn] = leadInMs
         flags[.stateFolder] = stateFolder
         flags[.buffer] = bufferMs
         flags[.sampleRate] = sampleRate
@@ -195,6 +247,10 @@ struct RoomOptions: ParsableArguments {
         flags[.uploadLimit] = cacheUploadsMb
         flags[.avahi] = noAvahi ? "false" : nil
         flags[.broadcasts] = noBroadcasts ? "false" : nil
+        flags[.succession] = noSuccession ? "false" : nil
+        flags[.afterRestart] = afterRestart
+        flags[.qos] = noQos ? "false" : nil
+        flags[.open] = open ? "true" : nil
         return flags
     }
 }

@@ -1,8 +1,8 @@
 import Dispatch
-import GroupControl
 import Logging
-import Room
 import Synchronization
+import TuttiGroupControl
+import TuttiRoom
 
 /// What the shell offers after Tab: values that are known, and names that the network tells.
 ///
@@ -22,21 +22,23 @@ enum Completions {
             flags[.leader] = value(of: "--leader", in: words)
             flags[.group] = value(of: "--group", in: words)
             let settings = try? await Settings.load(flags: flags, file: nil)
-            if let leader = settings?.leader { return await names(of: leader) ?? [] }
+            guard let settings else { return [] }
+            if let leader = settings.leader { return await names(of: leader, settings) ?? [] }
             let found = await found()
-            guard let group = settings?.group else { return found.map(\.name) }
+            guard let group = settings.group else { return found.map(\.name) }
             let leader = found.first {
                 $0.role == .leader && $0.name.foldedName == group.foldedName
             }
             guard let leader else { return [] }
-            return await names(of: leader.address) ?? []
+            return await names(of: leader.address, settings) ?? []
         }
     }
 
-    private static func names(of leader: HostPort) async -> [String]? {
-        guard let client = try? await GroupClient.connect(to: leader, timeout: patience) else {
-            return nil
-        }
+    private static func names(of leader: HostPort, _ settings: Settings) async -> [String]? {
+        guard let credentials = try? settings.credentials(),
+            let client = try? await GroupClient.connect(
+                to: leader, timeout: patience, credentials: credentials)
+        else { return nil }
         return try? await client.status().rooms.map(\.name)
     }
 

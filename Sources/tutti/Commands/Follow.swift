@@ -1,6 +1,6 @@
 import ArgumentParser
-import DeviceOutput
-import Room
+import TuttiDeviceOutput
+import TuttiRoom
 
 /// `tutti follow`: a room without music of its own.
 struct Follow: AsyncParsableCommand {
@@ -36,10 +36,12 @@ struct Follow: AsyncParsableCommand {
         try await untilInterrupted(
             alsoWhenParentEnds: room.dieWithParent, millisecondsToEnd: millisecondsToEndNode
         ) {
-            try await runningNode {
+            try await runningNode { ready in
+                var configuration = settings.nodeConfiguration(
+                    logger: logger, overwritesFiles: room.force)
+                configuration.whenReady = ready
                 try await FollowerNode(
-                    settings.nodeConfiguration(logger: logger, overwritesFiles: room.force),
-                    leader: settings.leader,
+                    configuration, leader: settings.leader,
                     leaderName: settings.group
                 ).run()
             }

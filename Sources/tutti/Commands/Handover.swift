@@ -1,5 +1,5 @@
 import ArgumentParser
-import GroupControl
+import TuttiGroupControl
 
 /// `tutti handover`.
 struct Handover: AsyncParsableCommand {
@@ -28,6 +28,7 @@ struct Handover: AsyncParsableCommand {
     func validate() throws { _ = try roomArgument(room) }
 
     func run() async throws {
-        try await options.perform(.handOver(to: roomArgument(room)), isSaid: false)
+        let room = try roomArgument(room)
+        try await options.perform(.handOver(to: room), saying: "\"\(room)\" leads the group now")
     }
 }

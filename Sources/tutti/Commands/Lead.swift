@@ -1,5 +1,5 @@
 import ArgumentParser
-import Room
+import TuttiRoom
 
 /// `tutti lead`: a node with the music.
 struct Lead: AsyncParsableCommand {
@@ -66,13 +66,21 @@ struct Lead: AsyncParsableCommand {
         if !insecure.isEmpty { flags[.insecure] = insecure.joined(separator: ",") }
         let settings = try await Settings.announced(flags: flags, file: common.config)
         let logger = makeLogger(level: settings.logLevel)
+        let ready = Ready()
+        var configuration = settings.nodeConfiguration(
+            logger: logger, overwritesFiles: room.force)
+        configuration.whenReady = { ready.tell() }
         let node = LeaderNode(
-            settings.nodeConfiguration(logger: logger, overwritesFiles: room.force), assets: assets,
-            roomsToWaitFor: settings.waitFor, loops: loop)
+            configuration, assets: assets, roomsToWaitFor: settings.waitFor, loops: loop)
         try await untilInterrupted(
             alsoWhenParentEnds: room.dieWithParent, millisecondsToEnd: millisecondsToEndNode
         ) {
-            try await runningNode { try await node.run() }
+            let asking = Task { await PairingPrompt(node).run() }
+            defer { asking.cancel() }
+            try await runningNode {
+                ready.take($0)
+                try await node.run()
+            }
         }
         let missed = node.missedItems
         if missed.count > 0 {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import GroupControl
+import TuttiGroupControl
 
 /// `tutti offset`.
 struct Offset: AsyncParsableCommand {
@@ -55,6 +55,7 @@ struct Offset: AsyncParsableCommand {
 
     func run() async throws {
         let (room, offset) = try parsed()
-        try await options.perform(.latencyOffset(room: room, offset), isSaid: false)
+        try await options.perform(
+            .latencyOffset(room: room, offset), saying: "\(room): offset \(offset) µs")
     }
 }

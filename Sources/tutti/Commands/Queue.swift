@@ -1,9 +1,9 @@
 import ArgumentParser
 import Foundation
-import GroupControl
-import Playout
-import Room
 import Synchronization
+import TuttiGroupControl
+import TuttiPlayout
+import TuttiRoom
 
 /// `tutti queue`.
 struct Queue: AsyncParsableCommand {
@@ -96,10 +96,11 @@ struct QueueAdd: AsyncParsableCommand {
     func run() async throws {
         let place: QueuePlace = next ? .next : at.map { .position($0 - 1) } ?? .end
         let locations = assets.map(Self.whole)
-        try await untilInterrupted {
-            let client = try await options.connect()
-            let progress = SendingLine()
+        let progress = SendingLine()
+        try await options.steer { client in
+            let before = try await client.queue(first: 0, count: 0)
             try await client.add(locations, at: place) { progress.tell($0) }
+            return [try await client.addition(since: before)]
         }
     }
 
@@ -178,19 +179,22 @@ struct QueueRemove: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await untilInterrupted {
-            let client = try await options.connect()
-            // One command takes out all but what plays, however long the queue is.
-            if positions == ["all"] { try await client.perform(.queue(.clear)) }
-            let listing = try await client.wholeQueue()
+        try await options.steer { [positions] client in
+            let before = try await client.wholeQueue()
             let items =
                 positions == ["all"]
-                ? listing.items : try positions.map { try listing.item(at: position($0)) }
-            let ids = Array(Set(items.map(\.id)))
+                ? before.items : try positions.map { try before.item(at: position($0)) }
+            // One command takes out all but what plays, however long the queue is.
+            if positions == ["all"] { try await client.perform(.queue(.clear)) }
+            let left =
+                positions == ["all"]
+                ? try await client.wholeQueue().items.map(\.id) : items.map(\.id)
+            let ids = Array(Set(left))
             for start in stride(from: 0, to: ids.count, by: QueueEdit.mostItems) {
                 let part = ids[start...].prefix(QueueEdit.mostItems)
                 try await client.perform(.queue(.remove(Array(part))))
             }
+            return [QueueText.removed(items)]
         }
     }
 }
@@ -208,10 +212,11 @@ struct QueueMove: AsyncParsableCommand {
     func validate() throws { _ = try (position(from), position(to)) }
 
     func run() async throws {
-        try await untilInterrupted {
-            let client = try await options.connect()
+        try await options.steer { [from, to] client in
             let item = try await client.wholeQueue().item(at: position(from))
             try await client.perform(.queue(.move(item.id, to: position(to))))
+            let queue = try await client.wholeQueue()
+            return [QueueText.moved(item, in: queue)]
         }
     }
 }
@@ -222,7 +227,7 @@ struct QueueClear: AsyncParsableCommand {
         commandName: "clear", abstract: "Take everything out of the queue but what plays.",
         discussion: "Example:\n  tutti queue clear")
     @OptionGroup var options: ControlOptions
-    func run() async throws { try await options.perform(.queue(.clear), isSaid: false) }
+    func run() async throws { try await options.perform(.queue(.clear), saying: QueueText.cleared) }
 }
 
 /// `tutti queue shuffle`.
@@ -233,7 +238,7 @@ struct QueueShuffle: AsyncParsableCommand {
     @OptionGroup var options: ControlOptions
     func run() async throws {
         try await options.perform(
-            .queue(.reorder(seed: .random(in: .min ... .max))), isSaid: false)
+            .queue(.reorder(seed: .random(in: .min ... .max))), saying: QueueText.shuffled)
     }
 }
 
@@ -252,7 +257,9 @@ struct QueueRepeat: AsyncParsableCommand {
             return mode
         }) var mode: RepeatMode
     @OptionGroup var options: ControlOptions
-    func run() async throws { try await options.perform(.queue(.repeating(mode)), isSaid: false) }
+    func run() async throws {
+        try await options.perform(.queue(.repeating(mode)), saying: QueueText.repeats(mode))
+    }
 }
 
 /// `tutti queue play`.
@@ -266,16 +273,25 @@ struct QueuePlay: AsyncParsableCommand {
     func validate() throws { _ = try position(item) }
 
     func run() async throws {
-        try await untilInterrupted {
-            let client = try await options.connect()
+        try await options.steer { [item] client in
             let item = try await client.wholeQueue().item(at: position(item))
-            let effect = try await client.perform(.queue(.play(item.id)))
-            for line in EffectText(effect).lines { Terminal.output.say(line) }
+            return EffectText(try await client.perform(.queue(.play(item.id)))).lines
         }
     }
 }
 
 extension GroupClient {
+    /// What was added, once it is listed: folders and playlists are looked through meanwhile.
+    fileprivate func addition(since before: QueueListing) async throws -> String {
+        var now = before
+        for _ in 0..<20 {
+            now = try await queue(first: 0, count: 0)
+            if now.revision != before.revision, now.coming == 0 { break }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        return QueueText.added(from: before, to: now)
+    }
+
     /// All of the queue; asked for again where it changes meanwhile.
     func wholeQueue() async throws -> QueueListing {
         var listing = try await queue()

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Simulation
+import TuttiSimulation
 
 /// `tutti simulate cards`: how far from its line is what leaves a card?
 struct SimulateCards: ParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
-import ClockSync
 import Foundation
-import Simulation
+import TuttiClockSync
+import TuttiSimulation
 
 /// `tutti simulate clocks`: our clock beside those of other systems, on the same packets.
 struct SimulateClocks: AsyncParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import GroupControl
-import Room
+import TuttiGroupControl
+import TuttiRoom
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -46,38 +46,53 @@ struct Status: AsyncParsableCommand {
 
     func run() async throws {
         try await untilInterrupted {
+            let isOpen = try await options.isOpen()
             if watch {
                 try await StatusWatch(
-                    connect: options.connect, hasPoints: sync, isJSON: json,
-                    print: { print($0, sequence: $1) },
-                    lines: lines, line: { sync ? SyncView.plainLine($0) : Self.plainLine($0) }
+                    connect: { try await options.connect() }, hasPoints: sync, isJSON: json,
+                    print: { print($0, sequence: $1, isOpen: isOpen) },
+                    lines: { lines($0, width: $1, showsColour: $2, isOpen: isOpen) },
+                    line: {
+                        (isOpen ? "open · " : "")
+                            + (sync ? SyncView.plainLine($0) : Self.plainLine($0))
+                    }
                 ).run()
             } else {
                 let client = try await options.connect()
-                print(try await client.status(hasPoints: sync))
+                print(try await client.status(hasPoints: sync), isOpen: isOpen)
             }
         }
     }
 
     /// - Returns: false when nobody reads any more.
     @discardableResult
-    private func print(_ status: GroupStatus, sequence: UInt64? = nil) -> Bool {
+    private func print(
+        _ status: GroupStatus, sequence: UInt64? = nil, isOpen: Bool
+    ) -> Bool {
         let terminal = Terminal.output
         if json {
             return terminal.write(
-                jsonText(StatusDocument(status: status, sequence: sequence), pretty: !watch) + "\n")
+                jsonText(
+                    StatusDocument(status: status, sequence: sequence, isOpen: isOpen),
+                    pretty: !watch) + "\n")
         } else {
             let width = terminal.isInteractive ? terminal.width : Self.plainWidth
-            let lines = lines(status, width: width, showsColour: terminal.showsColour)
+            let lines = lines(
+                status, width: width, showsColour: terminal.showsColour, isOpen: isOpen)
             return terminal.write(lines.joined(separator: "\n") + "\n")
         }
     }
 
-    private func lines(_ status: GroupStatus, width: Int, showsColour: Bool) -> [String] {
-        sync
+    private func lines(
+        _ status: GroupStatus, width: Int, showsColour: Bool, isOpen: Bool
+    ) -> [String] {
+        (sync
             ? SyncView(status: status, width: width, showsColour: showsColour).lines
-            : StatusView(status: status, width: width, showsColour: showsColour).lines
+            : StatusView(status: status, width: width, showsColour: showsColour).lines)
+            + (isOpen ? [Self.openWarning] : [])
     }
+
+    static let openWarning = "open: everybody on the network may steer this group, and read it"
 
     /// A pipe has no width: wide enough that nothing is left out.
     private static let plainWidth = 200
@@ -133,7 +148,7 @@ struct Rooms: AsyncParsableCommand {
                 Terminal.output.write(jsonText(rooms.map(Line.init), pretty: true) + "\n")
             } else if rooms.isEmpty {
                 Terminal.error.write(
-                    "No room answers on this network. Start one with tutti lead or tutti follow.\n")
+                    "No room answers on this network. Start one with tutti node.\n")
             } else {
                 var table = Table(columns: [
                     .init(title: "room", rank: 5), .init(title: "role", rank: 4),

@@ -1,5 +1,5 @@
-import GroupControl
-import Room
+import TuttiGroupControl
+import TuttiRoom
 
 /// `tutti status --watch`: until Ctrl-C or `q`, or until whoever read along is gone
 /// (`tutti status --watch | head -1`). A leader that goes away is waited for.

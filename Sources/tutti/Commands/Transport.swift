@@ -1,9 +1,9 @@
 import ArgumentParser
-import DeviceOutput
-import GroupControl
-import Playback
-import Room
 import Tutti
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiPlayback
+import TuttiRoom
 
 /// `tutti play`.
 struct Play: AsyncParsableCommand {
@@ -12,15 +12,18 @@ struct Play: AsyncParsableCommand {
         discussion: """
             Without a file the group plays, or goes on. With files, folders, playlists or \
             addresses it is a player of its own, without a group: items follow one another \
-            without a gap. In a terminal there are keys:
+            without a gap, and the tracks of a cue sheet, or of a file that has one in its tags or \
+            has chapters, are items. In a terminal there are keys:
 
-              \(PlayKeyParser.help)
+              \(PlayKey.help)
 
-            At another rate the pitch goes along.
+            At another rate the pitch stays. The cover is shown in terminals that can show \
+            pictures, by the protocol of kitty or as sixels.
 
             Examples:
               tutti play
               tutti play Music/Album
+              tutti play Music/Album.cue
               tutti play talk.mp3 --start 12:30 --rate 1.25
               tutti play audiobook.m4b --resume
               tutti play song.flac --output alsa:hw:1,0
@@ -41,7 +44,7 @@ struct Play: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("With files: how fast, 0.5 to 2 (default: 1).", valueName: "rate"))
+        help: ArgumentHelp("With files: how fast, 0.25 to 4 (default: 1).", valueName: "rate"))
     var rate: String?
 
     @Option(
@@ -59,6 +62,9 @@ struct Play: AsyncParsableCommand {
     @Flag(help: "With files: go on where the first one was left, if it is longer than ten minutes.")
     var resume = false
 
+    @Flag(help: "With files: show no cover, also in a terminal that can show pictures.")
+    var noArtwork = false
+
     @Flag(help: "List the sound cards and PCMs that ALSA knows, and end.")
     var deviceList = false
 
@@ -69,10 +75,11 @@ struct Play: AsyncParsableCommand {
         guard !resume || start == nil else {
             throw ValidationError("--resume and --start are two places: choose one")
         }
-        guard isHere || !resume && [output, rate, start, loudness].allSatisfy({ $0 == nil }) else {
+        let isPlain = !resume && !noArtwork
+        guard isHere || isPlain && [output, rate, start, loudness].allSatisfy({ $0 == nil }) else {
             throw ValidationError(
-                "--output, --rate, --start and --loudness are for files: tutti play FILE --rate 1.25"
-            )
+                "--output, --rate, --start, --loudness, --resume and --no-artwork are for files: "
+                    + "tutti play FILE --rate 1.25")
         }
         guard !isHere || options.leader.flags.isEmpty else {
             throw ValidationError(
@@ -94,8 +101,9 @@ struct Play: AsyncParsableCommand {
 
     private func parsedRate() throws(ValidationError) -> Double {
         guard let rate else { return 1 }
-        guard let value = Double(rate), Player.rates.contains(value) else {
-            throw ValidationError("--rate \(rate): 0.5 to 2")
+        guard let value = Double(rate), PlayFiles.rates.contains(value) else {
+            throw ValidationError(
+                "--rate \(rate): 0.25 to 4")
         }
         return value
     }
@@ -132,9 +140,11 @@ struct Play: AsyncParsableCommand {
         let folder = try await Settings.announced(
             flags: options.common.flags, file: options.common.config
         ).stateFolder
-        try await untilInterrupted { [files, resume] in
+        let isVerbose = options.common.verbose
+        try await untilInterrupted { [files, resume, noArtwork] in
             let player = PlayFiles(
-                PlayableFiles(files), on: device, loudness: loudness, stateFolder: folder)
+                PlayableFiles(files), on: device, loudness: loudness, stateFolder: folder,
+                showsArtwork: !noArtwork, isVerbose: isVerbose)
             try await player.run(rate: rate, start: resume ? player.left : start)
         }
     }
@@ -177,6 +187,36 @@ struct Stop: AsyncParsableCommand {
         discussion: "Example:\n  tutti stop")
     @OptionGroup var options: ControlOptions
     func run() async throws { try await options.perform(.stop) }
+}
+
+/// `tutti rate`.
+struct Rate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Play faster or slower from now on, in all rooms at one instant.",
+        discussion: """
+            0.25 to 4; 1 is as recorded. The pitch stays. It holds for this asset and for those \
+            that follow, until another rate is set or the leader ends.
+
+            Examples:
+              tutti rate 1.25
+              tutti rate 1
+            """)
+
+    @Argument(help: ArgumentHelp("How fast, 0.25 to 4.", valueName: "rate"))
+    var word: String
+
+    @OptionGroup var options: ControlOptions
+
+    func validate() throws { _ = try parsed() }
+
+    func parsed() throws -> GroupCommand {
+        guard let rate = Double(word), RateChange.rates.contains(rate) else {
+            throw ValidationError("\"\(word)\" is no rate: write tutti rate 1.25, from 0.25 to 4")
+        }
+        return .rate(rate)
+    }
+
+    func run() async throws { try await options.perform(parsed()) }
 }
 
 /// `tutti seek`.

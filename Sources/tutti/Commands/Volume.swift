@@ -1,16 +1,19 @@
 import ArgumentParser
-import GroupControl
+import TuttiGroupControl
 
 /// `tutti volume`.
 struct Volume: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Set the volume of one room or of all, or change it.",
+        abstract: "Set the volume of the group or of one room, or change it.",
         usage: """
             tutti volume [<room>] <0…100|+n|-n> [--leader <host:port>] [--group <room>] \
             [--config <path>] [--verbose] [--log-level <level>]
             """,
         discussion: """
-            Percent; with + or - before it, by so much from what each room has.
+            Percent; with + or - before it, by so much from what it is. Without a room it is the group's: \
+            its rooms keep their own volumes, and so their balance. A room is as loud as both say \
+            together: half of half is a quarter. 50 % is -18 dB, 10 % is -60 dB (60·log10 of the share). \
+            No room gets louder than its setting volume-limit lets it.
 
             Examples:
               tutti volume 40
@@ -118,5 +121,48 @@ struct Unmute: AsyncParsableCommand {
 
     func run() async throws {
         try await options.perform(.mute(room: try room.map(roomArgument), muted: false))
+    }
+}
+
+/// `tutti channel`.
+struct Channel: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Say what a room plays of stereo: left, right, both or mono.",
+        discussion: """
+            Two rooms are a stereo pair: one plays left, the other right. The group remembers it; auto is as \
+            the room's own settings (channel) have it.
+
+            Examples:
+              tutti channel shelf left
+              tutti channel window right
+              tutti channel shelf auto
+            """)
+
+    @Argument(help: "The room.", completion: .custom(Completions.rooms))
+    var room: String
+
+    @Argument(
+        help: ArgumentHelp("What it plays.", valueName: "stereo|left|right|mono|auto"),
+        completion: .list(RoomRole.allCases.map(\.rawValue) + ["auto"]))
+    var role: String
+
+    @OptionGroup var options: ControlOptions
+
+    func validate() throws { _ = try parsed() }
+
+    private func parsed() throws -> GroupCommand {
+        let room = try roomArgument(room)
+        if role == "auto" { return .role(room: room, nil) }
+        guard let role = RoomRole(rawValue: role) else {
+            throw ValidationError(
+                "\"\(role)\" is no channel: write stereo, left, right, mono or auto"
+                    + Suggestion.question(
+                        for: role, among: RoomRole.allCases.map(\.rawValue) + ["auto"]))
+        }
+        return .role(room: room, role)
+    }
+
+    func run() async throws {
+        try await options.perform(parsed(), saying: "\(room.shown()): \(role)")
     }
 }

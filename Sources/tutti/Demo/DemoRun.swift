@@ -1,8 +1,8 @@
-import DeviceOutput
 import Glibc
-import GroupControl
-import Room
-import Timing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiRoom
+import TuttiTiming
 
 /// What a demo found out.
 struct DemoResult: Sendable {
@@ -27,6 +27,7 @@ struct DemoRun {
     private let rooms: [DemoRoom]
     private let tag: String
     private var children: [ChildProcess] = []
+    private var credentials = Credentials.open
     private var screen = LiveScreen(.error)
     private var meter = CostMeter()
 
@@ -100,6 +101,10 @@ struct DemoRun {
         _ path: String, port: Int, mode: DiscoveryMode, folder: TemporaryFolder
     ) throws {
         let program = ownProgram()
+        // A household of its own, for as long as it runs.
+        let nodes = rooms.enumerated().map { (stateFolder($0, folder), $1.fullName) }
+        try HouseholdAccess.prepare(nodes)
+        credentials = try .household(in: stateFolder(0, folder), name: rooms[0].fullName)
         for (number, room) in rooms.enumerated() {
             let output = OutputSpecification.virtual(
                 VirtualCardOptions(
@@ -117,7 +122,7 @@ struct DemoRun {
             words += [
                 "--name", room.fullName, "--output", "\(output)", "--cache-folder",
                 "\(folder.path)/cache-\(number)", "--state-folder",
-                "\(folder.path)/state-\(number)", "--die-with-parent", "--log-level",
+                stateFolder(number, folder), "--die-with-parent", "--log-level",
                 options.verbose ? "debug" : "warning",
             ]
             children.append(try ChildProcess(words, log: log(number, folder)))
@@ -126,6 +131,10 @@ struct DemoRun {
 
     private func recording(_ room: Int, _ folder: TemporaryFolder) -> String {
         "\(folder.path)/card-\(room)"
+    }
+
+    private func stateFolder(_ room: Int, _ folder: TemporaryFolder) -> String {
+        "\(folder.path)/state-\(room)"
     }
 
     private func log(_ room: Int, _ folder: TemporaryFolder) -> String {
@@ -182,16 +191,18 @@ struct DemoRun {
     }
 
     private func status(_ leader: HostPort) async throws -> GroupStatus {
-        let client = try await GroupClient.connect(to: leader, timeout: .seconds(1))
+        let client = try await GroupClient.connect(
+            to: leader, timeout: .seconds(1), credentials: credentials)
         let status = try await client.status()
         return status
     }
 
     /// All rooms stop at one instant; then there is no ragged end to be measured.
     private func pause(_ leader: HostPort) async {
-        guard let client = try? await GroupClient.connect(to: leader, timeout: .seconds(1)) else {
-            return
-        }
+        guard
+            let client = try? await GroupClient.connect(
+                to: leader, timeout: .seconds(1), credentials: credentials)
+        else { return }
         _ = try? await client.perform(.pause)
         try? await Task.sleep(for: .milliseconds(600))
     }

@@ -1,5 +1,5 @@
 import Glibc
-import Room
+import TuttiRoom
 
 /// How the rooms of a demo find each other.
 enum DiscoveryMode: String, Sendable {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Room
+import TuttiRoom
 
 /// `tutti doctor`: is this machine, and this network, fit to play in lockstep?
 struct Doctor: AsyncParsableCommand {

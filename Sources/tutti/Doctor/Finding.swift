@@ -1,6 +1,6 @@
-import DeviceOutput
-import GroupControl
-import LinuxHost
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiLinuxHost
 
 /// The result of one test: how it stands, what was found, and what to do about it.
 struct Finding: Encodable, Equatable {

@@ -1,5 +1,5 @@
 import Glibc
-import Playout
+import TuttiPlayout
 
 /// A folder that will be written to.
 struct FolderFacts: Equatable, Sendable {

@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 extension Judgement {
     /// Whether multicast reaches rooms as one frame, which all hear at once, or as a packet for

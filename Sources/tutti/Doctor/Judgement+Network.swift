@@ -1,6 +1,6 @@
-import ClockSync
-import LinuxHost
-import Timing
+import TuttiClockSync
+import TuttiLinuxHost
+import TuttiTiming
 
 extension Judgement {
     // MARK: - Interfaces

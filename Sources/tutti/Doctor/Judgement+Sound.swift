@@ -1,7 +1,7 @@
-import DeviceOutput
-import LinuxHost
-import Playout
-import Timing
+import TuttiDeviceOutput
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiTiming
 
 extension Judgement {
     /// A wake-up later than this is not heard yet, but something is wrong with the machine.

@@ -1,6 +1,6 @@
-import LinuxHost
-import Room
-import Timing
+import TuttiLinuxHost
+import TuttiRoom
+import TuttiTiming
 
 /// Turns what the probes found into findings: values in, sentences out, nothing asked of the
 /// machine. Every branch can be reached by a test.

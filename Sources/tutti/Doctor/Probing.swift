@@ -1,12 +1,12 @@
-import AvahiDiscovery
-import DeviceOutput
-import FFmpegMedia
 import Glibc
-import GroupControl
-import LinuxHost
-import Room
 import Synchronization
-import Timing
+import TuttiAvahiDiscovery
+import TuttiDeviceOutput
+import TuttiFFmpegMedia
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiRoom
+import TuttiTiming
 
 /// Asks the machine, each question on a thread of its own and with a limit: a hung driver, bus or
 /// name server is a finding, not a hang. What a leader says comes as any client's answer does.
@@ -22,7 +22,10 @@ enum Probing {
         facts.output = await output(settings)
         facts.interfaces = await limited(.seconds(2)) { try InterfaceFacts.all() }
         let port = settings.port
-        facts.ports = await limited(.seconds(3)) { PortFacts.probe(port: port) }
+        let isLeader = await leads(settings)
+        facts.ports = await limited(.seconds(3)) {
+            PortFacts.probe(port: port, isLeader: isLeader)
+        }
         let (cache, state) = (settings.cacheFolder, settings.stateFolder)
         facts.cache = await limited(.seconds(2)) { FolderFacts(examining: cache) }
         facts.state = await limited(.seconds(2)) { FolderFacts(examining: state) }
@@ -34,8 +37,8 @@ enum Probing {
         // These wait for other hosts, so they wait together.
         async let multicast = multicast(facts.interfaces)
         async let avahi = limited(.seconds(4)) { AvahiFacts.probe() }
-        async let leader = leader(settings.leader)
-        async let group = group(settings.leader)
+        async let leader = leader(settings)
+        async let group = group(settings)
         facts.multicast = await multicast
         facts.avahi = await avahi
         facts.leader = await leader
@@ -78,17 +81,37 @@ enum Probing {
         return await limited(.seconds(4)) { MulticastFacts.probe(fit) }
     }
 
-    private static func leader(_ leader: HostPort?) async -> DoctorFacts.Answer<ExchangeFacts> {
-        guard let leader else { return .skipped }
-        return await limited(.seconds(6)) {
-            try ExchangeFacts.measure(host: leader.host, port: leader.port)
+    private static func leader(
+        _ settings: Settings
+    ) async -> DoctorFacts.Answer<ExchangeFacts> {
+        guard let leader = settings.leader else { return .skipped }
+        // Members alone are answered. Where nobody gives a key, that nobody answers says more.
+        var client: GroupClient?
+        if let credentials = try? settings.credentials() {
+            client = try? await GroupClient.connect(to: leader, credentials: credentials)
+        }
+        let tags = try? await client?.datagramTags()
+        return await limited(.seconds(6)) { [client] in
+            defer { withExtendedLifetime(client) {} }
+            return try ExchangeFacts.measure(host: leader.host, port: leader.port, tags: tags)
         }
     }
 
-    private static func group(_ leader: HostPort?) async -> DoctorFacts.Answer<GroupStatus> {
-        guard let leader else { return .skipped }
+    /// Whether a leader answers on this machine.
+    private static func leads(_ settings: Settings) async -> Bool {
+        let here = HostPort(host: "127.0.0.1", port: settings.port)
+        guard let credentials = try? settings.credentials() else { return false }
+        let client = try? await GroupClient.connect(
+            to: here, timeout: .seconds(1), credentials: credentials)
+        return client != nil
+    }
+
+    private static func group(_ settings: Settings) async -> DoctorFacts.Answer<GroupStatus> {
+        guard let leader = settings.leader else { return .skipped }
         do {
-            return .found(try await GroupClient.connect(to: leader).status())
+            let client = try await GroupClient.connect(
+                to: leader, credentials: settings.credentials())
+            return .found(try await client.status())
         } catch {
             return .failed("\(error)")
         }

@@ -1,92 +1,72 @@
 import Glibc
-import Playback
-import Playout
-import Room
 import Synchronization
-import Timing
 import Tutti
+import TuttiPlayback
+import TuttiPlayout
+import TuttiRoom
+import TuttiTiming
 
 /// `tutti play FILE …`: a player on this machine alone, without a group.
 final class PlayFiles: Sendable {
-    /// Between two frames on a terminal.
-    private static let frame = Duration.milliseconds(200)
+    /// Beyond them nothing can be understood.
+    static let rates = 0.25...4.0
+
     /// Into an item, from where "previous" means its own beginning.
     private static let restartSeconds = 3.0
 
-    private let files: PlayableFiles
-    private let player: QueuePlayer
-    private let device: AudioDevice
+    let files: PlayableFiles
+    let player: QueuePlayer
+    let device: AudioDevice
     private let loudness: PlayerItem.LoudnessNormalization
     /// Where long items are remembered; `nil`: nowhere.
-    private let stateFolder: String?
+    let stateFolder: String?
+    let showsArtwork: Bool
+    let isVerbose: Bool
 
-    private struct State {
+    struct State {
         /// Of the files, by the item that plays it.
         var places: [ObjectIdentifier: Int] = [:]
+        /// Of whole files of which a part was opened, seconds.
+        var lengths: [String: Double] = [:]
         var failures = 0
         /// Said before, where lines stay.
         var said: Int?
         var saidWaiting = false
+        /// Sentences for the screen, which is drawn by somebody else.
+        var notes: [String] = []
+        var hasScreen = false
+        var graphics = PlayGraphics.unasked
     }
-    private let state = Mutex(State())
+    let state = Mutex(State())
 
     init(
         _ files: PlayableFiles, on device: AudioDevice,
-        loudness: PlayerItem.LoudnessNormalization = .off, stateFolder: String? = nil
+        loudness: PlayerItem.LoudnessNormalization = .off, stateFolder: String? = nil,
+        showsArtwork: Bool = false, isVerbose: Bool = false
     ) {
         self.stateFolder = stateFolder
         self.files = files
         self.loudness = loudness
         self.device = device
+        (self.showsArtwork, self.isVerbose) = (showsArtwork, isVerbose)
         player = QueuePlayer(output: device.output)
-    }
-
-    /// Where the first item was left, seconds; 0 where it was not.
-    var left: Double {
-        guard let stateFolder, let first = files.items.first,
-            let places = try? ResumePlaces.load(folder: stateFolder)
-        else { return 0 }
-        return places.seconds(of: Self.identity(of: first.location)) ?? 0
-    }
-
-    /// Remembers where a long item is left.
-    private func remember() {
-        guard let stateFolder, let item = player.currentItem, let place,
-            item.duration.isNumeric
-        else { return }
-        do {
-            var places = try ResumePlaces.load(folder: stateFolder)
-            let before = places
-            places.leave(
-                Self.identity(of: files.items[place].location),
-                at: player.currentTime().seconds, of: item.duration.seconds)
-            if places != before { try places.save(folder: stateFolder) }
-        } catch {
-            Terminal.error.say("tutti: the place is not remembered: \(error)")
-        }
-    }
-
-    /// The same file from whichever folder it is named.
-    private static func identity(of location: String) -> String {
-        guard !location.contains("://"), let path = realpath(location.cFileName, nil) else {
-            return location
-        }
-        defer { free(path) }
-        let bytes = UnsafeBufferPointer(start: path, count: strlen(path))
-        return String(fileName: bytes.map { UInt8(bitPattern: $0) })
+        player.actionAtOutputLoss = .wait
     }
 
     /// - Parameters:
-    ///   - start: into the first item, seconds.
+    ///   - start: from the beginning of the first item, seconds; may lie in a later part of its file.
     /// - Throws: `CommandError` when something was not played.
     func run(rate: Double, start: Double) async throws {
         for passed in files.passedOver { Terminal.error.say("tutti: skipped \(passed.sentence)") }
         guard !files.items.isEmpty else {
             throw CommandError("there is nothing to play in what was given")
         }
+        let beginning = beginning(at: start)
         do {
             try player.setDefaultRate(rate)
-            for place in files.items.indices { try player.insert(item(at: place), after: nil) }
+            for place in files.items.indices[beginning.place...] {
+                try player.insert(item(at: place), after: nil)
+            }
         } catch {
             throw CommandError("\(error)")
         }
@@ -98,17 +78,12 @@ final class PlayFiles: Sendable {
             if Terminal.output.isInteractive {
                 let keys = TerminalMode.shared.keys()
                 group.addTask {
-                    var parser = PlayKeyParser()
-                    for await byte in keys {
-                        guard let key = parser.take(byte) else { continue }
-                        if key == .quit { return }
-                        self.do(key)
-                    }
+                    if await self.take(keys) { return }
                     try await Task.sleep(for: .seconds(Int64(Int32.max)))
                 }
             }
             group.addTask { try await self.show() }
-            if start > 0 { seek(to: MediaTime(seconds: start)) }
+            if beginning.seconds > 0 { seek(to: MediaTime(seconds: beginning.seconds)) }
             defer { group.cancelAll() }
             try await group.next()
         }
@@ -122,7 +97,16 @@ final class PlayFiles: Sendable {
     }
 
     private func item(at place: Int) -> PlayerItem {
-        let item = PlayerItem(url: files.items[place].location)
+        let file = files.items[place]
+        let opener =
+            file.part.map { part in
+                MediaOpener.ffmpeg.part(part) { [weak self] format in
+                    self?.state.withLock {
+                        $0.lengths[file.location] = format.duration.seconds
+                    }
+                }
+            } ?? .ffmpeg
+        let item = PlayerItem(asset: Asset(location: file.location, opener: opener))
         item.loudnessNormalization = loudness
         state.withLock { $0.places[ObjectIdentifier(item)] = place }
         return item
@@ -140,7 +124,7 @@ final class PlayFiles: Sendable {
             case .failedToPlayToEnd(let error):
                 state.withLock { $0.failures += 1 }
                 let cause = error.underlying.map { "\($0)" } ?? "\(error)"
-                Terminal.error.say("tutti: cannot play \(cause)")
+                tell("tutti: cannot play \(cause)")
                 // The last one has nobody to follow it.
                 if player.rate == 0, player.items().count <= 1 { return }
             case .didPlayToEnd(let item): forget(item)
@@ -150,16 +134,20 @@ final class PlayFiles: Sendable {
         }
     }
 
-    /// It was heard to its end: the next time it begins anew.
-    private func forget(_ item: PlayerItem) {
-        guard let stateFolder, item.duration.seconds >= ResumePlaces.shortestItem,
-            let place = state.withLock({ $0.places[ObjectIdentifier(item)] }),
-            var places = try? ResumePlaces.load(folder: stateFolder)
-        else { return }
-        let length = item.duration.seconds
-        places.leave(
-            Self.identity(of: files.items[place].location), at: length, of: length)
-        try? places.save(folder: stateFolder)
+    // MARK: Keys
+
+    /// - Returns: whether it is to end; false when nothing more is typed.
+    private func take(_ bytes: AsyncStream<UInt8>) async -> Bool {
+        var parser = TerminalInputParser()
+        for await byte in bytes {
+            parser.expectsMessages = expectsAnswer
+            guard let input = parser.take(byte) else { continue }
+            hearAnswer(input)
+            guard let key = PlayKey(input) else { continue }
+            if key == .quit { return true }
+            self.do(key)
+        }
+        return false
     }
 
     private func `do`(_ key: PlayKey) {
@@ -167,9 +155,7 @@ final class PlayFiles: Sendable {
         case .togglePause: if player.rate == 0 { player.play() } else { player.pause() }
         case .next: if player.items().count > 1 { player.advanceToNextItem() }
         case .previous: goBack()
-        case .seek(let span):
-            let time = max(0, player.currentTime().seconds + span)
-            seek(to: MediaTime(seconds: time))
+        case .seek(let span): move(by: span)
         case .volume(let percent):
             player.isMuted = false
             player.volume =
@@ -178,7 +164,7 @@ final class PlayFiles: Sendable {
         case .mute: player.isMuted.toggle()
         case .rate(let step):
             let wanted = step.map { player.defaultRate + Double($0) / 100 } ?? 1
-            let rate = min(Player.rates.upperBound, max(Player.rates.lowerBound, wanted))
+            let rate = min(Self.rates.upperBound, max(Self.rates.lowerBound, wanted))
             try? player.setDefaultRate(rate)
             if player.rate != 0 { try? player.setRate(rate) }
         case .chapter(let step): goToChapter(step)
@@ -186,8 +172,20 @@ final class PlayFiles: Sendable {
         }
     }
 
+    /// Before the beginning of a part is the part before it; before that of a file there is nothing.
+    private func move(by span: Double) {
+        let time = player.currentTime().seconds + span
+        if time < 0, let place, let length = lengthBefore(place) {
+            return go(before: place, at: max(0, length + time))
+        }
+        seek(to: MediaTime(seconds: max(0, time)))
+    }
+
     /// - Parameter step: 1: the next one; −1: the one before, or the beginning of this one.
     private func goToChapter(_ step: Int) {
+        if let place, files.items[place].part != nil {
+            return self.do(step > 0 ? .next : .previous)
+        }
         let chapters = player.currentItem?.metadata?.chapters ?? []
         let now = player.currentTime()
         let starts = chapters.map(\.range.start)
@@ -204,79 +202,22 @@ final class PlayFiles: Sendable {
         else {
             return seek(to: .zero)
         }
+        go(before: place, at: 0)
+    }
+
+    /// Plays the item before one, from so many seconds into it on.
+    private func go(before place: Int, at seconds: Double) {
         // What has been played has left the queue.
         let (before, again) = (item(at: place - 1), item(at: place))
         try? player.replaceCurrentItem(with: before)
         try? player.insert(again, after: before)
+        if seconds > 0 { seek(to: MediaTime(seconds: seconds)) }
     }
 
-    private var place: Int? {
+    /// Of the files; `nil` while there is no item.
+    var place: Int? {
         player.currentItem.flatMap { item in
             state.withLock { $0.places[ObjectIdentifier(item)] }
         }
-    }
-
-    // MARK: What is seen
-
-    private func show() async throws {
-        var screen = LiveScreen(.output)
-        defer { screen.close() }
-        while true {
-            if let view {
-                if screen.isLive {
-                    let lines = view.lines(width: screen.width, showsColour: screen.showsColour)
-                    guard screen.draw(lines) else { return }
-                } else {
-                    guard say(view) else { return }
-                }
-            }
-            try await Task.sleep(for: Self.frame)
-        }
-    }
-
-    /// Where lines stay, each item has one, and a wait for the card too.
-    private func say(_ view: PlayView) -> Bool {
-        if case .waiting(let what) = view.state, player.reasonForWaitingToPlay == .outputUnavailable
-        {
-            let isNews = state.withLock { state in
-                defer { state.saidWaiting = true }
-                return !state.saidWaiting
-            }
-            if isNews { Terminal.error.say("tutti: \(what)") }
-            return true
-        }
-        guard view.duration != nil else { return true }
-        let isNews = state.withLock { state in
-            defer { state.said = view.number }
-            return state.said != view.number
-        }
-        return !isNews || Terminal.output.say(view.line)
-    }
-
-    private var view: PlayView? {
-        guard let item = player.currentItem, let place else { return nil }
-        let file = files.items[place]
-        let time = player.currentTime()
-        let waiting: String? =
-            switch player.reasonForWaitingToPlay {
-            case nil, .noItemToPlay: nil
-            case .evaluatingBufferingRate: "opens it"
-            case .toMinimizeStalls: "waits for its bytes"
-            case .outputUnavailable: "waits for \(device.error.map { "\($0)" } ?? "\(device)")"
-            }
-        return PlayView(
-            title: item.metadata?.title ?? file.title ?? Self.name(of: file.location),
-            artist: item.metadata?.artist, chapter: item.metadata?.chapter(at: time)?.title,
-            number: place + 1, count: files.items.count, seconds: time.seconds,
-            duration: item.duration.isNumeric ? item.duration.seconds : nil,
-            state: player.rate == 0 ? .paused : waiting.map { .waiting($0) } ?? .playing,
-            volume: Int((player.volume * 100).rounded()), isMuted: player.isMuted,
-            rate: player.defaultRate)
-    }
-
-    /// The last part of a path or an address.
-    private static func name(of location: String) -> String {
-        let text = location.readableFileName
-        return text.split(separator: "/").last.map(String.init) ?? text
     }
 }

@@ -12,25 +12,21 @@ enum PlayKey: Equatable, Sendable {
     case rate(Int?)
 }
 
-/// Bytes of a terminal as keys: arrows come as three bytes (ECMA-48, 5.4).
-struct PlayKeyParser {
-    private var pending: [UInt8] = []
-
-    mutating func take(_ byte: UInt8) -> PlayKey? {
-        pending.append(byte)
-        switch pending {
-        case [0x1B], [0x1B, UInt8(ascii: "[")], [0x1B, UInt8(ascii: "O")]: return nil
-        default: break
-        }
-        defer { pending = [] }
-        guard pending.count == 3, pending[0] == 0x1B else { return Self.letter(byte) }
-        return switch byte {
-        case UInt8(ascii: "A"): .volume(5)
-        case UInt8(ascii: "B"): .volume(-5)
-        case UInt8(ascii: "C"): .seek(10)
-        case UInt8(ascii: "D"): .seek(-10)
-        default: nil
-        }
+extension PlayKey {
+    /// - Returns: `nil` for what is no key of the player.
+    init?(_ input: TerminalInput) {
+        let key: PlayKey? =
+            switch input {
+            case .byte(let byte): Self.letter(byte)
+            // Arrows with Shift, Alt or Ctrl have parameters, and are arrows.
+            case .control(_, UInt8(ascii: "A")): .volume(5)
+            case .control(_, UInt8(ascii: "B")): .volume(-5)
+            case .control(_, UInt8(ascii: "C")): .seek(10)
+            case .control(_, UInt8(ascii: "D")): .seek(-10)
+            case .control, .message: nil
+            }
+        guard let key else { return nil }
+        self = key
     }
 
     private static func letter(_ byte: UInt8) -> PlayKey? {

@@ -8,6 +8,7 @@ struct PlayView: Equatable {
 
     var title: String
     var artist: String?
+    var album: String?
     var chapter: String?
     /// From 1.
     var number: Int
@@ -20,11 +21,36 @@ struct PlayView: Equatable {
     var volume: Int
     var isMuted = false
     var rate: Double
+    /// Whether there is a keyboard.
+    var hasKeys = true
 
     private static let leastBar = 10
 
     /// Two lines and the keys.
     func lines(width: Int, showsColour: Bool) -> [String] {
+        result(width: width, showsColour: showsColour) + [note.cut(toColumns: width)]
+    }
+
+    /// What stays when it ends.
+    func result(width: Int, showsColour: Bool) -> [String] {
+        [
+            head([title, artist, chapter], width: width),
+            bar(width: width, showsColour: showsColour),
+        ].map { $0.cut(toColumns: width) }
+    }
+
+    /// As many lines as a picture beside them has, at least ``CoverSpace/leastRows``: above what it is,
+    /// below how far it is.
+    func lines(beside rows: Int, width: Int, showsColour: Bool) -> [String] {
+        let below = [bar(width: width, showsColour: showsColour), note]
+        let above = [artist, album, chapter].compactMap { $0?.printable }.filter { !$0.isEmpty }
+            .prefix(rows - below.count - 1).map { "  \($0)" }
+        let blanks = repeatElement("", count: rows - below.count - 1 - above.count)
+        return ([head([title], width: width)] + above + blanks + below)
+            .map { $0.cut(toColumns: width) }
+    }
+
+    private func head(_ names: [String?], width: Int) -> String {
         let sign =
             switch state {
             case .playing: "▶"
@@ -32,17 +58,15 @@ struct PlayView: Equatable {
             case .waiting: "…"
             }
         let place = "\(number)/\(count)"
-        let name = [title, artist, chapter].compactMap { $0?.printable }
-            .filter { !$0.isEmpty }.joined(separator: " — ")
+        let name = names.compactMap { $0?.printable }.filter { !$0.isEmpty }
+            .joined(separator: " — ")
         let room = max(1, width - place.columns - 3)
-        let head = "\(sign) \(name.padded(to: room)) \(place)"
-        return [head, bar(width: width, showsColour: showsColour), note]
-            .map { $0.cut(toColumns: width) }
+        return "\(sign) \(name.padded(to: room)) \(place)"
     }
 
     private var note: String {
         if case .waiting(let what) = state { return what.printable }
-        return PlayKeyParser.help
+        return hasKeys ? PlayKey.help : ""
     }
 
     private func bar(width: Int, showsColour: Bool) -> String {

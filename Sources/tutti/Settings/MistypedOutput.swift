@@ -1,5 +1,5 @@
-import DeviceOutput
-import GroupControl
+import TuttiDeviceOutput
+import TuttiGroupControl
 
 /// What is wrong with a text that names no output, and what may have been meant by it.
 struct MistypedOutput {

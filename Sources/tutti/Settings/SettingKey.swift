@@ -1,6 +1,6 @@
-import GroupControl
 import Logging
-import Playout
+import TuttiGroupControl
+import TuttiPlayout
 
 /// The keys of `tutti.yaml`, of `TUTTI_*` and of the flags, each with the values it may have.
 ///
@@ -9,6 +9,7 @@ import Playout
 enum SettingKey: String, CaseIterable, Sendable {
     case name
     case output
+    case also
     case channel
     case port
     case leader
@@ -17,15 +18,21 @@ enum SettingKey: String, CaseIterable, Sendable {
     case insecure
     case avahi
     case broadcasts
+    case succession
+    case qos
+    case afterRestart = "after-restart"
     case cacheFolder = "cache.folder"
     case cacheLimit = "cache.limit-mb"
     case uploadLimit = "cache.uploads-mb"
+    case open
     case latencyOffset = "latency-offset-us"
     case syncTarget = "sync-target-us"
+    case volumeLimit = "volume-limit"
     case stateFolder = "state-folder"
     case buffer = "buffer-ms"
     case sampleRate = "sample-rate"
     case outputIdle = "output-idle"
+    case leadIn = "lead-in-ms"
     case realTimePriority = "realtime-priority"
     case logLevel = "log-level"
 
@@ -40,6 +47,8 @@ enum SettingKey: String, CaseIterable, Sendable {
         switch self {
         case .avahi: "--no-avahi"
         case .broadcasts: "--no-broadcasts"
+        case .succession: "--no-succession"
+        case .qos: "--no-qos"
         default: "--" + rawValue.split(separator: ".").joined(separator: "-")
         }
     }
@@ -49,22 +58,26 @@ enum SettingKey: String, CaseIterable, Sendable {
         switch self {
         case .name: "1 to 64 printable characters"
         case .output: "alsa[:PCM], virtual[:ppm=…,wander=…,record=PATH], file:PATH or none"
+        case .also: "NAME=OUTPUT, with semicolons between several, 7 at most"
         case .channel: "stereo, left, right or mono"
         case .port: "a whole number from 0 (any free port) to 65535"
         case .leader: "HOST, HOST:PORT or [IPV6]:PORT"
         case .group: "the name of the leading room"
         case .waitFor: "a whole number of rooms from 0 to 1000"
         case .insecure: "names of hosts, with commas between them"
-        case .avahi, .broadcasts: "true or false"
+        case .avahi, .broadcasts, .succession, .qos, .open: "true or false"
         case .cacheFolder: "the path of a folder"
         case .cacheLimit: "a whole number of megabytes from 1 to 10000000"
         case .uploadLimit: "a whole number of megabytes from 0 (none) to 10000000"
         case .latencyOffset: "microseconds from -500000 to 500000; 1500±50 if measured to 50"
         case .syncTarget: "a whole number of microseconds from 1 to 1000000"
+        case .volumeLimit: "a whole number of percent from 1 to 100"
         case .stateFolder: "the path of a folder"
         case .buffer: "a whole number of milliseconds from 5 to 1000"
         case .sampleRate: "auto, or a whole number of hertz from 8000 to 384000"
         case .outputIdle: "keep or release"
+        case .afterRestart: "pause or play"
+        case .leadIn: "a whole number of milliseconds from 0 to 3000"
         case .realTimePriority: "a whole number from 0 (none) to 99"
         case .logLevel: "trace, debug, info, notice, warning, error or critical"
         }
@@ -74,9 +87,10 @@ enum SettingKey: String, CaseIterable, Sendable {
     var words: [String] {
         switch self {
         case .channel: ChannelRole.allCases.map { "\($0)" }
-        case .avahi, .broadcasts: ["true", "false"]
+        case .avahi, .broadcasts, .succession, .qos, .open: ["true", "false"]
         case .sampleRate: ["auto"]
         case .outputIdle: ["keep", "release"]
+        case .afterRestart: ["pause", "play"]
         case .logLevel: Logger.Level.allCases.map(\.rawValue)
         default: []
         }

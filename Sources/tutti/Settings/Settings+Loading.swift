@@ -1,7 +1,7 @@
 import Glibc
-import GroupControl
 import Logging
-import Room
+import TuttiGroupControl
+import TuttiRoom
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,15 +1,17 @@
-import DeviceOutput
-import GroupControl
-import LinuxHost
 import Logging
-import Playout
-import Room
-import Timing
+import TuttiDeviceOutput
+import TuttiGroupControl
+import TuttiLinuxHost
+import TuttiPlayout
+import TuttiRoom
+import TuttiTiming
 
 /// What a command works with, after flags, environment, file and defaults have been asked in turn.
 struct Settings: Equatable, Sendable {
     var name: String
     var output = OutputSpecification.alsa(pcm: "default")
+    /// Rooms of this machine beside the first, each with an output of its own.
+    var furtherRooms: [FurtherRoom] = []
     var channel = ChannelRole.stereo
     var port = HostPort.defaultPort
     var leader: HostPort?
@@ -18,13 +20,19 @@ struct Settings: Equatable, Sendable {
     var insecureHosts: Set<String> = []
     var avahi = true
     var broadcasts = true
+    var succession = true
+    var qos = true
+    var playsAfterRestart = false
     var cacheFolder: String
     var cacheLimitMegabytes = 2_000
     var uploadLimitMegabytes = 2_000
     /// `nil`: as said by command and remembered.
     var latencyOffset: LatencyOffset?
     var syncTargetMicroseconds = 1_000
+    var volumeLimit = 100
+    var leadInMilliseconds = 0
     var stateFolder: String
+    var isOpen = false
     var bufferMilliseconds = OutputThread.standardBufferMilliseconds
     /// `nil`: as the item.
     var sampleRate: Int?
@@ -60,6 +68,7 @@ struct Settings: Equatable, Sendable {
         }
         try set(&name, .name) { Self.roomName($0) }
         try set(&output, .output) { try? OutputSpecification(parsing: $0) }
+        try set(&furtherRooms, .also, FurtherRoom.parse)
         try set(&channel, .channel, Self.role)
         try set(&port, .port, number(0...65_535))
         try set(&leader, .leader) { try? HostPort(parsing: $0) }
@@ -68,12 +77,18 @@ struct Settings: Equatable, Sendable {
         try set(&insecureHosts, .insecure, Self.hosts)
         try set(&avahi, .avahi, Self.truth)
         try set(&broadcasts, .broadcasts, Self.truth)
+        try set(&succession, .succession, Self.truth)
+        try set(&qos, .qos, Self.truth)
+        try set(&playsAfterRestart, .afterRestart) { ["pause": false, "play": true][$0] }
         try set(&self.cacheFolder, .cacheFolder) { $0.isEmpty ? nil : $0 }
         try set(&cacheLimitMegabytes, .cacheLimit, number(1...10_000_000))
         try set(&uploadLimitMegabytes, .uploadLimit, number(0...10_000_000))
         try set(&latencyOffset, .latencyOffset) { try? LatencyOffset(parsing: $0) }
         try set(&syncTargetMicroseconds, .syncTarget, number(1...1_000_000))
+        try set(&volumeLimit, .volumeLimit, number(1...100))
+        try set(&leadInMilliseconds, .leadIn, number(0...3_000))
         try set(&self.stateFolder, .stateFolder) { $0.isEmpty ? nil : $0 }
+        try set(&isOpen, .open, Self.truth)
         try set(&bufferMilliseconds, .buffer, number(5...1_000))
         try set(&sampleRate, .sampleRate) { text -> Int?? in
             if text == "auto" { return .some(nil) }
@@ -119,15 +134,26 @@ struct Settings: Equatable, Sendable {
         return names.isEmpty || !isPlain ? nil : Set(names)
     }
 
+    /// What this machine shows of itself to leaders.
+    ///
+    /// - Throws: `RoomError`, code `badState`.
+    func credentials() throws(RoomError) -> Credentials {
+        isOpen
+            ? .open
+            : try .household(in: stateFolder, name: name, logger: makeLogger(level: logLevel))
+    }
+
     /// - Parameter overwritesFiles: what `--force` says; no setting, since it is about one start.
     func nodeConfiguration(logger: Logger, overwritesFiles: Bool) -> NodeConfiguration {
         NodeConfiguration(
             name: name, output: output, role: channel, port: port, cacheFolder: cacheFolder,
             cacheLimitBytes: Int64(cacheLimitMegabytes) * 1_000_000,
             uploadLimitBytes: Int64(uploadLimitMegabytes) * 1_000_000,
-            latencyOffset: latencyOffset, stateFolder: stateFolder,
+            latencyOffset: latencyOffset, stateFolder: stateFolder, isOpen: isOpen,
             syncTarget: .microseconds(Int64(syncTargetMicroseconds)),
-            usesAvahi: avahi, usesBroadcasts: broadcasts,
+            usesAvahi: avahi, usesBroadcasts: broadcasts, succeeds: succession,
+            volumeLimit: volumeLimit, leadIn: .milliseconds(Int64(leadInMilliseconds)),
+            marksPackets: qos, playsAfterRestart: playsAfterRestart,
             realTimePriority: realTimePriority, bufferMilliseconds: bufferMilliseconds,
             sampleRate: sampleRate ?? Self.usualSampleRate,
             outputManner: outputManner, overwritesFiles: overwritesFiles,

@@ -1,5 +1,5 @@
-import GroupControl
-import Timing
+import TuttiGroupControl
+import TuttiTiming
 
 /// What a command did, as lines for a person.
 struct EffectText {
@@ -8,6 +8,9 @@ struct EffectText {
     init(_ effect: CommandEffect) { self.effect = effect }
 
     var lines: [String] {
+        if let volume = effect.groupVolume {
+            return ["the group: \(volume) %, and its rooms as loud to each other as before"]
+        }
         guard effect.rooms.isEmpty else { return effect.rooms.map(line) }
         return [line]
     }
@@ -20,12 +23,15 @@ struct EffectText {
         case .preparing: "prepares\(title); it plays as soon as the rooms are ready"
         case .playing where place == nil:
             "prepares\(title); until then the group plays on"
-        case .playing: "plays\(title)" + (place.map { " from \($0)" } ?? "") + delay
+        case .playing:
+            "plays\(title)" + (place.map { (isComing ? " from " : ", at ") + $0 } ?? "") + delay
         case .paused: "paused" + (place.map { " at \($0)" } ?? "") + delay
         case .stopped: "stopped"
         case .ended: "the queue has been played"
         }
     }
+
+    private var isComing: Bool { effect.delay.map { $0 > .zero } ?? false }
 
     /// A command that finds everything as it asks for it has no effect to wait for.
     private var delay: String {

@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 /// A queue as lines of a terminal.
 struct QueueView {

@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 /// The lines of `tutti status` and of the demo's live table.
 struct StatusView {
@@ -23,14 +23,17 @@ struct StatusView {
     var headline: String {
         let place = status.count > 1 ? " (item \(status.index + 1) of \(status.count))" : ""
         let format = status.sampleRate.map { " · \($0) Hz" } ?? ""
+        let rate = [0, 1].contains(status.rate) ? "" : " · \(status.rate) times as fast"
+        let volume = status.volume == 100 ? "" : " · \(status.volume) %"
         let title = status.title.isEmpty ? "nothing" : status.title.printable
         return
-            "\(roomName(status.leader.printable)) · \(status.phase.rawValue) · \(title)\(place)\(format)"
+            "\(roomName(status.leader.printable)) · \(status.phase.rawValue) · \(title)\(place)\(rate)\(format)\(volume)"
             .cut(toColumns: width)
     }
 
     var progress: String {
-        Self.progress(
+        if status.title.isEmpty, status.durationSeconds == 0 { return "" }
+        return Self.progress(
             position: status.positionSeconds, duration: status.durationSeconds, width: width)
     }
 
@@ -67,7 +70,8 @@ struct StatusView {
                     + Self.text(room.clockBoundMicroseconds),
                 room.cardPartsPerMillion.text(2, sign: true),
                 Self.text(room.errorMicroseconds, sign: true),
-                room.muted ? "muted" : "\(room.volume) %", Self.breaks(of: room),
+                (room.muted ? "muted" : "\(room.volume) %")
+                    + (room.role.map { " \($0.rawValue)" } ?? ""), Self.breaks(of: room),
                 (room.sync?.cardFormat ?? "").printable.split(separator: ",").prefix(2)
                     .joined(separator: ","),
                 Self.detail(of: room),

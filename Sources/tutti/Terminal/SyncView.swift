@@ -1,4 +1,4 @@
-import GroupControl
+import TuttiGroupControl
 
 /// The lines of `tutti status --sync`: for each room what is promised, why, and what to expect.
 struct SyncView {
@@ -16,7 +16,7 @@ struct SyncView {
     var lines: [String] {
         let view = StatusView(status: status, width: width, showsColour: showsColour)
         return [view.headline, view.progress] + view.complaint
-            + group.wrapped(toColumns: width, indent: 2)
+            + group.wrapped(toColumns: width, indent: 2) + dropped
             + status.rooms.flatMap { [""] + block($0) }
     }
 
@@ -28,6 +28,12 @@ struct SyncView {
         case .nothing(let reason):
             "no promise about all rooms together: \(reason.printable)"
         }
+    }
+
+    /// By the leader.
+    private var dropped: [String] {
+        guard let drops = status.dropped else { return [] }
+        return "datagrams dropped: \(drops.words)".wrapped(toColumns: width, indent: 2)
     }
 
     private func block(_ room: RoomStatus) -> [String] {
@@ -45,7 +51,9 @@ struct SyncView {
             ("made of", parts(sync)),
             ("expected", sync.expectedMicroseconds.map { "± \($0.text(1)) µs" } ?? "–"),
             ("rates", rates(room, sync)), ("clock", clock(room, sync)),
-            ("multicast", broadcasts(room, sync.broadcasts)), ("card", card(room, sync)),
+            ("multicast", broadcasts(room, sync.broadcasts)),
+            ("datagrams", sync.dropped.map { "dropped: \($0.words)" } ?? ""),
+            ("card", card(room, sync)),
             ("detail", room.detail.printable),
         ]
         return title

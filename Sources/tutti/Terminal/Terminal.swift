@@ -1,5 +1,5 @@
 import Glibc
-import GroupControl
+import TuttiGroupControl
 
 /// stdout or stderr, and what it can show.
 ///
@@ -33,6 +33,15 @@ struct Terminal: Sendable {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return 24 }
         return Int(size.ws_row)
+    }
+
+    /// Pixels of a character; `nil` where the system was not told.
+    var cell: CellSize? {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0
+        else { return nil }
+        return CellSize(
+            width: Int(size.ws_xpixel / size.ws_col), height: Int(size.ws_ypixel / size.ws_row))
     }
 
     /// Writes a sentence on a line of its own, whoever wrote parts of it: many hold reasons and

@@ -16,6 +16,11 @@ final class TerminalMode: Sendable {
         var isEntered = false
         /// The mode of standard input as we found it; `nil`: not changed.
         var before: termios?
+        /// Takes away what would stay on the screen, such as a picture.
+        var leaving = ""
+        /// Until when the terminal may answer what it was asked, on the machine's own clock;
+        /// `nil`: it was not, or has answered.
+        var answerDue: ContinuousClock.Instant?
         /// Counts the times when others may have written on the terminal.
         var interruptions = 0
     }
@@ -32,16 +37,43 @@ final class TerminalMode: Sendable {
         refresh()
     }
 
+    /// What is written when the screen ends or stops, however it does.
+    func leaves(_ text: String) { state.withLock { $0.leaving = text } }
+
+    /// A terminal at the other end of the world answers within this; nobody waits for it but who
+    /// quits before.
+    private static let patience = Duration.milliseconds(300)
+
+    /// Asks the terminal something; the answer comes among the ``keys()``, once there is a screen.
+    ///
+    /// - Returns: whether it could be asked.
+    func ask(_ question: String) -> Bool {
+        state.withLock { state in
+            // Without the mode of a screen, the answer would be seen.
+            guard state.isEntered, state.before != nil, let screen = state.screen else {
+                return false
+            }
+            state.answerDue = .now + Self.patience
+            return screen.write(question)
+        }
+    }
+
+    /// The answer has come.
+    func wasAnswered() { state.withLock { $0.answerDue = nil } }
+
     /// The screen has ended.
     func close() {
         restore()
         state.withLock { $0.screen = nil }
     }
 
+    /// Bytes that wait to be read: what a terminal says of itself fits.
+    private static let mostKeys = 256
+
     /// What is typed, letter by letter, while a screen is drawn and standard input is a terminal.
     func keys() -> AsyncStream<UInt8> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: UInt8.self, bufferingPolicy: .bufferingNewest(16))
+            of: UInt8.self, bufferingPolicy: .bufferingNewest(Self.mostKeys))
         guard isatty(STDIN_FILENO) == 1 else { return stream }
         let reader = KeyReader()
         continuation.onTermination = { _ in reader.end() }
@@ -76,13 +108,22 @@ final class TerminalMode: Sendable {
             guard state.isEntered else { return }
             state.isEntered = false
             if var before = state.before.take(), isForeground {
-                tcsetattr(STDIN_FILENO, TCSADRAIN, &before)
+                // An answer that is still under way must not be typed to the shell.
+                if let due = state.answerDue.take() {
+                    let left = max(.zero, due - .now)
+                    usleep(UInt32(left / .microseconds(1)))
+                    tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
+                } else {
+                    tcsetattr(STDIN_FILENO, TCSADRAIN, &before)
+                }
             }
-            state.screen?.write(LiveScreen.showCursor)
+            state.screen?.write(state.leaving + LiveScreen.showCursor)
+            state.leaving = ""
         }
     }
 
-    private var isForeground: Bool {
+    /// Whether the terminal is ours to draw on.
+    var isForeground: Bool {
         let group = tcgetpgrp(STDOUT_FILENO)
         return group < 0 || group == getpgrp()
     }

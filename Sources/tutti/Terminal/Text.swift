@@ -1,5 +1,5 @@
 import Glibc
-import GroupControl
+import TuttiGroupControl
 
 extension String {
     /// Columns that a terminal needs: escape sequences none, wide characters two.
@@ -53,7 +53,7 @@ extension String {
     }
 
     /// Without what would move the cursor, paint or hide: text of other nodes is not trusted with
-    /// that; see ``GroupControl/ShownText``.
+    /// that; see ``TuttiGroupControl/ShownText``.
     var printable: String { shown() }
 
     private struct Piece {
@@ -73,7 +73,7 @@ extension String {
                 if ends { pieces.append(Piece(text: text, columns: 0)) }
                 escape = ends ? nil : text
             } else {
-                pieces.append(Piece(text: String(character), columns: character.isWide ? 2 : 1))
+                pieces.append(Piece(text: String(character), columns: character.columns))
             }
         }
         return pieces
@@ -81,15 +81,28 @@ extension String {
 }
 
 extension Character {
-    /// East Asian wide characters and emoji, by the blocks that hold them.
+    /// As terminals count: East Asian wide letters and emoji two, a pair of regional letters, which is a
+    /// flag, too.
+    fileprivate var columns: Int {
+        let scalars = unicodeScalars
+        guard let first = scalars.first else { return 0 }
+        let isFlag = scalars.count == 2 && (0x1F1E6...0x1F1FF).contains(first.value)
+        return isFlag || first.isWide ? 2 : 1
+    }
+}
+
+extension Unicode.Scalar {
+    /// East Asian Width W and F (UAX #11): emoji that are pictures without being asked to be, and the
+    /// blocks of East Asian letters. Half a flag is neither.
     fileprivate var isWide: Bool {
-        guard let value = unicodeScalars.first?.value else { return false }
-        return switch value {
-        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
-            0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F900...0x1F9FF,
+        switch value {
+        case 0...0x10FF, 0x1F1E6...0x1F1FF: false
+        case 0x1100...0x115F, 0x2329...0x232A, 0x2E80...0x303E, 0x3041...0x4DBF, 0x4E00...0xA4CF,
+            0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F,
+            0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x16FE0...0x1B2FF, 0x1F200...0x1F2FF,
             0x20000...0x3FFFD:
             true
-        default: false
+        default: properties.isEmojiPresentation
         }
     }
 }

@@ -1,8 +1,8 @@
-import Chance
-import Playout
 import Testing
+import TuttiChance
+import TuttiPlayout
 
-@testable import Simulation
+@testable import TuttiSimulation
 
 /// What must hold on every card, with every crystal, for every seed. `TUTTI_SEEDS=N` tries N times
 /// as many.

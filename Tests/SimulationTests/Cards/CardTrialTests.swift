@@ -1,6 +1,6 @@
-import Playout
-import Simulation
 import Testing
+import TuttiPlayout
+import TuttiSimulation
 
 /// What leaves a card, held against the line that it should be on: the output thread's own code on
 /// simulated cards.

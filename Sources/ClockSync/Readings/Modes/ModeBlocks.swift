@@ -1,5 +1,5 @@
 import func Glibc.sqrt
-import Timing
+import TuttiTiming
 
 /// Where the delays of each direction gather in blocks of some seconds, and a line through them.
 ///

@@ -1,4 +1,4 @@
-import Playout
+import TuttiPlayout
 
 /// Ours, as the voices of an output use it.
 struct TuttiContender: Contender {

@@ -1,0 +1,114 @@
+import Testing
+import TuttiChance
+import TuttiGroupControl
+
+@testable import TuttiRoom
+
+/// What is kept of a session over a loss of power.
+@Suite struct SavedSessionTests {
+    private func session(seed: UInt64) throws -> SavedSession {
+        var random = SplitMix64(seed: seed)
+        let names = [
+            "a b.flac", "-", "100%.mp3", "http://nas.local/x?y=1", "z\u{301}\n.ogg", "%2D",
+        ]
+        var session = SavedSession(session: random.next(), items: [])
+        for _ in 0..<Int.random(in: 0...5, using: &random) {
+            var span: CueSpan?
+            if Bool.random(using: &random) {
+                span = CueSpan(first: 75, end: Bool.random(using: &random) ? 750 : nil)
+            }
+            session.items.append(
+                SavedSession.Item(
+                    location: "/" + (names.randomElement(using: &random) ?? ""),
+                    title: Bool.random(using: &random) ? names.randomElement(using: &random) : nil,
+                    span: span))
+        }
+        session.repeats = RepeatMode.allCases.randomElement(using: &random) ?? .off
+        session.rate = 1.25
+        session.rooms = Int.random(in: 0...9, using: &random)
+        session.commonSettings = try RoomSettings(volume: 30, muted: false, groupVolume: 40)
+        session.settings[try RoomID("living room")] = try RoomSettings(
+            volume: 70, muted: true, role: .left)
+        if !session.items.isEmpty {
+            session.place = SavedSession.Place(
+                index: Int.random(in: session.items.indices, using: &random),
+                seconds: 12.5, phase: Bool.random(using: &random) ? .playing : .paused)
+        }
+        return session
+    }
+
+    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    func `what was kept is read as it was`(seed: UInt64) throws {
+        let session = try session(seed: seed)
+        let read = SavedSession(queueText: session.queueText, placeText: session.placeText)
+        #expect(read == session)
+        // A place of another session says nothing of this one.
+        var other = session
+        other.session &+= 1
+        let elsewhere = SavedSession(queueText: session.queueText, placeText: other.placeText)
+        #expect(elsewhere?.place == SavedSession.Place())
+        #expect(elsewhere?.items == session.items)
+    }
+
+    /// The power fails also while it is written, and disks forget: whatever is left is read as nothing,
+    /// or as a whole.
+    @Test func `what is cut off or damaged is no session, and nothing else goes wrong`() throws {
+        let session = try session(seed: 5)
+        let text = session.queueText
+        for count in 0..<text.utf8.count - 1 {
+            let part = String(decoding: text.utf8.prefix(count), as: UTF8.self)
+            #expect(SavedSession(queueText: part, placeText: nil) == nil, "\(count)")
+        }
+        var random = SplitMix64(seed: 9)
+        for _ in 0..<2_000 {
+            var bytes = Array(text.utf8)
+            bytes[Int.random(in: bytes.indices, using: &random)] = random.next()
+            _ = SavedSession(
+                queueText: String(decoding: bytes, as: UTF8.self),
+                placeText: session.placeText)
+        }
+        let other = text.replacing("session 1", with: "session 2")
+        #expect(SavedSession(queueText: other, placeText: nil) == nil)
+    }
+
+    /// Each write wears a memory card: only what nobody could compute is news.
+    @Test func `that time goes by is no news, and everything else is`() throws {
+        var before = SavedSession(
+            session: 1, items: [.init(location: "/a"), .init(location: "/b")])
+        before.place = SavedSession.Place(index: 1, seconds: 40, phase: .playing)
+        before.rate = 1.25
+        var later = before
+        later.place.seconds = 50
+        #expect(before.movesOn(to: later, after: 8))
+        #expect(!before.movesOn(to: later, after: 4), "a seek")
+        later.repeats = .all
+        #expect(!before.movesOn(to: later, after: 8))
+        later = before
+        later.place.phase = .paused
+        #expect(!before.movesOn(to: later, after: 0))
+        before.place.phase = .paused
+        #expect(before.movesOn(to: later, after: 100))
+    }
+
+    @Test func `a place is written without the queue, and a removed session is none`() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let sessions = SessionFolder(folder: StateFolder(path: folder.path("state")))
+        #expect(try sessions.read() == nil)
+        var session = try session(seed: 3)
+        session.items = [SavedSession.Item(location: "/a.flac"), .init(location: "/b.flac")]
+        session.place = SavedSession.Place(index: 1, seconds: 3, phase: .playing)
+        try sessions.write(session, after: nil)
+        #expect(try sessions.read() == session)
+        let stamp = sessions.folder.stamp(SavedSession.queueFile)
+        let before = session
+        session.place.seconds = 18
+        try sessions.write(session, after: before)
+        #expect(try sessions.read() == session)
+        #expect(sessions.folder.stamp(SavedSession.queueFile) == stamp)
+        try sessions.folder.write(SavedSession.queueFile, "tutti session 9\nend\n")
+        #expect(throws: RoomError.self) { try sessions.read() }
+        sessions.remove()
+        #expect(try sessions.read() == nil)
+    }
+}
