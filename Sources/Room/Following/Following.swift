@@ -1,4 +1,5 @@
 import Logging
+import Synchronization
 import TuttiAvahiDiscovery
 import TuttiClockSync
 import TuttiGroupControl
@@ -16,6 +17,7 @@ final class Following: Sendable {
     private let isGivenLeader: Bool
     private let logger: Logger
     private let ending = Ending()
+    private let hasLooked = Atomic(false)
 
     /// - Parameters:
     ///   - session: `nil`: leaders are not looked for.
@@ -53,6 +55,9 @@ final class Following: Sendable {
         }
     }
 
+    /// Whether it has begun to look: who has not looked does not know that it is alone.
+    var isLooking: Bool { hasLooked.load(ordering: .relaxed) }
+
     func end() {
         finder.end()
         ending.end()
@@ -60,6 +65,7 @@ final class Following: Sendable {
 
     /// Looks and listens until ``end()``, or until the task is cancelled.
     func run() async {
+        hasLooked.store(true, ordering: .relaxed)
         announcement.update(group: "")
         await withDiscardingTaskGroup { group in
             if let session {

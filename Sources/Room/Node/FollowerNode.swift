@@ -81,8 +81,7 @@ public final class FollowerNode: Sendable {
         let output = try configuration.openOutput()
         options.notices = await CommitDatagramListener.open(logger: configuration.logger)
         let saved = await node.sessionToRestore()
-        node.begin(following, output, options)
-        if let saved { node.begin { await node.leadAlone(restoring: saved) } }
+        node.begin(following, output, options, restoring: saved)
         if leadsWhenAlone, configuration.succeeds {
             // Those that wait for a household find it by its leader.
             let patience = Self.patience + .milliseconds(.random(in: 0...1_000))

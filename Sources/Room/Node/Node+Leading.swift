@@ -42,7 +42,7 @@ extension Node {
         ) { member in await member.isSucceeding ? nil : "it has a leader again" }
     }
 
-    private func isFollowing(_ following: Following) -> Bool {
+    func isFollowing(_ following: Following) -> Bool {
         if case .following(let current)? = state.withLock({ $0.role }) {
             current === following
         } else {
@@ -204,7 +204,9 @@ extension Node {
             else { continue }
             // Who was removed, or has left, leads nobody.
             guard configuration.credentials.isSeated else { continue }
-            let isAlone = await member.isWithoutLeader && !following.finder.knowsLeaders
+            let isAlone =
+                await member.isWithoutLeader && following.isLooking
+                && !following.finder.knowsLeaders
             // What still sounds goes on by itself to its end.
             guard isAlone, await member.isIdle else { continue }
             await leadAlone(mayGiveUp: true)

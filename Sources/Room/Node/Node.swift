@@ -219,8 +219,12 @@ final class Node: Sendable {
     // MARK: Beginning
 
     /// Begins as a follower.
+    ///
+    /// - Parameter saved: led instead, before it looks for anybody: a room that is found in another group
+    ///   for the second in which a file is read would be told of that group.
     func begin(
-        _ following: Following, _ output: OutputThread?, _ options: Member.Options
+        _ following: Following, _ output: OutputThread?, _ options: Member.Options,
+        restoring saved: SavedSession? = nil
     ) {
         let member = Member(
             name: name, output: output, clock: following.clock, logger: logger, options: options,
@@ -232,7 +236,10 @@ final class Node: Sendable {
         }
         files.follow(following.finder)
         openDoorAsFollower()
-        begin { await following.run() }
+        begin {
+            if let saved { await self.leadAlone(restoring: saved) }
+            if self.isFollowing(following) { await following.run() }
+        }
         begin { await member.run() }
         configuration.whenReady()
     }
