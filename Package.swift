@@ -372,3 +372,18 @@ if Context.environment["FUZZING"] != nil {
     package.targets.removeAll { $0.type == .test || $0.name == "tutti" }
     package.targets += program + harnesses
 }
+
+// For `deploy/sanitize`: the tests of this name, and what they need. The rest would be built for nothing,
+// for longer than the tests take.
+if let tests = Context.environment["ONLY_TESTS"]?.split(separator: " ").map(String.init) {
+    var needed: Set<String> = []
+    func need(_ name: String) {
+        guard let target = package.targets.first(where: { $0.name == name }),
+            needed.insert(name).inserted
+        else { return }
+        for case .byNameItem(let dependency, _) in target.dependencies { need(dependency) }
+    }
+    tests.forEach(need)
+    package.products = []
+    package.targets.removeAll { !needed.contains($0.name) }
+}
