@@ -296,6 +296,7 @@ extension PBGroupStatus {
         queueRevision = status.queueRevision
         volume = Int32(clamping: status.volume)
         session = status.session
+        sessionTerm = status.sessionTerm
         rooms = status.rooms.map(PBRoomStatus.init)
     }
 
@@ -327,7 +328,7 @@ extension PBGroupStatus {
             dropped: hasDropped ? try dropped.checked("status.dropped") : nil,
             volume: min(max(0, Int(volume)), 100),
             session: try text(session, "status.session", limit: GroupStatus.longestSession),
-            rooms: checkedRooms)
+            sessionTerm: sessionTerm, rooms: checkedRooms)
     }
 }
 

@@ -27,6 +27,7 @@ extension PBHandover {
         items = handover.items.map(PBQueueItem.init)
         rate = handover.rate
         session = handover.session
+        addresses = handover.addresses
     }
 
     func checked() throws(WireError) -> Handover {
@@ -47,6 +48,12 @@ extension PBHandover {
         for (place, item) in items.enumerated() {
             checkedItems.append(try item.checked("lead.items[\(place)]"))
         }
+        guard addresses.count <= Handover.mostAddresses else {
+            throw WireError(.tooLong, "lead.addresses", "\(addresses.count) addresses")
+        }
+        for address in addresses.values {
+            _ = try text(address, "lead.address", limit: QueueAddition.longestLocation)
+        }
         guard rate == 0 || RateChange.rates.contains(rate) else {
             throw WireError(.outOfRange, "lead.rate", "\(rate)")
         }
@@ -54,7 +61,7 @@ extension PBHandover {
             settings: known, commonSettings: try commonSettings.checked("lead.common settings"),
             repeats: try repeats.checked("lead.repeats"),
             rooms: min(max(0, Int(rooms)), LeaderMachine.mostMembers), items: checkedItems,
-            rate: rate == 0 ? 1 : rate, session: session)
+            rate: rate == 0 ? 1 : rate, session: session, addresses: addresses)
     }
 }
 

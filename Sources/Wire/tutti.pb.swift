@@ -1877,6 +1877,9 @@ nonisolated struct PBHandover: Sendable {
 
   var session: UInt64 = 0
 
+  /// of items that every machine can fetch, by their ids
+  var addresses: Dictionary<UInt64,String> = [:]
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated struct Named: Sendable {
@@ -3145,6 +3148,12 @@ nonisolated struct PBGroupStatus: @unchecked Sendable {
   var session: String {
     get {_storage._session}
     set {_uniqueStorage()._session = newValue}
+  }
+
+  /// of the leader that last did something with it
+  var sessionTerm: UInt64 {
+    get {_storage._sessionTerm}
+    set {_uniqueStorage()._sessionTerm = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -5792,7 +5801,7 @@ nonisolated extension PBLeadSight.Precedence: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Handover"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}settings\0\u{3}common_settings\0\u{1}repeats\0\u{1}rooms\0\u{1}items\0\u{1}rate\0\u{1}session\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}settings\0\u{3}common_settings\0\u{1}repeats\0\u{1}rooms\0\u{1}items\0\u{1}rate\0\u{1}session\0\u{1}addresses\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5807,6 +5816,7 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       case 5: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
       case 6: try { try decoder.decodeSingularDoubleField(value: &self.rate) }()
       case 7: try { try decoder.decodeSingularFixed64Field(value: &self.session) }()
+      case 8: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufUInt64,SwiftProtobuf.ProtobufString>.self, value: &self.addresses) }()
       default: break
       }
     }
@@ -5838,6 +5848,9 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if self.session != 0 {
       try visitor.visitSingularFixed64Field(value: self.session, fieldNumber: 7)
     }
+    if !self.addresses.isEmpty {
+      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufUInt64,SwiftProtobuf.ProtobufString>.self, value: self.addresses, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5849,6 +5862,7 @@ nonisolated extension PBHandover: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if lhs.items != rhs.items {return false}
     if lhs.rate != rhs.rate {return false}
     if lhs.session != rhs.session {return false}
+    if lhs.addresses != rhs.addresses {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7856,7 +7870,7 @@ nonisolated extension PBBroadcastStatus: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".GroupStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}leader\0\u{1}phase\0\u{1}title\0\u{1}index\0\u{1}count\0\u{3}position_seconds\0\u{3}duration_seconds\0\u{1}rate\0\u{1}rooms\0\u{1}detail\0\u{4}\u{4}queue_revision\0\u{1}repeats\0\u{1}volume\0\u{1}session\0\u{4}\u{d}sample_rate\0\u{1}dropped\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}leader\0\u{1}phase\0\u{1}title\0\u{1}index\0\u{1}count\0\u{3}position_seconds\0\u{3}duration_seconds\0\u{1}rate\0\u{1}rooms\0\u{1}detail\0\u{4}\u{4}queue_revision\0\u{1}repeats\0\u{1}volume\0\u{1}session\0\u{3}session_term\0\u{4}\u{c}sample_rate\0\u{1}dropped\0")
 
   fileprivate class _StorageClass {
     var _leader: String = String()
@@ -7875,6 +7889,7 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
     var _repeats: PBRepeatMode = .unspecified
     var _volume: Int32 = 0
     var _session: String = String()
+    var _sessionTerm: UInt64 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -7901,6 +7916,7 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
       _repeats = source._repeats
       _volume = source._volume
       _session = source._session
+      _sessionTerm = source._sessionTerm
     }
   }
 
@@ -7933,6 +7949,7 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
         case 15: try { try decoder.decodeSingularEnumField(value: &_storage._repeats) }()
         case 16: try { try decoder.decodeSingularInt32Field(value: &_storage._volume) }()
         case 17: try { try decoder.decodeSingularStringField(value: &_storage._session) }()
+        case 18: try { try decoder.decodeSingularUInt64Field(value: &_storage._sessionTerm) }()
         case 30: try { try decoder.decodeSingularInt32Field(value: &_storage._sampleRate) }()
         case 31: try { try decoder.decodeSingularMessageField(value: &_storage._dropped) }()
         default: break
@@ -7989,6 +8006,9 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
       if !_storage._session.isEmpty {
         try visitor.visitSingularStringField(value: _storage._session, fieldNumber: 17)
       }
+      if _storage._sessionTerm != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._sessionTerm, fieldNumber: 18)
+      }
       try { if let v = _storage._sampleRate {
         try visitor.visitSingularInt32Field(value: v, fieldNumber: 30)
       } }()
@@ -8020,6 +8040,7 @@ nonisolated extension PBGroupStatus: SwiftProtobuf.Message, SwiftProtobuf._Messa
         if _storage._repeats != rhs_storage._repeats {return false}
         if _storage._volume != rhs_storage._volume {return false}
         if _storage._session != rhs_storage._session {return false}
+        if _storage._sessionTerm != rhs_storage._sessionTerm {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -108,7 +108,7 @@ import Testing
         #expect(one.contains("t, 5.0 s, rooms found by Avahi\n"))
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `a child ends when its parent lets go of it, and is reaped`() async throws {
         let log = FileManager.default.temporaryDirectory.appending(path: "tutti-child-\(getpid())")
             .path
@@ -123,7 +123,7 @@ import Testing
         #expect(kill(child.pid, 0) == -1)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `a child that does not listen is ended by force, with what it started`() async throws {
         let child = try ChildProcess(
             ["sh", "-c", "trap '' TERM; sleep 600 & sleep 600"], log: "/dev/null")

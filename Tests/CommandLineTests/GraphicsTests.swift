@@ -5,7 +5,7 @@ import TuttiChance
 @testable import tutti
 
 /// What a terminal is asked, what it answers, and the bytes that pictures are sent as.
-@Suite(.timeLimit(.minutes(1))) struct GraphicsTests {
+@Suite(.timeLimit(.minutes(5))) struct GraphicsTests {
     // MARK: What comes from a terminal
 
     private func inputs(_ text: String, expectsMessages: Bool = true) -> [TerminalInput] {

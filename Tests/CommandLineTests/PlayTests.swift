@@ -7,7 +7,7 @@ import TuttiRoom
 @testable import tutti
 
 /// `tutti play` with files.
-@Suite(.timeLimit(.minutes(1))) struct PlayTests {
+@Suite(.timeLimit(.minutes(5))) struct PlayTests {
     @Test func `keys are single letters and the arrows' three bytes`() {
         var parser = TerminalInputParser()
         func keys(_ bytes: [UInt8]) -> [PlayKey] {

@@ -114,7 +114,7 @@ import TuttiGroupControl
         let list = (0..<rooms).map { "{ \"name\": \"room \($0)\", \(room) }" }
         let text = """
             { "leader": "kitchen", "phase": "playing", "title": "Song", "index": 0, "count": 2,
-              "positionSeconds": 30, "durationSeconds": 120, "rate": 1, "repeats": "off", "volume": 100, "session": "1",
+              "positionSeconds": 30, "durationSeconds": 120, "rate": 1, "repeats": "off", "volume": 100, "session": "1", "sessionTerm": 1,
               "queueRevision": 1,
               "rooms": [\(list.joined(separator: ","))] }
             """

@@ -17,6 +17,7 @@ extension EndToEndTests {
         var leader: String
         var phase: String
         var count: Int
+        var index: Int
         var positionSeconds: Double
         var volume: Int
         var rooms: [Room]
@@ -103,6 +104,66 @@ extension EndToEndTests {
         }
         let hearing = try #require(Hearing(recordings, names: Self.names), "a room never sounded")
         checkTogether(hearing, rooms: [0, 1, 2])
+    }
+
+    /// Items that only one machine has, and more than are read ahead: it is killed, and started anew while
+    /// another leads.
+    @Test(.enabled(if: canHouse, obstacle))
+    func `who comes back hands out what it put into the queue, and reads on`() async throws {
+        try await onOwnThread {
+            let house = try House(hosts: 3) { _ in "" }
+            do {
+                try Self.comeBack(house)
+            } catch {
+                throw CommandError("\(error)\n\(house.logs)")
+            }
+        }
+    }
+
+    private static func comeBack(_ house: House) throws {
+        let count = 40
+        for host in 0...2 { try house.startAvahi(on: host) }
+        let songs = "\(house.folder.path)/songs"
+        try FileManager.default.createDirectory(
+            atPath: songs, withIntermediateDirectories: true)
+        for number in 1...count {
+            try NoiseAsset(seconds: 3, sampleRate: 8_000, seed: UInt64(number))
+                .write(to: "\(songs)/\(number).wav")
+        }
+        try startNodes(house, virtual: true)
+        guard let owner = names.firstIndex(of: try group(house, by: 1)?.leader ?? "") else {
+            throw CommandError("nobody leads")
+        }
+        let other = (owner + 1) % 3
+        try run(house, ["queue", "repeat", "one"], on: owner)
+        try run(house, ["add", songs], on: owner)
+        try until("all is listed, and one plays", seconds: 30) {
+            let group = try group(house, by: other)
+            return group?.count == count && group?.plays == true
+        }
+        // What is kept has stood for a second, and the heirs have heard of the queue.
+        sleep(3)
+        try house.kill(room: owner)
+        try until("another leads", seconds: 20) {
+            try group(house, by: other).map { $0.leader != names[owner] && $0.plays } ?? false
+        }
+        #expect(try group(house, by: other)?.count == count)
+        try house.start(
+            ["node", "--name", names[owner], "--output", "virtual"], on: owner)
+        try until("it is back", seconds: 30) {
+            try group(house, by: other)?.has(names) == true
+        }
+        // Nobody had read the last one, and of the one before many nobody has the bytes.
+        for place in [count, 20] {
+            try run(house, ["queue", "play", "\(place)"], on: other)
+            try until("item \(place) plays", seconds: 30) {
+                let group = try group(house, by: other)
+                return group?.index == place - 1 && group?.plays == true
+                    && group?.phase == "playing"
+            }
+        }
+        try house.endOthers()
+        try house.end()
     }
 
     private func checkTogether(_ hearing: Hearing, rooms: [Int]) {

@@ -6,7 +6,7 @@ import TuttiPlayout
 @testable import TuttiFFmpegMedia
 
 /// A local file is opened once, whatever is done with it then.
-@Suite(.timeLimit(.minutes(2))) struct FileReaderTests {
+@Suite(.timeLimit(.minutes(5))) struct FileReaderTests {
     @Test func `openings are counted, those of the same file in a row as well`() throws {
         let path = try Fixtures.write(Data(count: 10), "opened.bin")
         let count = OpenCount(of: path)

@@ -88,7 +88,7 @@ import TuttiPlayout
 
     /// A room that has just joined looks for its place while the path is still being measured.
     @Test(
-        .timeLimit(.minutes(1)),
+        .timeLimit(.minutes(5)),
         arguments: ["s16.wav", "24.flac", "alac.m4a", "pcm.aiff", "pcm.caf"])
     func `the middle is played before the fetch begins`(name: String) throws {
         let linear = try readAll(FFmpegSource(Fixtures.path(name)))

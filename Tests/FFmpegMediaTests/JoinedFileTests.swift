@@ -260,7 +260,7 @@ import TuttiPlayout
 
     /// A medium that stops answering, or a wish that was given up: what follows is not looked for
     /// byte by byte.
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `a search for recordings ends where nothing can be read`() {
         var asked = 0
         func none(_ offset: Int64, _ count: Int) -> [UInt8] {

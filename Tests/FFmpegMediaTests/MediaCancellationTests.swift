@@ -5,7 +5,7 @@ import Testing
 
 @testable import TuttiFFmpegMedia
 
-@Suite(.timeLimit(.minutes(1))) struct MediaCancellationTests {
+@Suite(.timeLimit(.minutes(5))) struct MediaCancellationTests {
     @Test func `whoever asked is told, of the whole as of the part, and who left is not`() {
         let whole = MediaCancellation()
         let part = MediaCancellation(within: whole)

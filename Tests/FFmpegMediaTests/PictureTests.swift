@@ -6,7 +6,7 @@ import TuttiPlayout
 @testable import TuttiFFmpegMedia
 
 /// Covers: decoded whatever they are stored as, and never for longer than they are worth.
-@Suite(.timeLimit(.minutes(1))) struct PictureTests {
+@Suite(.timeLimit(.minutes(5))) struct PictureTests {
     /// Four quarters: red and green above, blue and white below.
     private static let quarters: [[Int]] = [
         [255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 255],

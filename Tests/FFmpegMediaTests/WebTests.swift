@@ -6,7 +6,7 @@ import TuttiTiming
 @testable import TuttiFFmpegMedia
 
 /// What web servers do, and what a leader makes of it.
-@Suite(.timeLimit(.minutes(2))) struct WebTests {
+@Suite(.timeLimit(.minutes(5))) struct WebTests {
     private let folder = Fixtures.path("web-\(UUID().uuidString)")
 
     private func cache(_ trust: MediaTrust = .system) -> MediaCache {

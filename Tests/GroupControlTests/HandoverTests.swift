@@ -69,6 +69,65 @@ import TuttiTiming
         }
     }
 
+    /// Rooms hear of the assets at once, and of the whole queue some time later: what was read, moved or
+    /// removed in between changes nothing for the others.
+    @Test(arguments: 0...3)
+    func `what was listed a moment before keeps its place and its identity`(change: Int) throws {
+        let stage = handing { stage in
+            stage.list((7...9).map { QueueEntry(id: $0, name: "file \($0)") }, at: .end)
+            stage.read(8, as: asset(8))
+        }
+        let handover = try #require(asked(stage))
+        let (first, second) = (handover.items[0].id, handover.items[1].id)
+        var session = stage.leader.session
+        var expected: [QueueEntry.ID] = [first, second, 7, 8, 9]
+        switch change {
+        case 0: session.queue.insert(asset(7), at: 2)
+        case 1: session.queue.append(asset(9))
+        case 2:
+            session.queue.swapAt(0, 1)
+            // What nobody has read stays behind the second.
+            expected = [second, 7, first, 8, 9]
+        default:
+            session.queue.remove(at: 0)
+            expected.removeFirst()
+        }
+        let next = LeaderMachine(
+            configuration(queue: [], term: 8), resuming: session, handover, at: stage.now)
+        #expect(next.entries.map(\.id) == expected)
+        #expect(next.entries.compactMap(\.asset) == session.queue)
+        #expect(next.entries.count { $0.state == .unread } == (change < 2 ? 1 : 2))
+    }
+
+    @Test func `a volume that was set just before the leader went is not taken back`() throws {
+        var settings = configuration(queue: items, rooms: 2)
+        settings.ownInstance = 3
+        var stage = Stage(settings)
+        join(&stage, 1...2)
+        stage.command(.volume(room: room("room 2"), percent: 70))
+        stage.advance(by: .seconds(1), heard: [1, 2])
+        let before = stage.leader.handover
+        let heard = try RoomSettings(volume: 20, muted: false, groupVolume: 50)
+        var next = Stage(configuration(queue: [], term: 8))
+        next.leader = LeaderMachine(
+            configuration(queue: [], term: 8), resuming: stage.leader.session, before,
+            waitingFor: LeaderMachine.handoverLimit, at: next.now)
+        func volumes() -> [Int]? {
+            let hello = Hello(
+                room: room("room 2"), instance: 2, outputLatency: .zero, hasOutput: true,
+                settings: heard)
+            next.receive(.hello(hello), from: 2)
+            for case .send(.settings(let told), to: 2) in next.effects.reversed() {
+                return [told.volume, told.groupVolume]
+            }
+            return nil
+        }
+        #expect(volumes() == [20, 50])
+        next.command(.volume(room: room("room 2"), percent: 30))
+        next.command(.volume(room: nil, percent: 80))
+        #expect(volumes() == [30, 80])
+    }
+
     @Test func `while folders are looked through, or an item is waited for, nobody takes over`() {
         for coming in [0, 1] {
             var stage = Stage.playing(configuration(queue: items, rooms: 2), links: [1, 2])
@@ -254,6 +313,111 @@ import TuttiTiming
         #expect(next.commits(1).isEmpty)
         next.command(.play)
         #expect(next.commits(1).map(\.change.itemFrame) == [frame])
+    }
+
+    // MARK: A leader that is lost
+
+    /// A leader with a room of its own and two others, and who goes on when it is gone.
+    private func lost(
+        _ queue: [AssetDescriptor], _ change: (inout Stage) -> Void
+    ) throws -> Stage {
+        var settings = configuration(queue: queue, rooms: 3)
+        settings.ownInstance = 1
+        var stage = Stage(settings)
+        change(&stage)
+        stage.advance(by: .seconds(1), heard: [1, 2, 3])
+        let told = stage.sent.compactMap {
+            if case .succession(let next) = $0.message { next } else { nil }
+        }
+        let succession = try #require(told.last)
+        #expect(succession.handover.rooms == 2)
+        var next = Stage(configuration(queue: [], term: 8))
+        next.now = stage.now
+        next.leader = LeaderMachine(
+            configuration(queue: [], term: 8), resuming: stage.leader.session,
+            succession.handover, waitingFor: LeaderMachine.handoverLimit, at: stage.now)
+        return next
+    }
+
+    private func join(_ stage: inout Stage, _ links: ClosedRange<Int>) {
+        for link in links {
+            stage.hello(link, "room \(link)", doorPort: link == 1 ? 0 : 7_430)
+            stage.receive(.report(stage.report), from: link)
+        }
+    }
+
+    /// - Parameter back: who comes to the next leader.
+    @Test(arguments: [2...3, 2...2])
+    func `a start that was being prepared begins with the rooms that are left`(
+        back: ClosedRange<Int>
+    ) throws {
+        var next = try lost(items) { join(&$0, 1...3) }
+        #expect(next.leader.session.phase == .waiting || next.leader.session.phase == .preparing)
+        join(&next, back)
+        for link in back { next.ready(link) }
+        let isWhole = back.count == 2
+        #expect(next.commits(2).isEmpty != isWhole)
+        next.advance(by: LeaderMachine.handoverLimit, heard: Array(back))
+        #expect(next.commits(2).map(\.index) == [0])
+        #expect(next.leader.session.phase == .playing)
+    }
+
+    @Test func `what was wanted before anything was read is wanted from the next leader too`()
+        throws
+    {
+        var next = try lost([]) { stage in
+            join(&stage, 1...3)
+            stage.list([QueueEntry(id: 4, name: "a"), QueueEntry(id: 5, name: "b")], at: .end)
+        }
+        join(&next, 2...3)
+        #expect(next.leader.awaitedID == 4)
+        next.unplayable(4, "its file went")
+        next.read(5, as: asset(5))
+        for link in 2...3 { next.ready(link) }
+        #expect(next.commits(2).map(\.hash) == [asset(5).hash])
+    }
+
+    @Test func `an item that is over is not played again while the next one is being read`() throws
+    {
+        var next = try lost([asset(1, seconds: 30)]) { stage in
+            join(&stage, 1...3)
+            for link in 1...3 { stage.ready(link) }
+            stage.list([QueueEntry(id: 4, name: "a")], at: .end)
+            stage.advance(by: .seconds(35), heard: [1, 2, 3])
+        }
+        #expect(next.leader.session.phase == .preparing)
+        #expect(next.leader.awaitedID == 4)
+        join(&next, 2...3)
+        #expect(next.preparations(2).isEmpty)
+        next.read(4, as: asset(4))
+        for link in 2...3 { next.ready(link) }
+        #expect(next.commits(3).map(\.hash) == [asset(4).hash])
+    }
+
+    /// Another may lead by now, and what it did would be lost with its lead.
+    @Test func `a leader that stood still does nothing until it can know who leads`() {
+        for (gap, isRefused) in [(800, false), (901, true), (10_000, true)] {
+            var stage = Stage.playing(configuration(queue: items, rooms: 2), links: [1, 2])
+            stage.advance(by: .seconds(2), heard: [1, 2])
+            stage.now += .milliseconds(Int64(gap))
+            let outcome = stage.command(.pause)
+            guard isRefused else {
+                #expect(outcome == .accepted)
+                continue
+            }
+            guard case .refused(let reason) = outcome, NextLeader.isSoon(reason) else {
+                Issue.record("\(gap) ms: \(outcome)")
+                continue
+            }
+            stage.advance(by: .seconds(1), heard: [1, 2])
+            #expect(stage.command(.pause) == .accepted)
+        }
+        // Nobody else could lead where there is no other room.
+        var settings = configuration(queue: items, rooms: 1)
+        settings.ownInstance = 1
+        var alone = Stage.playing(settings)
+        alone.now += .seconds(3)
+        #expect(alone.command(.pause) == .accepted)
     }
 
     // MARK: The rooms

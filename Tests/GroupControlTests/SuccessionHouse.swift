@@ -375,7 +375,8 @@ final class SuccessionHouse {
             settings.groupClockEpoch = UInt64(node.place) << 32 | session.term
             settings.reign = inheritance.reign
             node.leader = LeaderMachine(
-                settings, resuming: session, inheritance.handover, missing: others, at: group)
+                settings, resuming: session, inheritance.handover, missing: others,
+                waitingFor: LeaderMachine.handoverLimit, at: group)
             node.target = node.place
             accessions.append((node.place, now))
             tell(.succeeded(.leads(port: 7_430)), node)

@@ -102,6 +102,23 @@ import TuttiTiming
         #expect(now - Self.start < least + Bereavement.pause + Bereavement.answerLimit)
     }
 
+    /// Two rooms, one of which leads and stands still: the network is there, so nothing is to be waited for.
+    @Test(arguments: [SightAnswer.refused, .stalled, .silent])
+    func `the only other room goes on at once where the leader's machine is there`(
+        answer: SightAnswer
+    ) {
+        var search = Self.search("bath", heirs: ["bath"])
+        let step = search.answered([answer], at: Self.start)
+        // A leader that wakes has not lost its reign to a room that nobody heard.
+        let expected: Bereavement.Step? =
+            switch answer {
+            case .refused: .lead(inCompany: true)
+            case .stalled: .lead(inCompany: false)
+            default: nil
+            }
+        #expect(step == expected)
+    }
+
     @Test func `of two that lead the one that goes before is followed`() {
         var search = Self.search("den")
         let alone = Self.sight("bath", .own(Precedence(reign: 7, term: 8)))
@@ -133,6 +150,42 @@ import TuttiTiming
         _ = mute.advance(to: end)
         #expect(mute.answered([.refused, .refused, .refused], at: end) == nil)
         #expect(mute.isOver)
+    }
+
+    /// The way to the leader is full, so that nothing comes over the link, while new connections are
+    /// answered at once.
+    @Test func `a leader that answers over a link that stalls is asked now and then`() {
+        let own = "bath"
+        var machine = RoomMachine(
+            RoomConfiguration(
+                room: room(own), instance: 1, outputLatency: .zero, hasOutput: true,
+                doorPort: 7_430, mayLead: true), at: Self.start)
+        _ = machine.advance(to: Self.start)
+        _ = machine.receive(.connected, at: Self.start)
+        let welcome = Welcome(
+            leaderName: "attic", timePort: 7_430, mediaPort: 7_430, term: 7, groupClockEpoch: 7,
+            groupClockOrigin: Self.origin)
+        let state = SessionState(
+            term: 7, sequence: 1, queue: [], index: 0, change: nil, phase: .stopped)
+        let succession = Succession(
+            heirs: [Heir(room: room(own), host: "", port: 7_430)],
+            precedence: Self.precedence)
+        for message in [
+            LeaderToRoom.welcome(welcome), .state(state), .succession(succession),
+        ] { _ = machine.receive(.received(message), at: Self.start) }
+        var (now, asked) = (Self.start, 0)
+        let end = Self.start + .seconds(2)
+        while let deadline = machine.nextDeadline, max(now, deadline) < end {
+            now = max(now, deadline)
+            for case .askWhoLeads(let places, let round) in machine.advance(to: now) {
+                asked += 1
+                let answers = places.map { _ in Self.sight("attic", .own(Self.precedence)) }
+                _ = machine.receive(.sights(answers, round: round), at: now)
+            }
+        }
+        let doubted = (end - Self.start - RoomMachine.doubt).seconds
+        #expect(asked > 1)
+        #expect(Double(asked) <= doubted / Bereavement.pause.seconds + 1)
     }
 
     @Test func `company goes before being alone, and being first before being second`() {

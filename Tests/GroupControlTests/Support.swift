@@ -48,13 +48,15 @@ struct Stage {
 
     mutating func hello(
         _ link: LinkID, _ name: String, latency: Nanoseconds = .milliseconds(20),
-        instance: UInt64? = nil, hasOutput: Bool = true, noticePort: UInt16 = 0
+        instance: UInt64? = nil, hasOutput: Bool = true, noticePort: UInt16 = 0,
+        doorPort: UInt16 = 0
     ) {
         receive(
             .hello(
                 Hello(
                     room: room(name), instance: instance ?? UInt64(link), outputLatency: latency,
-                    hasOutput: hasOutput, noticePort: noticePort)),
+                    hasOutput: hasOutput, noticePort: noticePort, doorPort: doorPort,
+                    mayLead: doorPort != 0)),
             from: link)
     }
 

@@ -98,7 +98,8 @@ import TuttiTiming
                 instant: GroupInstant(nanoseconds: Int64.random(in: .min ... .max, using: &random)),
                 rate: [0, 1, -1, .nan, 1e300].randomElement(using: &random)!)
             let hello = Hello(
-                version: id == 0 ? protocolVersion + 1 : protocolVersion, room: room("room \(link / 2)"),
+                version: id == 0 ? protocolVersion + 1 : protocolVersion,
+                room: room("room \(link / 2)"),
                 instance: id % 3,
                 outputLatency: Nanoseconds(wild.itemFrame), hasOutput: id != 1)
             let toLeader: [RoomToLeader] = [

@@ -57,6 +57,26 @@ import TuttiChance
         }
     }
 
+    /// `sudo tutti restore`, and every other command of the superuser, on the folder of a service.
+    @Test(.enabled(if: geteuid() == 0, "files of others are the superuser's to make"))
+    func `what the superuser writes in a node's folder the node can read`() throws {
+        try withFolders { old, new in
+            try makeNode(in: old)
+            let bytes = try NodeBackup.make(of: old)
+            try FileManager.default.createDirectory(
+                atPath: new, withIntermediateDirectories: true)
+            let owner: uid_t = 54_321
+            #expect(chown(new, owner, owner) == 0)
+            _ = try NodeBackup.restore(bytes, to: new)
+            try StateFolder(path: new).exclusively("household") {}
+            for name in try FileManager.default.contentsOfDirectory(atPath: new) {
+                var facts = stat()
+                #expect(stat("\(new)/\(name)", &facts) == 0)
+                #expect(facts.st_uid == owner && facts.st_gid == owner, "\(name)")
+            }
+        }
+    }
+
     @Test func `a folder without a node is not packed`() throws {
         try withFolders { old, _ in
             #expect(throws: RoomError.self) { try NodeBackup.make(of: old) }

@@ -11,17 +11,23 @@ import TuttiGroupControl
         let names = [
             "a b.flac", "-", "100%.mp3", "http://nas.local/x?y=1", "z\u{301}\n.ogg", "%2D",
         ]
-        var session = SavedSession(session: random.next(), items: [])
-        for _ in 0..<Int.random(in: 0...5, using: &random) {
+        var session = SavedSession(session: random.next(), term: random.next(), items: [])
+        for id in 0..<UInt64.random(in: 0...5, using: &random) {
+            var location: String?
+            if Bool.random(using: &random) {
+                location = "/" + (names.randomElement(using: &random) ?? "")
+            }
+            let hash = ContentHash(
+                words: (random.next(), random.next(), random.next(), random.next()))
             var span: CueSpan?
             if Bool.random(using: &random) {
                 span = CueSpan(first: 75, end: Bool.random(using: &random) ? 750 : nil)
             }
             session.items.append(
                 SavedSession.Item(
-                    location: "/" + (names.randomElement(using: &random) ?? ""),
+                    id: id * 3, location: location,
                     title: Bool.random(using: &random) ? names.randomElement(using: &random) : nil,
-                    span: span))
+                    span: span, hash: Bool.random(using: &random) ? hash : nil))
         }
         session.repeats = RepeatMode.allCases.randomElement(using: &random) ?? .off
         session.rate = 1.25
@@ -74,7 +80,7 @@ import TuttiGroupControl
     /// Each write wears a memory card: only what nobody could compute is news.
     @Test func `that time goes by is no news, and everything else is`() throws {
         var before = SavedSession(
-            session: 1, items: [.init(location: "/a"), .init(location: "/b")])
+            session: 1, items: [.init(id: 1, location: "/a"), .init(id: 2, location: "/b")])
         before.place = SavedSession.Place(index: 1, seconds: 40, phase: .playing)
         before.rate = 1.25
         var later = before
@@ -96,7 +102,9 @@ import TuttiGroupControl
         let sessions = SessionFolder(folder: StateFolder(path: folder.path("state")))
         #expect(try sessions.read() == nil)
         var session = try session(seed: 3)
-        session.items = [SavedSession.Item(location: "/a.flac"), .init(location: "/b.flac")]
+        session.items = [
+            SavedSession.Item(id: 1, location: "/a.flac"), .init(id: 7, location: "/b.flac"),
+        ]
         session.place = SavedSession.Place(index: 1, seconds: 3, phase: .playing)
         try sessions.write(session, after: nil)
         #expect(try sessions.read() == session)

@@ -206,7 +206,7 @@ import TuttiChance
     }
 
     /// A set that was cut down once could not be read again: its records had lost their seats.
-    @Test(.timeLimit(.minutes(1)), arguments: 1...6 as ClosedRange<UInt64>)
+    @Test(arguments: 1...6 as ClosedRange<UInt64>)
     func `whatever is dropped, what is left can be read`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         let nodes = try Self.deeds(&random, removes: true)
@@ -235,8 +235,7 @@ import TuttiChance
     }
 
     /// The worst that members can do to the arithmetic: everything voids everything.
-    @Test(.timeLimit(.minutes(1)))
-    func `everybody removes everybody: it ends, and somebody is left`() throws {
+    @Test func `everybody removes everybody: it ends, and somebody is left`() throws {
         var random = SplitMix64(seed: 1)
         let count: UInt64 = 24
         var all = try house(count)[0].household

@@ -237,7 +237,8 @@ extension SplitMix64 {
             settings: [room(): settings()],
             commonSettings: settings(), repeats: Bool.random(using: &self) ? .all : .one,
             rooms: Int.random(in: 0...9, using: &self), items: listing().items,
-            rate: Double.random(in: 0.25...4, using: &self), session: next())
+            rate: Double.random(in: 0.25...4, using: &self), session: next(),
+            addresses: Bool.random(using: &self) ? [next(): text(), 3: "http://nas/a.mp3"] : [:])
     }
 
     mutating func nextLeader() -> NextLeader {
@@ -391,6 +392,7 @@ extension SplitMix64 {
                     sampleRate: 44_100,
                     detail: Bool.random(using: &self) ? text() : nil,
                     dropped: Bool.random(using: &self) ? drops() : nil, volume: 37, session: "1f",
+                    sessionTerm: next(),
                     rooms: (0..<3).map { _ in roomStatus() }))
         }
     }

@@ -5,7 +5,7 @@ package import TuttiTiming
 
 extension LeaderMachine {
     mutating func outcome(of command: GroupCommand, at now: GroupInstant) -> CommandOutcome {
-        if let refusal = refusalAfterHandover { return refusal }
+        if let refusal = refusalAfterHandover ?? refusalAfterWaking(at: now) { return refusal }
         return switch command {
         case .play: play(at: now)
         case .pause: pause(at: now)

@@ -37,28 +37,46 @@ extension LeaderMachine {
     ///   - configuration: its term is higher than the session's; its queue does not count.
     ///   - session: as the rooms have it.
     ///   - others: nodes that do not know of this leader yet, and may follow another or lead.
+    ///   - patience: a start that was being prepared waits so long for the rooms of before, and then begins
+    ///     with those that are there; `nil`: for all of them, however long they take to be switched on.
     package init(
         _ configuration: LeaderConfiguration, resuming session: SessionState, _ handover: Handover,
-        missing others: [NextLeader] = [], at now: GroupInstant
+        missing others: [NextLeader] = [], waitingFor patience: Nanoseconds? = nil,
+        at now: GroupInstant
     ) {
         var configuration = configuration
         configuration.queue = []
         configuration.coming = 0
         if handover.session != 0 { configuration.session = handover.session }
         self.init(configuration)
-        queue = PlayQueue(handover.items, knowing: session.queue, repeats: handover.repeats)
+        queue = PlayQueue(
+            handover.items, knowing: session.queue, from: handover.addresses,
+            repeats: handover.repeats)
         self.session = session
         self.session.term = configuration.term
         self.session.sequence = 1
         settings = handover.settings
         commonSettings = handover.commonSettings
         rate = handover.rate
+        if patience != nil {
+            inheritedVolumes = InheritedVolumes(
+                rooms: Set(handover.settings.keys), until: now + Self.handoverLimit)
+        }
         lastPreparation = Self.preparationsBefore(configuration.term)
         hasPlayed = session.change != nil
         for place in others { miss(place, at: now) }
+        let required = max(1, handover.rooms)
         guard let current = session.current else {
             self.session.change = nil
             self.session.phase = .stopped
+            guard session.phase == .waiting || session.phase == .preparing, queue.count > 0 else {
+                return
+            }
+            // Nobody had read an item yet.
+            self.session.phase = .waiting
+            awaited = AwaitedItem(
+                place: .position(0), required: patience == nil ? required : nil)
+            goToAwaited(at: now)
             return
         }
         let frame = session.change?.itemFrame ?? 0
@@ -70,11 +88,17 @@ extension LeaderMachine {
             pending = PendingStart(
                 index: session.index, frame: min(frame, current.frameCount - 1), starts: false)
         case .waiting, .preparing:
-            let isOver = frame >= current.frameCount
-            let index = isOver ? indexAfter(session.index) ?? session.index : session.index
+            guard frame < current.frameCount else {
+                // It is over, and what comes next was not read.
+                let next = queue.position(of: session.index).map { $0 + 1 } ?? queue.count
+                awaited = AwaitedItem(
+                    place: .position(next), required: patience == nil ? required : nil)
+                goToAwaited(at: now)
+                return
+            }
             pending = PendingStart(
-                index: index, frame: isOver ? 0 : frame, starts: true,
-                required: max(1, handover.rooms))
+                index: session.index, frame: frame, starts: true, required: required,
+                deadline: patience.map { now + $0 })
         case .stopped, .ended: break
         }
     }
@@ -123,7 +147,8 @@ extension LeaderMachine {
             commonSettings: commonSettings, repeats: queue.repeats,
             rooms: max(members.count { $0.takesPart }, returning?.rooms ?? 0),
             items: queue.entries.map(QueueListing.Item.init), rate: rate,
-            session: configuration.session)
+            session: configuration.session,
+            addresses: queue.addresses(from: queue.position(of: session.index) ?? 0))
     }
 
     /// Why a command is refused while another leads, or is about to.
@@ -149,6 +174,9 @@ extension LeaderMachine {
             giveUpSuccessor(reason.limited(toBytes: RoomReport.longestText))
         }
     }
+
+    /// Whether a room was asked to lead and has not answered.
+    package var isHandingOver: Bool { successor != nil }
 
     mutating func giveUpSuccessor(_ reason: String) {
         guard let room = successor?.room else { return }

@@ -83,7 +83,10 @@ extension LeaderMachine {
         missed.removeAll { $0.place.name == hello.room }
         noteCompany(hello)
         // A room that comes from another group is as loud as it was there.
-        if settings[hello.room] == nil, let own = hello.settings { remember(own, of: hello.room) }
+        if let own = hello.settings, settings[hello.room] == nil || takesBack(hello.room, at: now) {
+            remember(own, of: hello.room)
+            tellGroupVolume(own.groupVolume, at: now)
+        }
         let place = members.count - 1
         if isNew { tell(.joined, of: members[place]) }
         if room != wanted { tell(.renamed(from: wanted), of: members[place]) }

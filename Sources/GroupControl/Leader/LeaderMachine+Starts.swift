@@ -41,8 +41,10 @@ extension LeaderMachine {
         let ready = offers.count { $0?.standing == .ready }
         let failed = offers.count { $0?.standing == .failed }
         let required = start.required ?? (isRunning ? 0 : 1)
-        let isEnough = ready + failed >= required
-        watchDeadline(isEnough: isEnough, at: now)
+        let answered = ready + failed
+        watchDeadline(isEnough: answered >= required, at: now)
+        // Who has not come by then is not waited for.
+        let isEnough = answered >= (pending?.isOverdue == true ? min(1, required) : required)
 
         let mustWait = members.contains(where: isWaitedFor)
         let mayStart =

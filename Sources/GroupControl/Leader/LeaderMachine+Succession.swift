@@ -37,8 +37,8 @@ extension LeaderMachine {
     /// See ``Precedence``.
     package var precedence: Precedence { Precedence(reign: reign, term: session.term) }
 
-    /// The room that would go on if this leader were lost now.
-    package var firstHeir: RoomID? { heirs.first?.room }
+    /// The rooms that would go on if this leader were lost now, the first first.
+    package var heirRooms: [RoomID] { heirs.map(\.room) }
 
     /// Whether rooms are silent since the bytes of what plays do not come.
     package var hasStarvedRooms: Bool { members.contains { $0.report?.line == .starved } }
@@ -66,7 +66,7 @@ extension LeaderMachine {
             .filter { $1.takesPart && $1.hello.canLead && !isOwn($1) }
             .sorted { left, right in
                 let (one, other) = (left.element, right.element)
-                if one.hasSounded != other.hasSounded { return one.hasSounded }
+                if one.isAudible != other.isAudible { return one.isAudible }
                 if one.isNear != other.isNear { return one.isNear }
                 return left.offset < right.offset
             }
@@ -84,7 +84,9 @@ extension LeaderMachine {
             heirs: heirs, missed: missed.map(\.place), precedence: precedence,
             revision: queue.revision,
             settings: settings.filter { present.contains($0.key) },
-            commonSettings: commonSettings, rooms: members.count { $0.takesPart }, rate: rate)
+            commonSettings: commonSettings,
+            // Where this leader is lost, its own room is too.
+            rooms: members.count { $0.takesPart && !isOwn($0) }, rate: rate)
     }
 
     /// Tells the rooms what has changed of that.
@@ -134,6 +136,31 @@ extension LeaderMachine {
     mutating func noteCompany(_ hello: Hello) {
         guard hello.hasOutput, hello.instance != configuration.ownInstance else { return }
         reign = session.term
+    }
+
+    // MARK: A leader that stood still
+
+    /// It has something to do every 0.4 s. After so long its rooms ask who leads, and another may.
+    private static let standstill = RoomMachine.doubt
+    /// So long after it has woken it knows whether its links have ended.
+    private static let waking = Nanoseconds.milliseconds(600)
+
+    private mutating func noteStandstill(since last: GroupInstant, at now: GroupInstant) {
+        guard now - last > Self.standstill, heir == nil,
+            members.contains(where: { !isOwn($0) })
+        else { return }
+        wokeAt = now
+    }
+
+    mutating func noteTurn(at now: GroupInstant) {
+        if let lastTurn { noteStandstill(since: lastTurn, at: now) }
+        lastTurn = now
+    }
+
+    /// A command that it took now would be lost if another leads by now.
+    func refusalAfterWaking(at now: GroupInstant) -> CommandOutcome? {
+        guard let wokeAt, now < wokeAt + Self.waking else { return nil }
+        return .refused(reason: NextLeader.stoodStill)
     }
 
     // MARK: Others that lead

@@ -20,8 +20,31 @@ extension LeaderMachine {
         return change(room) { old in (try? old.with(volume: changed(old.volume))) ?? old }
     }
 
+    /// How loud rooms were when their leader was lost: they know it better than its last word to its heirs,
+    /// until somebody changes it.
+    struct InheritedVolumes: Equatable, Sendable {
+        var rooms: Set<RoomID>
+        /// The group's is not known yet.
+        var lacksGroup = true
+        var until: GroupInstant
+    }
+
+    /// Whether the room's own word counts.
+    mutating func takesBack(_ room: RoomID, at now: GroupInstant) -> Bool {
+        guard let known = inheritedVolumes, now < known.until else { return false }
+        return inheritedVolumes?.rooms.remove(room) != nil
+    }
+
+    /// What the first room says that is back.
+    mutating func tellGroupVolume(_ percent: Int, at now: GroupInstant) {
+        guard let known = inheritedVolumes, known.lacksGroup, now < known.until else { return }
+        inheritedVolumes?.lacksGroup = false
+        commonSettings = (try? commonSettings.with(groupVolume: percent)) ?? commonSettings
+    }
+
     /// The rooms keep theirs: so they keep their balance.
     private mutating func setGroupVolume(_ percent: Int) -> CommandOutcome {
+        inheritedVolumes?.lacksGroup = false
         commonSettings = (try? commonSettings.with(groupVolume: percent)) ?? commonSettings
         tellSettings(of: nil)
         return .accepted
@@ -46,6 +69,7 @@ extension LeaderMachine {
             commonSettings = changed(commonSettings)
         }
         for name in known where meant == nil || name == meant {
+            inheritedVolumes?.rooms.remove(name)
             remember(changed(rememberedSettings(of: name)), of: name)
         }
         tellSettings(of: meant)

@@ -51,6 +51,8 @@ package struct LeaderMachine: Sendable {
     var heir: NextLeader?
     /// Whom a leader that has taken over waits for.
     var returning: Returning?
+    /// Of a leader that was lost.
+    var inheritedVolumes: InheritedVolumes?
     /// The latest term that began, or went on, in company; see ``Precedence``.
     var reign: UInt64
     /// Of the rooms' links: where the rooms are, as others reach them too.
@@ -62,6 +64,9 @@ package struct LeaderMachine: Sendable {
     /// Nodes that went without a goodbye, and when they are asked next.
     var missed: [MissedNode] = []
     var nextRivalLook = GroupInstant(nanoseconds: .min)
+    /// When it did something last, and when it found that it had stood still.
+    var lastTurn: GroupInstant?
+    var wokeAt: GroupInstant?
     /// Effects of the verb being performed.
     var outbox: [LeaderEffect] = []
 
@@ -84,6 +89,7 @@ package struct LeaderMachine: Sendable {
 
     /// Takes in what came over a link.
     package mutating func receive(_ input: LeaderInput, at now: GroupInstant) -> [LeaderEffect] {
+        noteTurn(at: now)
         passEnds(at: now)
         switch input {
         case .received(let message, let link): receive(message, from: link, at: now)
@@ -112,6 +118,7 @@ package struct LeaderMachine: Sendable {
     package mutating func perform(
         _ command: GroupCommand, at now: GroupInstant
     ) -> (outcome: CommandOutcome, effects: [LeaderEffect]) {
+        noteTurn(at: now)
         passEnds(at: now)
         let outcome = outcome(of: command, at: now)
         return (outcome, settled(at: now))
@@ -119,6 +126,7 @@ package struct LeaderMachine: Sendable {
 
     /// Does what is due; call it at ``nextDeadline``.
     package mutating func advance(to now: GroupInstant) -> [LeaderEffect] {
+        noteTurn(at: now)
         passEnds(at: now)
         if now >= nextAlive {
             for member in members { send(.alive, to: member.link) }

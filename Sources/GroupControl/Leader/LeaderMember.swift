@@ -30,7 +30,7 @@ struct LeaderMember: Sendable {
     /// It said that it does not play what was committed, and not yet that it does again.
     var isOffLine = false
     /// It has been on a line since it joined.
-    private(set) var hasSounded = false
+    private var hasSounded = false
     /// The shortest that it has measured.
     private var roundTrip: Nanoseconds?
     /// Of its output, as it said last.
@@ -73,6 +73,11 @@ struct LeaderMember: Sendable {
     /// By wire, as a rule: the air takes longer at its best.
     var isNear: Bool { roundTrip.map { $0 < Self.wiredRoundTrip } ?? false }
     private static let wiredRoundTrip = Nanoseconds.microseconds(800)
+
+    /// Whether people hear it, or would if something played.
+    var isAudible: Bool {
+        hasSounded && !isOffLine && report?.isCardLost != true && report?.line != .starved
+    }
 
     var takesPart: Bool { hello.hasOutput && !isLost }
     /// Whether it owes an answer.

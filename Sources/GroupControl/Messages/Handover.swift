@@ -3,6 +3,10 @@
 public struct Handover: Equatable, Sendable {
     /// Rooms whose settings are handed over: more are not there at a time.
     public static let mostSettings = LeaderMachine.mostMembers
+    /// Addresses of one hand-over: the others are its items' names until their turn comes nearer.
+    public static let mostAddresses = 500
+    /// Bytes of all of them.
+    public static let mostAddressBytes = 65_536
 
     /// What rooms were set to, by their names; at most ``mostSettings``.
     public var settings: [RoomID: RoomSettings]
@@ -17,6 +21,9 @@ public struct Handover: Equatable, Sendable {
     public var items: [QueueListing.Item]
     /// How fast what starts plays, as ``GroupCommand/rate(_:)`` has it.
     public var rate: Double
+    /// Where items come from that every machine can fetch, by their identities: those that are nearest to
+    /// come, at most ``mostAddresses``, with ``mostAddressBytes`` together.
+    public var addresses: [QueueEntry.ID: String]
 
     /// Which session it is: the same whoever leads it, also after a power cut, which begins the clock
     /// anew. 0: the leader before did not say.
@@ -26,8 +33,9 @@ public struct Handover: Equatable, Sendable {
     public init(
         settings: [RoomID: RoomSettings] = [:], commonSettings: RoomSettings = .standard,
         repeats: RepeatMode = .off, rooms: Int = 1, items: [QueueListing.Item] = [],
-        rate: Double = 1, session: UInt64 = 0
+        rate: Double = 1, session: UInt64 = 0, addresses: [QueueEntry.ID: String] = [:]
     ) {
+        self.addresses = addresses
         self.session = session
         self.settings = settings
         self.commonSettings = commonSettings
@@ -90,7 +98,13 @@ public struct NextLeader: Equatable, Sendable {
     static func refusal(before room: RoomID) -> String { "\"\(room)\"" + soon }
 
     /// Whether this is such a refusal.
-    public static func isSoon(_ refusal: String) -> Bool { refusal.hasSuffix(soon) }
+    public static func isSoon(_ refusal: String) -> Bool {
+        refusal.hasSuffix(soon) || refusal == stoodStill
+    }
+
+    /// Why nothing is done by a leader that has just woken.
+    static let stoodStill =
+        "this leader stood still, and does not know yet whether another leads by now; try again in a moment"
 
     private static let leadsNow = " leads this group now; ask there ("
     private static let sameMachine = " of this leader's machine"

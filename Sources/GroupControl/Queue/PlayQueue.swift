@@ -24,28 +24,54 @@ struct PlayQueue: Equatable, Sendable {
     /// Of the leader before, with its identities.
     ///
     /// - Parameters:
-    ///   - items: the whole queue; where they do not fit the assets, those alone count.
+    ///   - items: the whole queue as it was a moment before: rooms hear of it less often than of the
+    ///     assets.
     ///   - assets: the known items, in order.
-    init(_ items: [QueueListing.Item], knowing assets: [AssetDescriptor], repeats: RepeatMode) {
-        guard items.count(where: { $0.state == .known }) == assets.count,
-            Set(items.map(\.id)).count == items.count
-        else {
-            self.init(assets, coming: 0, repeats: repeats)
-            return
+    ///   - addresses: of items that every machine can fetch.
+    init(
+        _ items: [QueueListing.Item], knowing assets: [AssetDescriptor],
+        from addresses: [QueueEntry.ID: String] = [:], repeats: RepeatMode
+    ) {
+        func entry(_ item: QueueListing.Item, _ asset: AssetDescriptor? = nil) -> QueueEntry {
+            QueueEntry(item, asset, addresses[item.id])
         }
         self.init([], coming: 0, repeats: repeats)
-        var known = assets.makeIterator()
-        let entries = items.prefix(SessionState.longestQueue).map { item in
-            var entry = QueueEntry(id: item.id, name: item.title)
-            switch item.state {
-            case .known: if let asset = known.next() { entry.state = .known(asset) }
-            case .unread: break
-            case .unplayable: entry.state = .unplayable(reason: item.reason ?? "")
-            }
-            return entry
-        }
+        var seen: Set<QueueEntry.ID> = []
+        let items = items.prefix(SessionState.longestQueue)
+            .filter { seen.insert($0.id).inserted }
         nextID = max(nextID, (items.map(\.id).max() ?? 0) &+ 1)
-        set(entries)
+        // Where each asset was a moment before; of several alike the first.
+        var places: [KnownItem: ArraySlice<Int>] = [:]
+        for place in items.indices where items[place].state == .known {
+            places[KnownItem(items[place]), default: []].append(place)
+        }
+        let found = assets.map { places[KnownItem($0)]?.popFirst() }
+        // What nobody had read, or could, stays behind the item that it stood behind.
+        let kept = Set(found.compactMap(\.self))
+        var behind: [Int: [QueueListing.Item]] = [:]
+        var last = -1
+        for place in items.indices {
+            if kept.contains(place) { last = place }
+            if items[place].state != .known { behind[last, default: []].append(items[place]) }
+        }
+        var entries: [QueueEntry] = []
+        var open = (behind[-1] ?? [])[...]
+        for (asset, place) in zip(assets, found) {
+            if let place {
+                entries += open.map { entry($0) }
+                entries.append(entry(items[place], asset))
+                open = (behind[place] ?? [])[...]
+            } else if let read = open.firstIndex(where: { $0.state == .unread }) {
+                // It has been read since: items are, in their order.
+                entries += open[..<read].map { entry($0) }
+                entries.append(entry(open[read], asset))
+                open = open[(read + 1)...]
+            } else {
+                entries.append(newEntry(asset))
+            }
+        }
+        entries += open.map { entry($0) }
+        set(Array(entries.prefix(SessionState.longestQueue)))
     }
 
     mutating func newEntry(_ asset: AssetDescriptor) -> QueueEntry {
@@ -68,6 +94,23 @@ struct PlayQueue: Equatable, Sendable {
     var assets: [AssetDescriptor] { positions.compactMap { entries[$0].asset } }
 
     var count: Int { entries.count }
+
+    /// Of the items that every machine can fetch: of those from a position on, and then of those before,
+    /// as many as a ``Handover`` holds.
+    func addresses(from position: Int) -> [QueueEntry.ID: String] {
+        var found: [QueueEntry.ID: String] = [:]
+        var bytes = 0
+        let start = min(max(0, position), count)
+        for entry in entries[start...] + entries[..<start] {
+            guard let address = entry.address else { continue }
+            bytes += address.utf8.count
+            guard found.count < Handover.mostAddresses, bytes <= Handover.mostAddressBytes else {
+                break
+            }
+            found[entry.id] = address
+        }
+        return found
+    }
 
     /// Of the known item with this index.
     func position(of index: Int) -> Int? {
@@ -131,5 +174,34 @@ struct PlayQueue: Equatable, Sendable {
     func before(_ index: Int) -> Int? {
         if index > 0 { return index - 1 }
         return repeats != .off && coming == 0 && !positions.isEmpty ? positions.count - 1 : nil
+    }
+}
+
+/// What a listing says of an item that is known: as good as unique.
+private struct KnownItem: Hashable {
+    var title: String
+    var duration: Double?
+
+    init(_ item: QueueListing.Item) {
+        title = item.title
+        duration = item.durationSeconds
+    }
+
+    init(_ asset: AssetDescriptor) {
+        title = asset.title
+        duration = asset.durationSeconds
+    }
+}
+
+extension QueueEntry {
+    fileprivate init(
+        _ item: QueueListing.Item, _ asset: AssetDescriptor?, _ address: String?
+    ) {
+        self.init(id: item.id, name: item.title, address: address)
+        if let asset {
+            state = .known(asset)
+        } else if item.state == .unplayable {
+            state = .unplayable(reason: item.reason ?? "")
+        }
     }
 }

@@ -19,12 +19,15 @@ public struct QueueEntry: Equatable, Sendable, Identifiable {
     public let id: ID
     /// What people see of it until its title is known.
     public let name: String
+    /// Where every machine can fetch it; `nil` for a file of one machine.
+    public let address: String?
     /// Whether it can be played, as far as is known.
     public internal(set) var state: State
 
     /// An entry; the name is cut to ``AssetDescriptor/longestTitle`` bytes.
-    public init(id: ID, name: String, state: State = .unread) {
+    public init(id: ID, name: String, state: State = .unread, address: String? = nil) {
         self.id = id
+        self.address = address
         self.name = name.limited(toBytes: AssetDescriptor.longestTitle)
         self.state = state
     }

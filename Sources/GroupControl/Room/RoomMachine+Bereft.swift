@@ -89,8 +89,10 @@ extension RoomMachine {
             round += 1
             return [.askWhoLeads(places, round: round)]
         case .goBack:
-            // Over the link that there is, or another one.
+            // Over the link that there is, or another one. A link may stall while new ones are answered:
+            // each round of questions is a handshake with everybody.
             bereft = nil
+            nextSearch = now + Bereavement.pause
             if case .waiting = link { link = .waiting(until: now) }
             return []
         case .follow(let next):
@@ -134,7 +136,11 @@ extension RoomMachine {
         case .asking(let search): search.nextDeadline
         case .succeeding: nil
         case nil:
-            if case .joined(let heard) = link, succession != nil { heard + Self.doubt } else { nil }
+            if case .joined(let heard) = link, succession != nil {
+                max(heard + Self.doubt, nextSearch)
+            } else {
+                nil
+            }
         }
     }
 }

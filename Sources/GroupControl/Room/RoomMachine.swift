@@ -33,6 +33,8 @@ package struct RoomMachine: Sendable {
     var succession: Succession?
     /// The leader is lost, and what is done about that.
     var bereft: Bereft?
+    /// It asks for its leader no sooner.
+    var nextSearch = LocalInstant(nanoseconds: .min)
     /// Of questions who leads; answers to an older one do not count.
     var round = 0
     var vainLeads = VainLeads()
@@ -128,7 +130,7 @@ package struct RoomMachine: Sendable {
             if now >= heard + Self.leaderSilence {
                 return lose("the leader is silent", at: now) + seek(at: now)
             }
-            let search = now >= heard + Self.doubt ? seek(at: now) : []
+            let search = now >= max(heard + Self.doubt, nextSearch) ? seek(at: now) : []
             guard now >= nextReport else { return search }
             nextReport = now + Self.reportInterval
             reported = (activity, proof.finding, now)

@@ -98,6 +98,8 @@ public struct GroupStatus: Codable, Equatable, Sendable {
     public var sampleRate: Int?
     /// Which session it is, hexadecimal: the same whoever leads it, also after a power cut.
     public var session: String
+    /// The term in which something last happened to it: the later one knows more of it.
+    public var sessionTerm: UInt64
     /// Of the group, percent, 0 to 100; a room is as loud as this and its own together say.
     public var volume: Int
     /// What follows the last item, or each.
@@ -117,9 +119,10 @@ public struct GroupStatus: Codable, Equatable, Sendable {
         positionSeconds: Double, durationSeconds: Double, rate: Double, sampleRate: Int? = nil,
         repeats: RepeatMode = .off, queueRevision: UInt64 = 0, detail: String? = nil,
         dropped: DatagramDrops? = nil, volume: Int = 100, session: String = "",
-        rooms: [RoomStatus]
+        sessionTerm: UInt64 = 0, rooms: [RoomStatus]
     ) {
         self.session = session
+        self.sessionTerm = sessionTerm
         self.volume = volume
         self.leader = leader
         self.phase = phase

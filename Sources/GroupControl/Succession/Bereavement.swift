@@ -155,8 +155,9 @@ package struct Bereavement: Equatable, Sendable {
             if now < seen + Self.patience { return nil }
         }
         let hasCompany = !present.isEmpty
-        // A machine whose node has ended is on the same network as this one.
-        let isConnected = hasCompany || answers.contains(.refused)
+        // A machine whose node has ended, or stands still, is on the same network as this one.
+        let isConnected =
+            hasCompany || answers.contains { $0 == .refused || $0 == .stalled }
         guard isConnected || now >= since + lonelyPatience else { return nil }
         // Whoever is the only room there is has nobody to be outvoted by.
         return .lead(inCompany: hasCompany || places.count == 1 && answers[0] == .refused)

@@ -132,6 +132,8 @@ public enum SightAnswer: Equatable, Sendable {
     case sight(LeadSight)
     /// Its machine is there, and nobody answers on that port: that node has ended.
     case refused
+    /// Its machine takes connections, and the node says nothing: it stands still.
+    case stalled
     /// Nobody answered in time.
     case silent
 }

@@ -29,8 +29,11 @@ extension LeaderCore {
 
     var sessionID: UInt64 { machine.configuration.session }
 
-    /// See ``LeaderMachine/firstHeir``.
-    var firstHeir: RoomID? { machine.firstHeir }
+    /// See ``LeaderMachine/heirRooms``.
+    var heirs: [RoomID] { machine.heirRooms }
+
+    /// Whether a room was asked to lead and has not answered.
+    var isHandingOver: Bool { machine.isHandingOver }
 
     /// What this leader answers who asks who leads.
     var sight: LeadSight? {
@@ -39,6 +42,7 @@ extension LeaderCore {
         if let retiredAt, ContinuousClock.now - retiredAt > Self.sightAfterwards {
             sight.lead = .none
         }
+        if hasLeft, retiredAt == nil { sight.lead = .none }
         return sight
     }
 

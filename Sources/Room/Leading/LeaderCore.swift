@@ -28,6 +28,7 @@ actor LeaderCore {
     private var isRetired: Bool { retiredAt != nil }
     /// Begun by itself, and not used yet.
     private var isUnasked = false
+    private var restoredTerm: UInt64?
     private var newsFilter = NewsFilter()
     /// As it stands in the log.
     private var headline = ""
@@ -85,6 +86,7 @@ actor LeaderCore {
             resuming.map {
                 LeaderMachine(
                     configuration, resuming: $0.session, $0.handover, missing: $0.missing,
+                    waitingFor: $0.isPredecessorLost ? LeaderMachine.handoverLimit : nil,
                     at: clock.groupNow())
             } ?? LeaderMachine(configuration)
         self.clock = clock
@@ -106,6 +108,14 @@ actor LeaderCore {
     func leave() {
         hasLeft = true
         step { machine, now in machine.leave(at: now) }
+        for outbox in outboxes.values { outbox.finish() }
+        outboxes = [:]
+        watchers.finish()
+    }
+
+    /// Ends the links without a word, as a crash does: the rooms play on and see who goes on.
+    func vanish() {
+        hasLeft = true
         for outbox in outboxes.values { outbox.finish() }
         outboxes = [:]
         watchers.finish()
@@ -165,6 +175,15 @@ actor LeaderCore {
                 ReadItem(id: entry.id, outcome: .unplayable(reason: reason))
             }
         }
+    }
+
+    var unreadItems: [QueueEntry.ID] {
+        machine.entries.filter { $0.state == .unread }.map(\.id)
+    }
+
+    /// The first item that is this asset.
+    func item(of hash: ContentHash) -> QueueEntry.ID? {
+        machine.entries.first { $0.asset?.hash == hash }?.id
     }
 
     func listing(from first: Int, count: Int) -> QueueListing {
@@ -298,6 +317,7 @@ actor LeaderCore {
     func status(hasPoints: Bool) -> GroupStatus {
         var status = machine.status(at: clock.groupNow(), hasPoints: hasPoints)
         if let drops = tags?.drops, drops != .zero { status.dropped = drops }
+        status.sessionTerm = sessionTerm
         return status
     }
 
@@ -404,7 +424,18 @@ actor LeaderCore {
     // MARK: Giving up
 
     /// Nobody asked for this group: it ends where another one is found before it is used.
-    func mayBeGivenUp() { isUnasked = true }
+    ///
+    /// - Parameter term: … or until somebody does something with it, if it was restored; in which it was led
+    ///   last.
+    func mayBeGivenUp(restoredFrom term: UInt64? = nil) {
+        isUnasked = true
+        restoredTerm = term
+    }
+
+    /// See ``GroupStatus/sessionTerm``.
+    var sessionTerm: UInt64 {
+        if isUnasked, let restoredTerm { restoredTerm } else { machine.session.term }
+    }
 
     var canBeGivenUp: Bool { isUnasked && !isRetired && status(hasPoints: false).isUnused }
 

@@ -15,15 +15,32 @@ struct Holders: Sendable {
 
     /// For one of them to answer.
     private static let patience = TimeAmount.seconds(1)
-    /// Asked at once, beside the leader before.
-    private static let mostAsked = 15
+    /// Asked at once; in a large house one lot after the other.
+    private static let mostAsked = 16
 
     /// One that has all of an asset: the first to say so.
     ///
     /// - Throws: `MediaError`, code `network`, where nobody has it just now.
     func holder(of asset: AssetDescriptor, _ client: MediaClient) async throws -> HostPort {
-        let places = [predecessor] + (await rooms()).prefix(Self.mostAsked)
-        let found = await withTaskGroup(of: HostPort?.self) { group in
+        let places = [predecessor] + (await rooms())
+        for start in stride(from: 0, to: places.count, by: Self.mostAsked) {
+            let part = places[start...].prefix(Self.mostAsked)
+            if let found = await holder(of: asset, client, among: part) { return found }
+            try Task.checkCancellation()
+        }
+        // It may have to fetch it itself first.
+        if !isLost { return predecessor }
+        throw MediaError(
+            .network, operation: "fetch", subject: asset.title,
+            reason: "who put it into the queue is gone, and no room has all of it")
+    }
+}
+
+extension Holders {
+    private func holder(
+        of asset: AssetDescriptor, _ client: MediaClient, among places: ArraySlice<HostPort>
+    ) async -> HostPort? {
+        await withTaskGroup(of: HostPort?.self) { group in
             for place in places {
                 group.addTask {
                     let has = try? await blocking { cancellation throws(MediaError) in
@@ -37,12 +54,6 @@ struct Holders: Sendable {
             for await place in group where place != nil { return place }
             return nil
         }
-        if let found { return found }
-        // It may have to fetch it itself first.
-        if !isLost { return predecessor }
-        throw MediaError(
-            .network, operation: "fetch", subject: asset.title,
-            reason: "who put it into the queue is gone, and no room has all of it")
     }
 }
 

@@ -87,6 +87,16 @@ final class NodeFiles: AssetSource {
         }
     }
 
+    /// The leader before has ended since: it is not waited for any more.
+    func losePredecessor() {
+        state.withLock { state in
+            guard case .holders(var holders)? = state.source else { return }
+            holders.isLost = true
+            state.source = .holders(holders)
+            state.holders = holders
+        }
+    }
+
     // MARK: For the node's own room
 
     /// Its own, from the cache, or on its way there.

@@ -8,18 +8,18 @@ import TuttiPlayout
 /// byte. `session` changes with the queue:
 ///
 ///     tutti session 1
-///     session NUMBER                      which one it is, whoever leads it
+///     session NUMBER TERM                 which one it is, whoever leads it, and who led it last
 ///     repeats off|one|all
 ///     rate NUMBER
 ///     rooms NUMBER                        with an output; so many are waited for
 ///     common VOLUME MUTED GROUP ROLE      for rooms without a line of their own
 ///     room NAME VOLUME MUTED ROLE
-///     item LOCATION TITLE FIRST END       - stands for nothing
+///     item ID LOCATION TITLE FIRST END HASH       - stands for nothing
 ///     end
 ///
 /// and `session-place` with the place, and while it plays every quarter of a minute:
-/// `place INDEX SECONDS playing|paused|stopped SESSION LOCATION`, the last of the item that is meant: a cut
-/// may come between the two.
+/// `place INDEX SECONDS playing|paused|stopped SESSION ID`, the last of the item that is meant: a cut may come
+/// between the two.
 struct SavedSession: Equatable, Sendable {
     static let queueFile = "session"
     static let placeFile = "session-place"
@@ -28,10 +28,14 @@ struct SavedSession: Equatable, Sendable {
     static let longest = 8 << 20
 
     struct Item: Equatable, Sendable {
-        /// A path or an address.
-        var location: String
+        /// As its group names it, whoever leads.
+        var id: QueueEntry.ID
+        /// A path or an address; `nil`: another machine has put it into the queue.
+        var location: String?
         var title: String?
         var span: CueSpan?
+        /// Of its bytes; `nil`: nobody has read it.
+        var hash: ContentHash?
     }
 
     /// How far the session is.
@@ -46,6 +50,8 @@ struct SavedSession: Equatable, Sendable {
 
     /// Which one it is; whoever goes on with it has the same.
     var session: UInt64
+    /// In which it was led when this was kept: of two, the later one knows more.
+    var term: UInt64 = 0
     var items: [Item]
     var repeats = RepeatMode.off
     var rate = 1.0
@@ -71,8 +77,8 @@ extension SavedSession {
     /// The file of the queue.
     var queueText: String {
         var lines = [
-            Self.heading, "session \(session)", "repeats \(repeats.rawValue)", "rate \(rate)",
-            "rooms \(rooms)",
+            Self.heading, "session \(session) \(term)", "repeats \(repeats.rawValue)",
+            "rate \(rate)", "rooms \(rooms)",
             "common \(commonSettings.volume) \(commonSettings.muted) \(commonSettings.groupVolume) \(Self.word(commonSettings.role?.rawValue))",
         ]
         for (room, settings) in settings.sorted(by: { $0.key < $1.key }) {
@@ -84,7 +90,8 @@ extension SavedSession {
             let first = item.span.map { "\($0.first)" } ?? "-"
             let end = item.span?.end.map { "\($0)" } ?? "-"
             lines.append(
-                "item \(Self.word(item.location)) \(Self.word(item.title)) \(first) \(end)")
+                "item \(item.id) \(Self.word(item.location)) \(Self.word(item.title)) \(first) \(end) \(item.hash?.hex ?? "-")"
+            )
         }
         return (lines + ["end", ""]).joined(separator: "\n")
     }
@@ -92,8 +99,7 @@ extension SavedSession {
     /// The file of the place.
     var placeText: String {
         "place \(place.index) \(place.seconds) \(place.phase.rawValue) \(session) "
-            + Self.word(items.indices.contains(place.index) ? items[place.index].location : nil)
-            + "\n"
+            + (items.indices.contains(place.index) ? "\(items[place.index].id)" : "-") + "\n"
     }
 
     /// - Parameter placeText: `nil`, or of another session: from the beginning, and stopped.
@@ -106,15 +112,18 @@ extension SavedSession {
             let words = line.split(separator: " ")
             guard take(words) else { return nil }
         }
-        guard items.count <= SessionState.longestQueue else { return nil }
+        guard items.count <= SessionState.longestQueue,
+            Set(items.map(\.id)).count == items.count
+        else { return nil }
         place = placeText.flatMap(place(_:)) ?? Place()
     }
 
     private mutating func take(_ words: [Substring]) -> Bool {
         switch (words.first, words.count) {
-        case ("session", 2):
-            guard let number = UInt64(words[1]) else { return false }
+        case ("session", 3):
+            guard let number = UInt64(words[1]), let term = UInt64(words[2]) else { return false }
             session = number
+            self.term = term
         case ("repeats", 2):
             guard let mode = RepeatMode(rawValue: String(words[1])) else { return false }
             repeats = mode
@@ -137,12 +146,16 @@ extension SavedSession {
                 let known = Self.settings(words[2], words[3], group: "100", role: words[4])
             else { return false }
             settings[name] = known
-        case ("item", 5):
-            guard let location = Self.text(words[1]) else { return false }
+        case ("item", 7):
+            let hash = try? ContentHash(hex: String(words[6]))
+            guard let id = QueueEntry.ID(words[1]), hash != nil || words[6] == "-" else {
+                return false
+            }
             items.append(
                 Item(
-                    location: location, title: Self.text(words[2]),
-                    span: Int64(words[3]).map { CueSpan(first: $0, end: Int64(words[4])) }))
+                    id: id, location: Self.text(words[2]), title: Self.text(words[3]),
+                    span: Int64(words[4]).map { CueSpan(first: $0, end: Int64(words[5])) },
+                    hash: hash))
         default: return false
         }
         return true
@@ -161,15 +174,11 @@ extension SavedSession {
     private func place(_ text: String) -> Place? {
         let words = text.split(whereSeparator: \.isWhitespace)
         guard words.count == 6, words[0] == "place", UInt64(words[4]) == session,
-            let index = Int(words[1]), let seconds = Double(words[2]), (0...1e9).contains(seconds),
+            Int(words[1]) != nil, let seconds = Double(words[2]), (0...1e9).contains(seconds),
             let phase = Place.Phase(rawValue: String(words[3]))
         else { return nil }
-        let location = Self.text(words[5])
-        if items.indices.contains(index), items[index].location == location {
-            return Place(index: index, seconds: seconds, phase: phase)
-        }
-        // The queue was changed in between.
-        return items.firstIndex { $0.location == location }
+        // The queue may have been changed in between.
+        return items.firstIndex { $0.id == QueueEntry.ID(words[5]) }
             .map { Place(index: $0, seconds: seconds, phase: phase) }
     }
 }

@@ -70,6 +70,7 @@ struct StateFolder: Sendable {
             fresh.cFileName, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
             isSecret ? 0o600 : 0o644)
         guard descriptor >= 0 else { throw Failure("be written", file) }
+        giveToOwner(descriptor)
         var count = 0
         while count < bytes.count {
             let more = bytes.withUnsafeBytes {
@@ -100,6 +101,14 @@ struct StateFolder: Sendable {
         guard descriptor >= 0 else { return }
         fsync(descriptor)
         close(descriptor)
+    }
+
+    /// What the superuser does in a node's folder, like restoring a backup, leaves nothing there that the
+    /// node cannot read.
+    private func giveToOwner(_ descriptor: CInt) {
+        var facts = stat()
+        guard geteuid() == 0, stat(path.cFileName, &facts) == 0, facts.st_uid != 0 else { return }
+        _ = fchown(descriptor, facts.st_uid, facts.st_gid)
     }
 
     private static let freshSuffix = ".new"
@@ -149,6 +158,7 @@ struct StateFolder: Sendable {
             throw RoomError(.badState, "\(Failure("be written", file))")
         }
         defer { close(descriptor) }
+        giveToOwner(descriptor)
         while flock(descriptor, LOCK_EX) != 0 {
             guard errno == EINTR else {
                 throw RoomError(.badState, "\(Failure("be locked", file))")

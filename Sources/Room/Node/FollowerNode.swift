@@ -80,8 +80,19 @@ public final class FollowerNode: Sendable {
             leaderName: leaderName)
         let output = try configuration.openOutput()
         options.notices = await CommitDatagramListener.open(logger: configuration.logger)
-        let saved = await node.sessionToRestore()
-        node.begin(following, output, options, restoring: saved)
+        switch await node.sessionToRestore() {
+        case .led(let saved)?: node.begin(following, output, options, restoring: saved)
+        case .elsewhere(let saved)?:
+            node.begin(following, output, options)
+            node.begin { await node.giveBack(saved) }
+        case nil:
+            let label = options.identity?.name ?? name
+            let hadOwnGroup = options.identity?.leader == label.name
+            node.begin(
+                following, output, options,
+                leadsAtOnce: hadOwnGroup && leader == nil && leadsWhenAlone
+                    && configuration.succeeds)
+        }
         if leadsWhenAlone, configuration.succeeds {
             // Those that wait for a household find it by its leader.
             let patience = Self.patience + .milliseconds(.random(in: 0...1_000))

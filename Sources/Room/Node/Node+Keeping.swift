@@ -12,8 +12,10 @@ extension Node {
     private static let keepingPause = Duration.seconds(1)
     /// While it plays its place is written so often.
     private static let placeInterval = Duration.seconds(15)
-    /// So long after it has handed over a node may be ended with the others.
-    private static let retirement = Duration.seconds(20)
+    /// Between two looks whether a session still goes on that another node leads.
+    static let lookingPause = Duration.seconds(2)
+    /// A group that is so often found with another session has begun anew.
+    private static let mostOthers = 3
     /// Leaders that are up answer within this at the start.
     private static let lookAround = Duration.milliseconds(1_500)
     /// Writing is forced to the disk, which takes as long as it takes.
@@ -46,7 +48,7 @@ extension Node {
                 }
                 known = session
                 placeAt = .now
-                media.uploads?.keep(session.items.map(\.location))
+                media.uploads?.keep(session.items.compactMap(\.location))
             } catch {
                 if !isSaid {
                     logger.warning("the queue is not kept", metadata: ["reason": "\(error)"])
@@ -66,40 +68,66 @@ extension Node {
             try? await Task.sleep(for: Self.keepingPause)
             await bell.wait(after: change, within: .seconds(1))
         }
-        // Whoever leads it now keeps it, unless all are ended together: then this node, which has the
-        // files, is the better one to begin with.
-        guard leading.isRetired, (try? await Task.sleep(for: Self.retirement)) != nil else {
-            return
+        guard leading.isRetired else { return }
+        // Whoever leads it now keeps it too. But the files that this node has put into the queue it alone
+        // can find again, when it is started anew.
+        let (number, reader) = (await leading.core.sessionID, leading.reader)
+        state.withLock { state in
+            var known = state.origins?.session == number ? state.origins?.items ?? [:] : [:]
+            for (id, item) in reader.items { known[id] = item }
+            state.origins = Node.Origins(session: number, items: known)
         }
-        if case .following? = state.withLock({ $0.role }) { forgetSession() }
+        await whileSessionGoesOn(number) {}
     }
 
-    private func forgetSession() {
-        sessions?.remove()
-        media.uploads?.keep([])
+    /// Does something now and then as long as the group that this node is in, whoever leads it, has this
+    /// session; what was kept of it is forgotten then. While this node leads, ``keepSession(_:after:)``
+    /// sees to that.
+    func whileSessionGoesOn(_ number: UInt64, _ work: () async -> Void) async {
+        var others = 0
+        while (try? await Task.sleep(for: Self.lookingPause)) != nil {
+            await work()
+            guard let client = control as? GroupClient else {
+                if control is LeaderControl, state.withLock({ $0.origins?.session }) != number {
+                    return
+                }
+                continue
+            }
+            guard let status = try? await client.status() else { continue }
+            others = status.session == GroupStatus.text(of: number) ? 0 : others + 1
+            guard others >= Self.mostOthers else { continue }
+            state.withLock { if $0.origins?.session == number { $0.origins = nil } }
+            sessions?.remove()
+            media.uploads?.keep([])
+            return
+        }
     }
 
     private func savedSession(_ leading: Leading) async -> SavedSession? {
         guard let now = await leading.core.keepsake else { return nil }
-        var session = SavedSession(session: await leading.core.sessionID, items: [])
+        let number = await leading.core.sessionID
+        var session = SavedSession(
+            session: number, term: await leading.core.sessionTerm, items: [])
+        let origins = state.withLock { $0.origins?.session == number ? $0.origins?.items : nil }
         var place = SavedSession.Place()
         var known = now.session.queue.makeIterator()
-        var isThere = false
         for (index, entry) in now.handover.items.enumerated() {
             let asset = entry.state == .known ? known.next() : nil
-            if index == now.position { place.index = session.items.count }
-            guard let item = item(entry, asset, leading.reader) else { continue }
-            if index == now.position { isThere = true }
-            session.items.append(item)
+            if index == now.position { place.index = index }
+            let found = leading.reader.item(entry.id) ?? origins?[entry.id]
+            session.items.append(
+                SavedSession.Item(
+                    id: entry.id,
+                    // Where its bytes will be found again: where they came from, or in this node's cache.
+                    location: found?.location ?? asset.flatMap { files.path(of: $0.hash) },
+                    title: found?.title ?? entry.title, span: found?.span, hash: asset?.hash))
         }
-        if isThere {
-            switch now.session.phase {
-            case .playing, .preparing, .waiting: place.phase = .playing
-            case .paused: place.phase = .paused
-            case .stopped, .ended: break
-            }
-            if place.phase != .stopped { place.seconds = now.seconds }
+        switch now.session.phase {
+        case .playing, .preparing, .waiting: place.phase = .playing
+        case .paused: place.phase = .paused
+        case .stopped, .ended: break
         }
+        if place.phase != .stopped { place.seconds = now.seconds }
         if place.index >= session.items.count { place.index = 0 }
         session.place = place
         session.repeats = now.handover.repeats
@@ -112,22 +140,16 @@ extension Node {
         return session
     }
 
-    /// Where an item's bytes will be found again: where they came from, or in this node's cache.
-    private func item(
-        _ entry: QueueListing.Item, _ asset: AssetDescriptor?, _ reader: AssetReader
-    ) -> SavedSession.Item? {
-        if let item = reader.item(entry.id) {
-            return SavedSession.Item(location: item.location, title: item.title, span: item.span)
-        }
-        guard entry.state != .unplayable, let asset, let path = files.path(of: asset.hash) else {
-            return nil
-        }
-        return SavedSession.Item(location: path, title: entry.title)
+    /// What becomes of a session that this node led when it ended.
+    enum Restored: Sendable {
+        /// Nobody goes on with it, or with less than this node knows. Who comes later with more is followed
+        /// then (``followsWhenIdle()``).
+        case led(SavedSession)
+        /// Another node leads it.
+        case elsewhere(SavedSession)
     }
 
-    /// What this node led when it ended without a word, unless somebody went on with it. Who comes later
-    /// with the same session, and has gone on with it, is followed then (``followsWhenIdle()``).
-    func sessionToRestore() async -> SavedSession? {
+    func sessionToRestore() async -> Restored? {
         guard let sessions, configuration.credentials.isSeated, !isGivenLeader else { return nil }
         let saved: SavedSession?
         do {
@@ -137,23 +159,24 @@ extension Node {
             return nil
         }
         guard let saved, !saved.items.isEmpty else { return nil }
-        media.uploads?.keep(saved.items.map(\.location))
+        media.uploads?.keep(saved.items.compactMap(\.location))
         let leaders = (try? await Discovery.leaders(for: Self.lookAround)) ?? []
         let number = GroupStatus.text(of: saved.session)
-        let answers = await withTaskGroup(of: Bool.self) { group in
+        let terms = await withTaskGroup(of: UInt64?.self) { group in
             for room in leaders where configuration.credentials.concerns(room.household) {
                 let client = GroupClient(
                     address: room.address, timeout: .seconds(1), attempts: .few,
                     configuration.credentials)
-                group.addTask { (try? await client.status())?.session == number }
+                group.addTask {
+                    guard let status = try? await client.status(), status.session == number else {
+                        return nil
+                    }
+                    return status.sessionTerm
+                }
             }
-            return await group.reduce(false) { $0 || $1 }
+            return await group.reduce(into: []) { $0.append($1) }.compactMap(\.self)
         }
-        guard !answers else {
-            forgetSession()
-            return nil
-        }
-        return saved
+        return terms.contains { $0 >= saved.term } ? .elsewhere(saved) : .led(saved)
     }
 }
 

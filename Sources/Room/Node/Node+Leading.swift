@@ -65,6 +65,7 @@ extension Node {
         }
         let now = state.withLock { $0 }
         let session = resumption.session
+        guard !now.isEnding else { return .cannot(reason: "it is ending") }
         guard case .following(let following)? = now.role, let member = now.member,
             let door = now.door
         else {
@@ -141,8 +142,10 @@ extension Node {
             guard let asset = await leading.core.asset(ofHash: hash) else { return nil }
             return await files.fetch(asset)
         }
-        if resumption.isPredecessorLost {
-            begin { await self.lookAfterInheritance(leading, of: before.leaderName) }
+        begin {
+            await self.lookAfterInheritance(
+                leading, of: before.leaderName, resumption,
+                NextLeader(name: label, host: host, port: before.mediaPort))
         }
         if let asker = try? RoomID(before.leaderName) {
             began(leading, NextLeader(name: asker, host: host, port: before.mediaPort))
@@ -156,13 +159,37 @@ extension Node {
     }
 
     private static let inheritanceInterval = Duration.seconds(1)
-    /// An item that only the lost leader could read is waited for so long: it may be back.
-    private static let readingPatience = Duration.seconds(5)
+    /// An item that only the lost leader could read is waited for so long: it may be back, or be started
+    /// anew.
+    private static let readingPatience = Duration.seconds(10)
+    /// … and that another machine put into the queue before the power failed: it is started like this one.
+    private static let bootPatience = Duration.seconds(90)
+    /// A leader that has handed over, and is asked in vain so often, one after the other, has ended.
+    private static let mostSilences = 5
 
-    /// What only the lost leader had does not hold up the group: where the bytes of what plays are
-    /// nowhere, and rooms are silent for it, or an item comes that nobody has read, it goes on without.
-    private func lookAfterInheritance(_ leading: Leading, of name: String) async {
-        var awaited: (id: QueueEntry.ID, since: ContinuousClock.Instant)?
+    /// What only the leader before had does not hold up the group once that one is gone: what every machine
+    /// can fetch this node fetches. Where the bytes of what plays are nowhere, and rooms are silent for it,
+    /// or an item comes that nobody has read, the group goes on without.
+    private func lookAfterInheritance(
+        _ leading: Leading, of name: String, _ resumption: Leading.Resumption,
+        _ predecessor: NextLeader
+    ) async {
+        var silences = 0
+        while !resumption.isPredecessorLost, silences < Self.mostSilences {
+            guard (try? await Task.sleep(for: Self.inheritanceInterval)) != nil,
+                isLeading(leading), !leading.isRetired
+            else { return }
+            let answer = await askWhoLeads([predecessor]).first
+            if case .sight? = answer { silences = 0 } else { silences += 1 }
+        }
+        files.losePredecessor()
+        leading.reader.adopt(
+            resumption.handover.addresses, of: resumption.handover.items,
+            unread: Set(await leading.core.unreadItems))
+        begin {
+            await self.leaveOutUnread(
+                leading, after: Self.readingPatience, "its file went with \(name.shown())")
+        }
         while (try? await Task.sleep(for: Self.inheritanceInterval)) != nil, isLeading(leading),
             !leading.isRetired
         {
@@ -170,20 +197,37 @@ extension Node {
                 guard await files.isLost(asset), await leading.core.isStarving(for: asset) else {
                     continue
                 }
+                let source = await leading.core.item(of: asset.hash)
+                    .flatMap { leading.reader.item($0) }
+                if let source, let anew = await leading.reader.readAgain(source) {
+                    if anew.hash != asset.hash {
+                        await leading.core.change(asset.hash, to: anew)
+                    }
+                    continue
+                }
                 logger.error(
                     "\(asset.title): its file went with \(name.shown()), and no room has all of it"
                 )
                 await leading.core.change(asset.hash, to: nil)
             }
+        }
+    }
+
+    /// An item that another machine has to read, and does not, is not waited for without end.
+    private func leaveOutUnread(
+        _ leading: Leading, after patience: Duration, _ reason: String
+    ) async {
+        var awaited: (id: QueueEntry.ID, since: ContinuousClock.Instant)?
+        while (try? await Task.sleep(for: Self.inheritanceInterval)) != nil, isLeading(leading),
+            !leading.isRetired
+        {
             let id = await leading.core.awaitedItem
             if awaited?.id != id { awaited = id.map { ($0, .now) } }
-            // What was put in here since then this node reads itself, however long that takes.
-            guard let now = awaited, now.since + Self.readingPatience <= .now,
+            // What was put in here this node reads itself, however long that takes.
+            guard let now = awaited, now.since + patience <= .now,
                 leading.reader.item(now.id) == nil
             else { continue }
-            await leading.core.take([
-                .unplayable(now.id, reason: "its file went with \(name.shown())")
-            ])
+            await leading.core.take([.unplayable(now.id, reason: reason)])
         }
     }
 
@@ -249,7 +293,9 @@ extension Node {
         let reader = AssetReader([], library, media, logger: logger)
         var resumption: Leading.Resumption?
         if let saved {
-            resumption = await reader.restore(saved, plays: configuration.playsAfterRestart)
+            let cache = configuration.cacheFolder
+            resumption = await reader.restore(
+                saved.withoutLostCopies(in: cache), plays: configuration.playsAfterRestart)
         }
         let leading = Leading(
             services, clock, reader, name: label, session: session, configuration,
@@ -260,7 +306,11 @@ extension Node {
                 session: saved?.session),
             resuming: resumption, events: events)
         await leading.begin()
-        if mayGiveUp || saved != nil { await leading.core.mayBeGivenUp() }
+        if mayGiveUp || saved != nil {
+            await leading.core.mayBeGivenUp(restoredFrom: saved?.term)
+        }
+        // It was asked for: after a restart it is one again.
+        if !mayGiveUp { options?.identity?.keep(leader: label.name) }
         files.leadAfresh()
         state.withLock {
             $0.role = .leading(leading)
@@ -274,6 +324,13 @@ extension Node {
         begin { await reader.run() }
         begin { try await self.run(leading) }
         begin { await self.keepSession(leading, after: saved) }
+        if saved != nil {
+            begin {
+                await self.leaveOutUnread(
+                    leading, after: Self.bootPatience,
+                    "its file is on another machine, which is not here")
+            }
+        }
         logger.notice(
             saved == nil
                 ? "leading a group with nothing in its queue, which others may join"
@@ -291,7 +348,12 @@ extension Node {
                 for await event in session.browse() {
                     switch RoomSighting(event) {
                     case .found(let room) where room.role == .leader:
-                        known.rooms.withLock { $0[room.label] = room }
+                        known.rooms.withLock { rooms in
+                            // Each is asked: a stranger can announce any number.
+                            if rooms.count < Self.mostMet || rooms[room.label] != nil {
+                                rooms[room.label] = room
+                            }
+                        }
                     case .found(let room): known.rooms.withLock { $0[room.label] = nil }
                     case .gone(let label): known.rooms.withLock { $0[label] = nil }
                     case .answersTold, .knownTold, .daemonLost, nil: break
@@ -306,6 +368,7 @@ extension Node {
         }
     }
 
+    private static let mostMet = 32
     private static let idleInterval = Duration.milliseconds(700)
 
     private func meet(_ rooms: [DiscoveredRoom]) async {
@@ -327,10 +390,9 @@ extension Node {
             else { continue }
             if isUntouched {
                 // The same session, restored twice, or gone on with elsewhere.
-                let count = await leading.core.status(hasPoints: false).count
+                let term = await leading.core.sessionTerm
                 guard status.session == own,
-                    status.phase == .playing || status.count > count
-                        || status.count == count && other < label
+                    status.sessionTerm > term || status.sessionTerm == term && other < label
                 else { continue }
             } else {
                 // Of two that have nothing to play the one whose name comes first goes on.

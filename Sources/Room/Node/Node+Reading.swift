@@ -9,20 +9,60 @@ extension Node {
 
     /// Until all of it is read, or the node ends.
     func readOn(_ leading: Leading) async {
-        let (reader, queue) = (leading.reader, CurrentQueue(self))
-        guard reader.hasUnread else { return }
+        guard leading.reader.hasUnread else { return }
+        // What was read while the lead went over the next leader has not heard of.
+        let known = await leading.core.readItems.filter { $0.id < QueueEntry.firstOwnID }
+        await readOn(leading.reader, telling: known)
+    }
+
+    private func readOn(_ reader: AssetReader, telling known: [ReadItem] = []) async {
+        let queue = CurrentQueue(self)
         reader.follow { ahead, most in
             (try? await queue.now?.wanted(ahead: ahead, most: most)) ?? []
         } tell: { [weak self] inputs in
             // All is listed: the lead does not go over before.
             await self?.tell(inputs.compactMap(ReadItem.init), to: queue)
         }
-        // What was read while the lead went over the next leader has not heard of.
-        let known = await leading.core.readItems.filter { $0.id < QueueEntry.firstOwnID }
         await tell(known, to: queue)
         while reader.hasUnread, !Task.isCancelled {
             try? await Task.sleep(for: Self.readingPause)
             reader.lookAgain()
+        }
+    }
+
+    // MARK: After a restart
+
+    /// Items behind the one that plays, and before it, whose files are looked up and hashed.
+    private static let nearItems = 8
+
+    /// A node that led before it was started anew has the files that it put into the queue: it reads on
+    /// what nobody has read, and hands out what is near.
+    func giveBack(_ saved: SavedSession) async {
+        let reader = AssetReader([], library, media, logger: logger)
+        reader.takeBack(saved.items)
+        let owned = reader.items
+        guard !owned.isEmpty else { return }
+        state.withLock { $0.origins = Origins(session: saved.session, items: owned) }
+        logger.notice(
+            "another node leads the group that this one led; it gets the files from here",
+            metadata: ["items": "\(owned.count)"])
+        begin { await reader.run() }
+        begin { await self.readOn(reader) }
+        var known: [QueueEntry.ID: ContentHash] = [:]
+        for item in saved.items where owned[item.id] != nil { known[item.id] = item.hash }
+        await whileSessionGoesOn(saved.session) {
+            guard !known.isEmpty, let control else { return }
+            guard let status = try? await control.status(),
+                let near = try? await control.queue(
+                    first: max(0, status.index - 1), count: Self.nearItems)
+            else { return }
+            for id in near.items.map(\.id) {
+                guard let hash = known.removeValue(forKey: id), library.asset(hash) == nil,
+                    let item = owned[id]
+                else { continue }
+                // Another file by now is none that the group knows; its leader finds another holder.
+                _ = await reader.readAgain(item)
+            }
         }
     }
 

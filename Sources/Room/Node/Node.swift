@@ -58,6 +58,12 @@ final class Node: Sendable {
     private let endings: AsyncStream<Void>
     private let ended: AsyncStream<Void>.Continuation
 
+    /// Where items of a session come from that this node has put into its queue, whoever leads it.
+    struct Origins {
+        var session: UInt64
+        var items: [QueueEntry.ID: AssetList.Item]
+    }
+
     struct State {
         var role: Role?
         /// Where rooms and clients come to; `nil`: nowhere, and this node cannot lead.
@@ -69,6 +75,9 @@ final class Node: Sendable {
         /// Host of whoever led before this node took over.
         var hostBefore: String?
         var error: (any Error)?
+        var origins: Origins?
+        /// It says goodbye, and takes nothing over any more.
+        var isEnding = false
     }
     let state = Mutex(State())
     private typealias Job = @Sendable () async throws -> Void
@@ -180,13 +189,21 @@ final class Node: Sendable {
     }
 
     private func leave() async {
-        if handsOverAtEnd, case .leading(let leading)? = state.withLock({ $0.role }) {
-            await handOverAtEnd(leading)
+        let leading: Leading? = state.withLock { state in
+            state.isEnding = true
+            return if case .leading(let leading)? = state.role { leading } else { nil }
         }
+        if handsOverAtEnd, let leading { await handOverAtEnd(leading) }
         let (role, member) = state.withLock { ($0.role, $0.member) }
         switch role {
         case .leading(let leading):
-            await leading.core.leave()
+            if handsOverAtEnd, await !leading.core.heirs.isEmpty {
+                // Nobody took it in time, in the middle of a start for instance: a goodbye would silence
+                // them all, and without one they go on by themselves.
+                await leading.core.vanish()
+            } else {
+                await leading.core.leave()
+            }
             try? await Task.sleep(for: Self.leaderFarewell)
         case .following:
             await member?.leave()
@@ -195,19 +212,26 @@ final class Node: Sendable {
         }
     }
 
-    /// The music of the others goes on without this node.
+    /// The music of the others goes on without this node: the first heir that can leads, since one may be
+    /// ending too.
     private func handOverAtEnd(_ leading: Leading) async {
-        guard let heir = await leading.core.firstHeir else { return }
-        let outcome = await leading.core.perform(.handOver(to: heir)) {
-            leading.reader.isListing ? LeaderMachine.stillListing : nil
-        }
-        guard outcome == .accepted else { return }
         let deadline = ContinuousClock.now + Self.lastHandover
-        while !leading.isRetired, ContinuousClock.now < deadline {
-            try? await Task.sleep(for: .milliseconds(10))
+        for heir in await leading.core.heirs where ContinuousClock.now < deadline {
+            let outcome = await leading.core.perform(.handOver(to: heir)) {
+                leading.reader.isListing ? LeaderMachine.stillListing : nil
+            }
+            guard outcome == .accepted else { continue }
+            while !leading.isRetired, await leading.core.isHandingOver,
+                ContinuousClock.now < deadline
+            {
+                try? await Task.sleep(for: .milliseconds(10))
+            }
+            // The rooms are told, and this node's own follows.
+            if leading.isRetired {
+                try? await Task.sleep(for: Self.leaderFarewell)
+                return
+            }
         }
-        // The rooms are told, and this node's own follows.
-        if leading.isRetired { try? await Task.sleep(for: Self.leaderFarewell) }
     }
 
     private func rename(_ name: RoomID) {
@@ -220,11 +244,13 @@ final class Node: Sendable {
 
     /// Begins as a follower.
     ///
-    /// - Parameter saved: led instead, before it looks for anybody: a room that is found in another group
-    ///   for the second in which a file is read would be told of that group.
+    /// - Parameters:
+    ///   - saved: led instead, before it looks for anybody: a room that is found in another group for the
+    ///     second in which a file is read would be told of that group.
+    ///   - leadsAtOnce: it had a group of its own, and has it again.
     func begin(
         _ following: Following, _ output: OutputThread?, _ options: Member.Options,
-        restoring saved: SavedSession? = nil
+        restoring saved: SavedSession? = nil, leadsAtOnce: Bool = false
     ) {
         let member = Member(
             name: name, output: output, clock: following.clock, logger: logger, options: options,
@@ -237,7 +263,7 @@ final class Node: Sendable {
         files.follow(following.finder)
         openDoorAsFollower()
         begin {
-            if let saved { await self.leadAlone(restoring: saved) }
+            if saved != nil || leadsAtOnce { await self.leadAlone(restoring: saved) }
             if self.isFollowing(following) { await following.run() }
         }
         begin { await member.run() }

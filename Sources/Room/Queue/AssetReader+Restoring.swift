@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import TuttiFFmpegMedia
 import TuttiGroupControl
@@ -11,13 +12,11 @@ extension AssetReader {
     ///
     /// - Parameter plays: whether it goes on playing where it played.
     func restore(_ saved: SavedSession, plays: Bool) async -> Leading.Resumption {
-        let items = saved.items.map { item in
-            AssetList.Item(
-                location: item.location, title: item.title, span: item.span, isMissed: true)
-        }
+        let place = saved.place.index
         var current: SessionAssets.Asset?
-        if saved.place.phase != .stopped, items.indices.contains(saved.place.index) {
-            let item = items[saved.place.index]
+        if saved.place.phase != .stopped, saved.items.indices.contains(place),
+            let item = AssetList.Item(saved.items[place])
+        {
             do {
                 current = try await blocking { [library] cancellation throws(MediaError) in
                     try library.describe(item, cancellation)
@@ -29,8 +28,8 @@ extension AssetReader {
             }
         }
         if let current { keep(current) }
-        let listing = restore(items, knowing: current, at: saved.place.index)
-        for item in items { uploads?.use(item.location) }
+        let listing = restore(saved.items, knowing: current, at: place)
+        for location in saved.items.compactMap(\.location) { uploads?.use(location) }
         var phase = SessionPhase.stopped
         var change: RateChange?
         if let current {
@@ -52,5 +51,27 @@ extension AssetReader {
             handover: Handover(
                 settings: saved.settings, commonSettings: saved.commonSettings,
                 repeats: saved.repeats, rooms: saved.rooms, items: listing, rate: saved.rate))
+    }
+}
+
+extension AssetList.Item {
+    /// `nil`: it is on another machine.
+    init?(_ saved: SavedSession.Item) {
+        guard let location = saved.location else { return nil }
+        self.init(location: location, title: saved.title, span: saved.span, isMissed: true)
+    }
+}
+
+extension SavedSession {
+    /// A copy that the cache let go of is to be had where it came from.
+    func withoutLostCopies(in cache: String) -> SavedSession {
+        var session = self
+        for place in items.indices where items[place].hash != nil {
+            guard let location = items[place].location, location.hasPrefix("\(cache)/"),
+                access(location.cFileName, F_OK) != 0
+            else { continue }
+            session.items[place].location = nil
+        }
+        return session
     }
 }

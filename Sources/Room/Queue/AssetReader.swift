@@ -76,29 +76,84 @@ final class AssetReader: Sendable {
         jobSignal.yield()
     }
 
-    /// Lists items of before, the first of all, of which one has been read already.
+    /// Lists items of before, the first of all, of which one has been read already. What is on other
+    /// machines they read.
     func restore(
-        _ items: [AssetList.Item], knowing current: SessionAssets.Asset?, at index: Int
+        _ items: [SavedSession.Item], knowing current: SessionAssets.Asset?, at index: Int
     ) -> [QueueListing.Item] {
         state.withLock { state in
             var listing: [QueueListing.Item] = []
-            for (place, item) in items.prefix(SessionState.longestQueue).enumerated() {
-                let id = state.nextID
-                state.nextID += 1
-                state.items[id] = item
+            for (place, saved) in items.enumerated() {
+                let item = AssetList.Item(saved)
+                state.items[saved.id] = item
                 if place == index, let current {
-                    state.unseen[id] = current.descriptor.hash
+                    state.unseen[saved.id] = current.descriptor.hash
                     state.known += 1
+                    let known = current.descriptor
                     listing.append(
-                        QueueListing.Item(id: id, title: current.descriptor.title, state: .known))
+                        QueueListing.Item(
+                            id: saved.id, title: known.title, state: .known,
+                            durationSeconds: known.durationSeconds))
                 } else {
-                    state.unread.insert(id)
-                    let name = item.title ?? AssetName.shown(item.location)
-                    listing.append(QueueListing.Item(id: id, title: name, state: .unread))
+                    if item != nil { state.unread.insert(saved.id) }
+                    let name = item.map { AssetName.shown($0.location) } ?? ""
+                    listing.append(
+                        QueueListing.Item(
+                            id: saved.id, title: saved.title ?? name, state: .unread))
                 }
             }
+            let last = items.map(\.id).filter { $0 < QueueEntry.firstOwnID }.max() ?? 0
+            state.nextID = max(state.nextID, last + 1)
             state.isGivenAny = !items.isEmpty
             return listing
+        }
+    }
+
+    /// Reads on what this node has put into a queue that another one leads: what nobody has read.
+    func takeBack(_ items: [SavedSession.Item]) {
+        state.withLock { state in
+            for saved in items {
+                guard let item = AssetList.Item(saved) else { continue }
+                state.items[saved.id] = item
+                if saved.hash == nil { state.unread.insert(saved.id) }
+            }
+        }
+    }
+
+    /// Everything that is listed here.
+    var items: [QueueEntry.ID: AssetList.Item] { state.withLock { $0.items } }
+
+    /// Reads items of a leader that is gone, of those that every machine can fetch.
+    func adopt(
+        _ addresses: [QueueEntry.ID: String], of items: [QueueListing.Item],
+        unread: Set<QueueEntry.ID>
+    ) {
+        state.withLock { state in
+            for item in items {
+                guard let address = addresses[item.id], PlaylistPlace.isRemote(address) else {
+                    continue
+                }
+                state.items[item.id] = AssetList.Item(
+                    location: address, title: item.title, isMissed: true)
+                if unread.contains(item.id) { state.unread.insert(item.id) }
+            }
+        }
+        readSignal.yield()
+    }
+
+    /// Fetches an item once more whose bytes are nowhere any more.
+    ///
+    /// - Returns: what it is now; `nil` where it is not to be had.
+    func readAgain(_ item: AssetList.Item) async -> AssetDescriptor? {
+        do {
+            let asset = try await blocking { [library] cancellation throws(MediaError) in
+                try library.describe(item, cancellation)
+            }
+            keep(asset)
+            return asset.descriptor
+        } catch {
+            logger.error("skipped", metadata: ["reason": "\(error)"])
+            return nil
         }
     }
 
@@ -235,9 +290,7 @@ final class AssetReader: Sendable {
         ///   together: between the two it would look as if everything had been read.
         func flush(isLast: Bool = false) {
             let remaining = list.withLock { $0.remaining }
-            let entries = batch.map {
-                QueueEntry(id: $0.id, name: $0.item.title ?? AssetName.shown($0.item.location))
-            }
+            let entries = batch.map { QueueEntry(id: $0.id, $0.item) }
             state.withLock { state in
                 if isLast { state.isListing = false }
                 state.coming = remaining + state.jobs.reduce(0) { $0 + $1.arguments.count }
@@ -387,5 +440,15 @@ final class AssetReader: Sendable {
             $0.missed += 1
             if $0.firstReason == nil { $0.firstReason = "\(subject): \(reason)" }
         }
+    }
+}
+
+extension QueueEntry {
+    /// A part of a file is not fetched as one.
+    fileprivate init(id: ID, _ item: AssetList.Item) {
+        let isFetched = item.span == nil && PlaylistPlace.isRemote(item.location)
+        self.init(
+            id: id, name: item.title ?? AssetName.shown(item.location),
+            address: isFetched ? item.location : nil)
     }
 }

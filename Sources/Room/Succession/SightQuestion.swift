@@ -43,28 +43,27 @@ struct SightQuestion: Sendable {
                 return .silent
             }
             return .sight(sight)
-        } catch let error as RoomError where error.code == .unreachable {
-            return await isClosed(address) ? .refused : .silent
         } catch {
-            return .silent
+            return await standing(of: address)
         }
     }
 
-    /// Whether the machine answers, and says that nobody listens there.
-    private func isClosed(_ address: HostPort) async -> Bool {
+    /// What the machine itself says for its node.
+    private func standing(of address: HostPort) async -> SightAnswer {
         let attempt = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.nanoseconds(limit.count / 4))
             .connect(host: address.host, port: address.port)
         do {
             let channel = try await attempt.get()
             channel.close(promise: nil)
-            return false
+            return .stalled
         } catch let error as NIOConnectionError {
-            return error.connectionErrors.contains {
+            let isRefused = error.connectionErrors.contains {
                 ($0.error as? IOError)?.errnoCode == ECONNREFUSED
             }
+            return isRefused ? .refused : .silent
         } catch {
-            return (error as? IOError)?.errnoCode == ECONNREFUSED
+            return (error as? IOError)?.errnoCode == ECONNREFUSED ? .refused : .silent
         }
     }
 }
@@ -75,7 +74,8 @@ extension SightAnswer {
         switch self {
         case .silent: 0
         case .refused: 1
-        case .sight: 2
+        case .stalled: 2
+        case .sight: 3
         }
     }
 }

@@ -151,13 +151,13 @@ struct HouseGroups {
     /// - Returns: who leads its group by then.
     private func released(_ room: RoomID, of source: Group) async throws -> GroupClient {
         let leader = client(of: source)
-        guard source.status.leader.foldedName == room.name.foldedName,
-            let other = source.status.rooms.first(where: {
-                $0.name.foldedName != room.name.foldedName && $0.state != .lost
-            })
-        else { return leader }
-        let heir = try RoomID(other.name)
-        _ = try await leader.whoeverLeads { try await $0.perform(.handOver(to: heir)) }
+        let others = source.status.rooms.filter {
+            $0.name.foldedName != room.name.foldedName && $0.state != .lost
+        }
+        guard source.status.leader.foldedName == room.name.foldedName, !others.isEmpty else {
+            return leader
+        }
+        let heir = try await handOver(leader, to: others.map { try RoomID($0.name) })
         // The room has gone over to the one that leads now. A new connection each time: on the old one
         // the leader of before still tells what it led.
         let deadline = ContinuousClock.now + Self.arrivalLimit
@@ -172,6 +172,21 @@ struct HouseGroups {
         }
         throw CommandError(
             "\"\(heir)\" has taken the lead, and \"\(room)\" has not followed yet; try again")
+    }
+
+    /// To the first of these that takes it: not every machine can lead, and a second output of one has no
+    /// node of its own.
+    private func handOver(_ leader: GroupClient, to rooms: [RoomID]) async throws -> RoomID {
+        var last: RoomError?
+        for room in rooms {
+            do {
+                _ = try await leader.whoeverLeads { try await $0.perform(.handOver(to: room)) }
+                return room
+            } catch let error as RoomError where error.code == .refused {
+                last = error
+            }
+        }
+        throw last ?? RoomError(.refused, "there is nobody to hand the lead to")
     }
 
     private func wait(for room: RoomID, at address: HostPort) async throws {
