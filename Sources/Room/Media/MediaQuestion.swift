@@ -34,10 +34,13 @@ struct MediaQuestion: Sendable {
         self.range = range
     }
 
-    /// How long to wait where all places are taken, as ``MediaService/noPlace`` says it; `nil` for
-    /// any other answer.
+    /// The answer of a node that has it, and reads it just now to see that.
+    static let isBeingRead = HTTPResponseStatus.accepted
+
+    /// How long to wait where all places are taken, as ``MediaService/noPlace`` says it, or where it is
+    /// being read; `nil` for any other answer.
     func pause(asked head: HTTPResponseHead) -> TimeAmount? {
-        guard head.status == .serviceUnavailable,
+        guard head.status == .serviceUnavailable || head.status == Self.isBeingRead,
             let text = head.headers.first(name: "Retry-After")
         else { return nil }
         // A date, or anything else: as soon as one may ask again.

@@ -61,6 +61,7 @@ final class MediaService: Sendable {
     /// Open files, which are there still when their names are gone.
     private let held = Mutex<[String: SharedFile]>([:])
     private let provider = Mutex<Provider?>(nil)
+    private let owner = Mutex<Owner?>(nil)
     /// Answers with bytes that arrive; each may hold a thread that waits.
     private let relaying = Atomic(0)
     private let logger: Logger
@@ -100,6 +101,12 @@ final class MediaService: Sendable {
     typealias Provider = @Sendable (String) async -> IncomingFile?
 
     func provide(_ provider: @escaping Provider) { self.provider.withLock { $0 = provider } }
+
+    /// Asked for what is not shared, with its hash: whether it will be in a while, since it is being read.
+    typealias Owner = @Sendable (String) -> Bool
+
+    /// - Parameter owner: `nil`: what is not shared is not here.
+    func own(_ owner: Owner?) { self.owner.withLock { $0 = owner } }
 
     func path(ofHash hash: String) -> String? { shared.withLock { $0[hash]?.path } }
 
@@ -185,6 +192,9 @@ final class MediaService: Sendable {
     private func bytes(
         ofHash hash: String, isList: Bool, mayFetch: Bool
     ) async throws(Refusal) -> any SharedBytes {
+        if file(ofHash: hash) == nil, let owner = owner.withLock({ $0 }), owner(hash) {
+            throw Refusal(MediaQuestion.isBeingRead, retryAfter: 1)
+        }
         var incoming: IncomingFile?
         if mayFetch, file(ofHash: hash)?.file == nil, let provider = provider.withLock({ $0 }) {
             incoming = await provider(hash)

@@ -77,16 +77,14 @@ extension Node {
             for (id, item) in reader.items { known[id] = item }
             state.origins = Node.Origins(session: number, items: known)
         }
-        await whileSessionGoesOn(number) {}
+        await whileSessionGoesOn(number)
     }
 
-    /// Does something now and then as long as the group that this node is in, whoever leads it, has this
-    /// session; what was kept of it is forgotten then. While this node leads, ``keepSession(_:after:)``
-    /// sees to that.
-    func whileSessionGoesOn(_ number: UInt64, _ work: () async -> Void) async {
+    /// Returns once the group that this node is in, whoever leads it, has another session; what was kept of
+    /// this one is forgotten then. While this node leads, ``keepSession(_:after:)`` sees to that.
+    func whileSessionGoesOn(_ number: UInt64) async {
         var others = 0
         while (try? await Task.sleep(for: Self.lookingPause)) != nil {
-            await work()
             guard let client = control as? GroupClient else {
                 if control is LeaderControl, state.withLock({ $0.origins?.session }) != number {
                     return

@@ -32,11 +32,8 @@ extension Node {
 
     // MARK: After a restart
 
-    /// Items behind the one that plays, and before it, whose files are looked up and hashed.
-    private static let nearItems = 8
-
     /// A node that led before it was started anew has the files that it put into the queue: it reads on
-    /// what nobody has read, and hands out what is near.
+    /// what nobody has read, and hands out what others ask for once it has seen that it is the same.
     func giveBack(_ saved: SavedSession) async {
         let reader = AssetReader([], library, media, logger: logger)
         reader.takeBack(saved.items)
@@ -48,22 +45,22 @@ extension Node {
             metadata: ["items": "\(owned.count)"])
         begin { await reader.run() }
         begin { await self.readOn(reader) }
-        var known: [QueueEntry.ID: ContentHash] = [:]
-        for item in saved.items where owned[item.id] != nil { known[item.id] = item.hash }
-        await whileSessionGoesOn(saved.session) {
-            guard !known.isEmpty, let control else { return }
-            guard let status = try? await control.status(),
-                let near = try? await control.queue(
-                    first: max(0, status.index - 1), count: Self.nearItems)
-            else { return }
-            for id in near.items.map(\.id) {
-                guard let hash = known.removeValue(forKey: id), library.asset(hash) == nil,
-                    let item = owned[id]
-                else { continue }
-                // Another file by now is none that the group knows; its leader finds another holder.
-                _ = await reader.readAgain(item)
+        let known = OwnedFiles(saved.items.filter { owned[$0.id] != nil })
+        media.own { [weak self] hash in
+            switch known.standing(of: hash) {
+            case .unknown: return false
+            case .asked: return true
+            case .new(let item):
+                self?.begin {
+                    // Another file by now is none that the group knows: that one is not shared.
+                    _ = await reader.readAgain(item)
+                    known.forget(hash)
+                }
+                return self != nil
             }
         }
+        await whileSessionGoesOn(saved.session)
+        media.own(nil)
     }
 
     private func tell(_ items: [ReadItem], to queue: CurrentQueue) async {
@@ -96,6 +93,45 @@ extension Node {
                 }
             default: return nil
             }
+        }
+    }
+}
+
+/// What a node can look up again, by its hash, and what of it is being read.
+private final class OwnedFiles: Sendable {
+    enum Standing {
+        case unknown
+        case asked
+        case new(AssetList.Item)
+    }
+
+    private struct State {
+        var items: [String: AssetList.Item] = [:]
+        var asked: Set<String> = []
+    }
+    private let state = Mutex(State())
+
+    init(_ items: [SavedSession.Item]) {
+        state.withLock { state in
+            for item in items {
+                guard let hash = item.hash else { continue }
+                state.items[hash.hex] = AssetList.Item(item)
+            }
+        }
+    }
+
+    func standing(of hash: String) -> Standing {
+        state.withLock { state in
+            guard let item = state.items[hash] else { return .unknown }
+            return state.asked.insert(hash).inserted ? .new(item) : .asked
+        }
+    }
+
+    /// It was read, whatever came of it.
+    func forget(_ hash: String) {
+        state.withLock { state in
+            state.items[hash] = nil
+            state.asked.remove(hash)
         }
     }
 }
