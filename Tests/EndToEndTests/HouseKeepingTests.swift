@@ -166,6 +166,78 @@ extension EndToEndTests {
         try house.end()
     }
 
+    /// Items of a server that stays: more than a leader reads ahead of an address, and then it is killed.
+    @Test(.enabled(if: canHouse, obstacle))
+    func `items of an address are read by whoever leads next`() async throws {
+        try await onOwnThread {
+            let house = try House(hosts: 3) { _ in "" }
+            do {
+                try Self.goOnReading(house)
+            } catch {
+                throw CommandError("\(error)\n\(house.logs)")
+            }
+        }
+    }
+
+    private static func goOnReading(_ house: House) throws {
+        let count = 6
+        for host in 0...2 { try house.startAvahi(on: host) }
+        let songs = "\(house.folder.path)/served"
+        try FileManager.default.createDirectory(
+            atPath: songs, withIntermediateDirectories: true)
+        for number in 1...count {
+            try NoiseAsset(seconds: 3, sampleRate: 8_000, seed: UInt64(number))
+                .write(to: "\(songs)/\(number).wav")
+        }
+        try startNodes(house, virtual: true)
+        guard let first = names.firstIndex(of: try group(house, by: 1)?.leader ?? "") else {
+            throw CommandError("nobody leads")
+        }
+        let (other, third) = ((first + 1) % 3, (first + 2) % 3)
+        try house.start(program: ["perl", "-e", server, songs, "8000"], on: third)
+        try run(house, ["queue", "repeat", "one"], on: first)
+        let addresses = (1...count).map {
+            "http://\(house.hosts[third].address):8000/\($0).wav"
+        }
+        try run(house, ["add"] + addresses, on: first)
+        try until("all is listed, and one plays", seconds: 30) {
+            let group = try group(house, by: other)
+            return group?.count == count && group?.plays == true
+        }
+        sleep(3)
+        try house.kill(room: first)
+        try until("another leads", seconds: 20) {
+            try group(house, by: other).map { $0.leader != names[first] && $0.plays } ?? false
+        }
+        for place in [count, 3] {
+            try run(house, ["queue", "play", "\(place)"], on: other)
+            try until("item \(place) plays", seconds: 30) {
+                let group = try group(house, by: other)
+                return group?.index == place - 1 && group?.phase == "playing"
+            }
+        }
+        try house.endOthers()
+        try house.end()
+    }
+
+    /// Files of a folder by HTTP, each as a whole.
+    private static let server = """
+        use Socket; my ($folder, $port) = @ARGV; $SIG{PIPE} = 'IGNORE';
+        socket(my $s, PF_INET, SOCK_STREAM, 0);
+        setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1);
+        bind($s, sockaddr_in($port, INADDR_ANY)) or die; listen($s, 9) or die;
+        while (accept(my $c, $s)) {
+          my $line = <$c>;
+          while (my $head = <$c>) { last if $head =~ /^\\r?$/ }
+          if ($line =~ m{^GET /(\\w+\\.wav) } && open(my $f, '<', "$folder/$1")) {
+            binmode $f; local $/; my $data = <$f>;
+            print $c "HTTP/1.0 200 OK\\r\\nContent-Type: audio/wav\\r\\n",
+              "Content-Length: ", length($data), "\\r\\n\\r\\n", $data;
+          } else { print $c "HTTP/1.0 404 Not Found\\r\\n\\r\\n" }
+          close $c;
+        }
+        """
+
     private func checkTogether(_ hearing: Hearing, rooms: [Int]) {
         let begin = (rooms.map { hearing.audible[$0].lowerBound }.max() ?? 0) + Self.settled
         let end = (rooms.map { hearing.audible[$0].upperBound }.min() ?? 0) - Self.settled
