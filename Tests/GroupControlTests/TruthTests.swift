@@ -48,6 +48,25 @@ import TuttiTiming
         #expect(stage.sent.count == sent)
     }
 
+    /// A group that says that it plays while everybody's card is gone.
+    @Test func `a line that everybody was sent and nobody plays is not just playing`() {
+        var stage = Stage.playing(configuration(rooms: 2), links: [1, 2])
+        stage.advance(by: .seconds(2), heard: [1, 2])
+        #expect(detail(stage).isEmpty)
+        var lost = stage.report
+        lost.isCardLost = true
+        stage.receive(.report(lost), from: 1)
+        #expect(detail(stage).isEmpty, "the other one plays")
+        var starved = stage.report
+        starved.line = .starved
+        stage.receive(.report(starved), from: 2)
+        #expect(
+            detail(stage)
+                == "nothing is heard: room 1 has no sound card, room 2 waits for its file")
+        stage.receive(.report(stage.report), from: 1)
+        #expect(detail(stage).isEmpty)
+    }
+
     @Test func `a session that stopped by itself says why until somebody plays or stops`() {
         var stage = Stage(configuration())
         stage.hello(1, "bath")

@@ -67,7 +67,7 @@ extension LeaderMachine {
     }
 
     /// Names in one sentence.
-    private static let mostNames = 5
+    static let mostNames = 5
 
     /// A room that says it cannot do what it was not asked for has answered nothing.
     mutating func noteAnswer(_ id: UInt64, from place: Int) {

@@ -70,6 +70,8 @@ extension LeaderMachine {
         }
         let rooms = members.filter(\.takesPart)
         if rooms.contains(where: { $0.isOnLine }) {
+            // What the rooms were sent is one thing, and what they say of their outputs another.
+            guard rooms.contains(where: \.isAudible) else { return silentWords(of: rooms) }
             return complaint.isEmpty ? missingWords : complaint
         }
         if rooms.isEmpty { return "nothing is heard: no room with an output is here" }
@@ -77,6 +79,18 @@ extension LeaderMachine {
             return "nothing is heard yet: the rooms are preparing"
         }
         return failures(at: session.index)
+    }
+
+    private func silentWords(of rooms: [LeaderMember]) -> String {
+        let words = rooms.sorted { $0.hello.room < $1.hello.room }.prefix(Self.mostNames).map {
+            let reason =
+                $0.report?.isCardLost == true
+                ? "has no sound card"
+                : $0.report?.line == .starved ? "waits for its file" : "is off the line"
+            return "\($0.hello.room) \(reason)"
+        }
+        return "nothing is heard: \(words.joined(separator: ", "))"
+            + (rooms.count > words.count ? ", …" : "")
     }
 
     /// Why nobody plays an item, in the words of the first room that failed at it.
