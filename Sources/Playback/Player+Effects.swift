@@ -47,7 +47,13 @@ extension Player {
     }
 
     func attempt(_ command: PlayerCommand, _ state: inout State) throws(PlaybackError) {
-        carryOut(try state.machine.perform(command, in: world(state)), &state)
+        do throws(PlaybackError) {
+            carryOut(try state.machine.perform(command, in: world(state)), &state)
+        } catch {
+            // What was due by itself is done whatever becomes of the command.
+            carryOut(state.machine.advance(in: world(state)), &state)
+            throw error
+        }
     }
 
     func receive(_ event: PlayerEvent, _ state: inout State) {

@@ -35,11 +35,10 @@ extension QueuePlayer {
                     .noItem, "an item of \(item.asset.location) is not in the queue")
             }
             try attempt(.prerollNext(id, rate: rate), &state)
-            guard let kept = state.machine.kept[id], let feed = state.feeds[kept] else {
-                preconditionFailure("an item that is prerolled has a feed")
-            }
-            return feed
+            // Its turn may have come meanwhile.
+            return state.machine.kept[id].flatMap { state.feeds[$0] }
         }
+        guard let feed else { return false }
         let filling = await withTaskCancellationHandler {
             await feed.filled()
         } onCancel: {

@@ -119,6 +119,8 @@ struct PlayerMachine: Sendable {
         _ command: PlayerCommand, in world: PlayerWorld
     ) throws(PlaybackError) -> [PlayerEffect] {
         look(world)
+        // Its item may be ready and nobody told yet: what is asked for now is newer than the seek.
+        setOut()
         switch command {
         case .replaceItem(let item): replace(with: item)
         case .insert(let item, let place): insert(item, after: place)
