@@ -15,7 +15,7 @@ import TuttiTiming
         case goesOn
         /// Nothing is decoded meanwhile.
         case stands
-        case starves, ends, fails, otherOutput
+        case starves, ends, fails, itemFails, otherOutput
         case append, advance, removeNext, endsElsewise
         /// What follows does so by lines, or by itself again; the next item gets its line; all ends.
         case byLines, joinNext, prerollNext, endLater
@@ -81,6 +81,23 @@ import TuttiTiming
         var stage = MachineStage(isLoaded: false)
         stage.take(.seekAhead)
         #expect(stage.endedSeeks.isEmpty)
+        stage.load()
+        stage.goOn(milliseconds: 400)
+        #expect(stage.endedSeeks.map(\.finished) == [true])
+        #expect(stage.machine.currentFrame == MachineStage.ahead)
+    }
+
+    @Test func `a card that goes while an item is tried again leaves a seek in it alone`() {
+        var stage = MachineStage()
+        stage.take(.play)
+        stage.goOn(milliseconds: 200)
+        stage.take(.itemFails)
+        #expect(stage.machine.status == .failed && stage.machine.rate == 0)
+        stage.take(.play)
+        stage.take(.seekAhead)
+        stage.hasCard = false
+        stage.receive(.cardChanged)
+        #expect(stage.machine.rate == 0 && stage.endedSeeks.isEmpty)
         stage.load()
         stage.goOn(milliseconds: 400)
         #expect(stage.endedSeeks.map(\.finished) == [true])
@@ -308,15 +325,16 @@ struct MachineStage {
                 feeds[feed]?.isCancelled = true
                 receive(.playedToEnd(feed))
             }
-        case .fails:
-            if let feed = feeds.filter({ !$0.value.isCancelled }).keys
-                .max(by: { $0.number < $1.number })
-            {
-                feeds[feed]?.isCancelled = true
-                let error = PlaybackError(.outputBusy, "all voices are in use")
-                receive(.failed(feed, error))
-            }
+        case .fails: failNewest(PlaybackError(.outputBusy, "all voices are in use"))
+        case .itemFails: failNewest(PlaybackError(.mediaFailed, "the disc is scratched"))
         }
+    }
+
+    private mutating func failNewest(_ error: PlaybackError) {
+        let living = feeds.filter { !$0.value.isCancelled }.keys
+        guard let feed = living.max(by: { $0.number < $1.number }) else { return }
+        feeds[feed]?.isCancelled = true
+        receive(.failed(feed, error))
     }
 
     private var sounding: FeedID? {
@@ -336,6 +354,7 @@ struct MachineStage {
         for (item, load) in pendingLoads.sorted(by: { $0.value < $1.value }) {
             guard pendingLoads.removeValue(forKey: item) != nil else { continue }
             loaded.insert(item)
+            failed[item] = nil
             receive(.itemLoaded(load))
         }
     }
