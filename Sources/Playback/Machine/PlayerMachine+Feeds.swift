@@ -105,7 +105,8 @@ extension PlayerMachine {
     }
 
     mutating func dropPrepared() {
-        cancel(prepared)
+        // What it was got ready for may be asked for already, and waits for it.
+        if transition?.feed != prepared { cancel(prepared) }
         prepared = nil
     }
 
