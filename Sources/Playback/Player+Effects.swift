@@ -22,13 +22,19 @@ extension Player {
         return world
     }
 
-    /// What the machine says of this moment.
-    func looking<Value: Sendable>(_ question: (PlayerMachine) -> Value) -> Value {
+    /// What is so at this moment. An item that follows may have begun before the alarm has said so:
+    /// whatever is asked for together is of one item.
+    func now<Value: Sendable>(_ question: (State) -> Value) -> Value {
         state.withLock { state in
             let world = world(state)
             state.machine.look(world)
-            return question(state.machine)
+            return question(state)
         }
+    }
+
+    /// What the machine says of this moment.
+    func looking<Value: Sendable>(_ question: (PlayerMachine) -> Value) -> Value {
+        now { question($0.machine) }
     }
 
     // MARK: Verbs

@@ -11,6 +11,8 @@ extension Player {
     /// - Throws: ``PlaybackError/Code/itemInUse``.
     public func replaceCurrentItem(with item: PlayerItem?) throws(PlaybackError) {
         try turn { state throws(PlaybackError) in
+            // The next item may have begun since.
+            state.machine.look(world(state))
             guard state.item !== item else { return }
             let id = try item.map { item throws(PlaybackError) in try take(item, &state) }
             perform(.replaceItem(id), &state)
@@ -45,10 +47,8 @@ extension Player {
     private func looking<Value: Sendable>(
         at item: PlayerItem, _ question: (PlayerMachine) -> Value
     ) -> Value? {
-        state.withLock { state in
+        now { state in
             guard let id = state.id(of: item), id == state.machine.item else { return nil }
-            let world = world(state)
-            state.machine.look(world)
             return question(state.machine)
         }
     }

@@ -179,7 +179,7 @@ public class Player: @unchecked Sendable {
     /// The item that plays, or would; `nil`: none. Of a ``QueuePlayer`` the first of the queue.
     public var currentItem: PlayerItem? {
         observation.access(self, keyPath: \.currentItem)
-        return state.withLock { $0.item }
+        return now { $0.item }
     }
 
     /// ``Status/failed`` exactly while ``error`` says why.
@@ -192,13 +192,13 @@ public class Player: @unchecked Sendable {
     /// Playing or seeking again is another attempt.
     public var error: PlaybackError? {
         observation.access(self, keyPath: \.error)
-        return state.withLock { $0.machine.error ?? $0.item?.error }
+        return now { $0.machine.error ?? $0.item?.error }
     }
 
     /// The rate that was asked for; 0 is paused. See ``timeControlStatus`` for what is heard.
     public var rate: Double {
         observation.access(self, keyPath: \.rate)
-        return state.withLock { $0.machine.rate }
+        return looking { $0.rate }
     }
 
     /// Whether it plays, is paused, or waits in order to play.

@@ -57,17 +57,6 @@ extension QueuePlayer {
         now { state in state.id(of: item).flatMap { state.machine.plannedJoin(of: $0) } }
     }
 
-    /// The item whose time it is, also where nobody was told yet that it is the current one.
-    package var itemInForce: PlayerItem? { now { $0.item } }
-
-    private func now<Value: Sendable>(_ question: (State) -> Value) -> Value {
-        state.withLock { state in
-            let world = world(state)
-            state.machine.look(world)
-            return question(state)
-        }
-    }
-
     /// Lets an item of the queue begin by a line, where ``joinsByLines`` is set; the first sample is
     /// exact when this comes ``PlayerOutput/latency`` before its instant.
     ///

@@ -33,7 +33,7 @@ public final class QueuePlayer: Player, @unchecked Sendable {
 
     /// The current item, and those that follow it.
     public func items() -> [PlayerItem] {
-        state.withLock { state in
+        now { state in
             ([state.machine.item].compactMap(\.self) + state.machine.queue)
                 .compactMap { state.items[$0] }
         }
