@@ -53,7 +53,8 @@ extension Player {
         }
     }
 
-    func loadedTimeRanges(of item: PlayerItem) -> [TimeRange] {
+    /// What two feeds have of one place is one range.
+    func decodedTimeRanges(of item: PlayerItem) -> [TimeRange] {
         let feeds = state.withLock { state -> [Feed] in
             guard let id = state.id(of: item) else { return [] }
             let machine = state.machine
@@ -63,13 +64,23 @@ extension Player {
                     || machine.transition?.feed == feed || machine.kept[id] == feed
             }.map(\.value)
         }
-        return feeds.compactMap { feed in
-            let frames = feed.bufferedFrames
-            guard !frames.isEmpty else { return nil }
-            let rate = feed.format.sampleRate
-            return TimeRange(
+        guard let rate = feeds.first?.format.sampleRate else { return [] }
+        return Self.merged(feeds.map(\.bufferedFrames)).map { frames in
+            TimeRange(
                 start: MediaTime(frame: frames.lowerBound, sampleRate: rate),
                 end: MediaTime(frame: frames.upperBound, sampleRate: rate))
-        }.sorted { $0.start < $1.start }
+        }
+    }
+
+    static func merged(_ ranges: [Range<Int64>]) -> [Range<Int64>] {
+        let known = ranges.filter { !$0.isEmpty }.sorted { $0.lowerBound < $1.lowerBound }
+        return known.reduce(into: []) { merged, next in
+            if let last = merged.last, next.lowerBound <= last.upperBound {
+                let end = max(last.upperBound, next.upperBound)
+                merged[merged.count - 1] = last.lowerBound..<end
+            } else {
+                merged.append(next)
+            }
+        }
     }
 }
