@@ -50,7 +50,7 @@ extension PlayerMachine {
         let known = facts(feed)
         let isDry = known.report?.state == .starved
         return Buffer(
-            keepsUp: known.isAlive && known.supply == .enough && !isDry,
+            keepsUp: known.isAlive && known.keepsUp && !isDry,
             isEmpty: known.supply == .nothing || isDry, isFull: known.isFull && !isDry)
     }
 
