@@ -69,6 +69,12 @@ extension Player {
     /// What a feed says counts for what that feed was told last; it may have been told something
     /// newer, or replaced, by now.
     private func receive(_ event: Feed.Event, from feed: Feed, _ id: FeedID) {
+        defer {
+            switch event {
+            case .supplied, .closed: feed.item.tellLoaded()
+            case .failed, .starved, .playedToEnd, .leftBehind: break
+            }
+        }
         turn { state in
             func isLatest(_ order: UInt64) -> Bool { feed.orderNumber == order }
             switch event {

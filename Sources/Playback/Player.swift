@@ -93,6 +93,8 @@ public class Player: @unchecked Sendable {
         /// Failed in this turn, and their observers do not know yet.
         var failedItems: [PlayerItem] = []
         var observed: Player.Observed?
+        /// The current item, as observers know it.
+        var observedItem: PlayerItem?
         /// Advances the machine when something is due by itself.
         var alarm: (deadline: LocalInstant, task: Task<Void, Never>)?
     }
@@ -180,6 +182,15 @@ public class Player: @unchecked Sendable {
     public var currentItem: PlayerItem? {
         observation.access(self, keyPath: \.currentItem)
         return now { $0.item }
+    }
+
+    /// The current item, and those that follow it.
+    var queuedItems: [PlayerItem] {
+        observation.access(self, keyPath: \.queuedItems)
+        return now { state in
+            ([state.machine.item].compactMap(\.self) + state.machine.queue)
+                .compactMap { state.items[$0] }
+        }
     }
 
     /// ``Status/failed`` exactly while ``error`` says why.
