@@ -97,13 +97,23 @@ public final class Asset: Sendable {
     /// Path or URL.
     public let location: String
     let opener: MediaOpener
+    /// Whether all of it is at hand: nothing of it comes from a server.
+    let isLocal: Bool
     private let prober: Prober
     private let progress = Mutex(AssetProgress())
 
     /// An asset at a path or an address, which `opener` understands. Reads nothing.
-    public init(location: String, opener: MediaOpener) {
+    public convenience init(location: String, opener: MediaOpener) {
+        // A list may name what lies elsewhere.
+        let isList = location.lowercased().hasSuffix(".m3u8")
+        let isFile = !location.contains("://") || location.hasPrefix("file://")
+        self.init(location: location, opener: opener, isLocal: isFile && !isList)
+    }
+
+    init(location: String, opener: MediaOpener, isLocal: Bool) {
         self.location = location
         self.opener = opener
+        self.isLocal = isLocal
         self.prober = Prober(location: location, opener: opener)
     }
 

@@ -264,6 +264,14 @@ extension Composition.Segment {
 
 // MARK: Playing
 
+extension Composition {
+    fileprivate var isLocal: Bool {
+        rows.lazy.flatMap(\.segments).allSatisfy { segment in
+            if case .asset(let asset, _) = segment.content { asset.isLocal } else { true }
+        }
+    }
+}
+
 extension Asset {
     /// A composition as it is now, as one asset: later edits change nothing.
     ///
@@ -273,6 +281,6 @@ extension Asset {
             location: location,
             opener: MediaOpener(tracks: { _, track throws(MediaError) in
                 try ComposedSource(composition, track: track)
-            }))
+            }), isLocal: composition.isLocal)
     }
 }

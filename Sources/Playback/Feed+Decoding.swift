@@ -111,7 +111,7 @@ extension Feed {
         }
         // Other channels have nothing yet.
         let hasAll = wing.isEmpty && position + Int64(count) > wantedFrame
-        if count == 0 || hasAll { announce(isEnough: count == 0) }
+        if count == 0 || hasAll { announce(isEnough: count == 0, keepsUp: count == 0) }
         return voice
     }
 
@@ -243,7 +243,27 @@ extension Feed {
             return broken(error, ring)
         }
         give(cursors)
+        note(keepsUp: hasEnough(ring), isFull: ring.isFinished || !hasRoom(ring), hasMore: true)
         return result
+    }
+
+    /// Asked again with all that comes: a medium may become slow while it is played.
+    private func hasEnough(_ ring: FrameRing) -> Bool {
+        isFilled && (ring.isFinished || keepsUp(ring))
+    }
+
+    /// Says so where frames come otherwise than was said last; of what is not at hand as a whole, also
+    /// that there is more. `nil`: as it was.
+    private nonisolated func note(
+        keepsUp: Bool? = nil, isFull: Bool? = nil, hasMore: Bool = false
+    ) {
+        let isNews = control.withLock { control in
+            let known = control.supply
+            control.supply = Supply(
+                keepsUp: keepsUp ?? known.keepsUp, isFull: isFull ?? known.isFull)
+            return control.supply != known
+        }
+        if isNews || hasMore && !item.asset.isLocal { events(self, .supplied) }
     }
 
     /// What is decoded is heard; then comes the error, at its place.
@@ -253,7 +273,8 @@ extension Feed {
         guard ring.endFrame > max(wantedFrame, ring.firstFrame) else { return .failure(error) }
         control.withLock { $0.failure = error }
         finish(ring)
-        announce(isEnough: true)
+        announce(isEnough: true, keepsUp: true)
+        note(keepsUp: true, isFull: true)
         return .success(true)
     }
 
@@ -265,20 +286,23 @@ extension Feed {
         defer { scratch.deallocate() }
         do throws(PlaybackError) {
             while !Task.isCancelled, hasRoom(ring) {
+                let begin = output.now()
                 if try !decode(from: cursors, into: ring, scratch) {
-                    announce(isEnough: true)
+                    announce(isEnough: true, keepsUp: true)
                     return .success(true)
                 }
                 if ring.endFrame > wantedFrame {
-                    let isFilled = ring.endFrame - ring.firstFrame >= fillFrames
-                    announce(isEnough: isFilled && keepsUp(ring))
+                    let isFilled =
+                        ring.endFrame - ring.firstFrame >= fillFrames && keepsUp(ring)
+                    announce(isEnough: isFilled, keepsUp: isFilled)
+                    note(keepsUp: hasEnough(ring), hasMore: output.now() > begin + Self.commandNap)
                 }
                 if let order = isLeftBehind(ring) {
                     events(self, .leftBehind(order))
                     return .success(false)
                 }
             }
-            if !Task.isCancelled { announce(isEnough: true) }
+            if !Task.isCancelled { announce(isEnough: true, keepsUp: keepsUp(ring)) }
             return .success(false)
         } catch {
             return .failure(error)
@@ -306,6 +330,10 @@ extension Feed {
     /// Looks at the voice while a decoder is at work, from when it may have run dry until cancelled.
     @concurrent
     private nonisolated func watch(_ voice: Voice) async {
+        await output.sleep(Self.commandNap)
+        if Task.isCancelled { return }
+        // Less and less is decoded ahead until it comes back.
+        note(isFull: false)
         while true {
             // What is buffered is of this feed once its voice plays.
             let report = voice.report
@@ -329,12 +357,16 @@ extension Feed {
         if let dry, !isFinished { events(self, .starved(dry)) }
     }
 
-    private func announce(isEnough: Bool) {
+    /// - Parameter keepsUp: whether it is enough because the rest will come in time.
+    private func announce(isEnough: Bool, keepsUp: Bool) {
         let isNews = control.withLock { control in
             let isNews = !control.hasFrames || isEnough && control.filling == nil
             control.hasFrames = true
             // Before it is said: whoever begins to wait for it in between must find it done.
-            if isEnough, control.filling == nil { control.filling = .filled }
+            if isEnough, control.filling == nil {
+                control.filling = .filled
+                control.supply.keepsUp = keepsUp
+            }
             return isNews
         }
         guard isNews else { return }

@@ -24,7 +24,7 @@ actor Feed {
     }
 
     enum Event: Sendable {
-        /// The first frames are there, or enough to start with.
+        /// There are frames, or more of them, and perhaps otherwise supplied than before.
         case supplied
         /// Nothing more can be decoded, and what was has been heard.
         case failed(PlaybackError)
@@ -46,6 +46,14 @@ actor Feed {
         var waits: Bool
     }
 
+    /// How frames come, by the last fill.
+    struct Supply: Equatable {
+        /// The rest will come in time.
+        var keepsUp = false
+        /// Decoding rests: there is no room for more, or no more to come.
+        var isFull = false
+    }
+
     struct Control {
         /// The one that is watched: what is so of it is so of the others.
         var voice: Voice?
@@ -59,6 +67,7 @@ actor Feed {
         var position: Int64?
         /// What was asked for first is in the ring.
         var hasFrames = false
+        var supply = Supply()
         /// Why decoding ended before the item did. What came before it is played.
         var failure: PlaybackError?
         /// The voice was playing when it was last looked at.
@@ -254,20 +263,15 @@ actor Feed {
         return first..<max(first, end)
     }
 
-    /// Whether there is no room for more, or no more to come.
-    nonisolated var isFull: Bool {
-        guard let ring = voice?.ring else { return false }
-        return ring.isFinished || ring.writableFrames < Self.chunkFrames
-    }
-
     /// What the player's machine is told of it.
     nonisolated var facts: PlayerWorld.FeedFacts {
-        let (isAlive, position, hasFrames) = control.withLock {
-            (!$0.isCancelled, $0.position, $0.hasFrames)
+        let (isAlive, position, hasFrames, supply) = control.withLock {
+            (!$0.isCancelled, $0.position, $0.hasFrames, $0.supply)
         }
         return PlayerWorld.FeedFacts(
             isAlive: isAlive, supply: isFilled ? .enough : hasFrames ? .frames : .nothing,
-            reach: reach(from: position), report: report, endFrame: endFrame, isFull: isFull)
+            reach: reach(from: position), report: report, endFrame: endFrame,
+            keepsUp: supply.keepsUp, isFull: supply.isFull)
     }
 
     private nonisolated func reach(from position: Int64?) -> ClosedRange<Double> {

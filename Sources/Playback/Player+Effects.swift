@@ -22,13 +22,19 @@ extension Player {
         return world
     }
 
-    /// What the machine says of this moment.
-    func looking<Value: Sendable>(_ question: (PlayerMachine) -> Value) -> Value {
+    /// What is so at this moment. An item that follows may have begun before the alarm has said so:
+    /// whatever is asked for together is of one item.
+    func now<Value: Sendable>(_ question: (State) -> Value) -> Value {
         state.withLock { state in
             let world = world(state)
             state.machine.look(world)
-            return question(state.machine)
+            return question(state)
         }
+    }
+
+    /// What the machine says of this moment.
+    func looking<Value: Sendable>(_ question: (PlayerMachine) -> Value) -> Value {
+        now { question($0.machine) }
     }
 
     // MARK: Verbs
@@ -47,7 +53,13 @@ extension Player {
     }
 
     func attempt(_ command: PlayerCommand, _ state: inout State) throws(PlaybackError) {
-        carryOut(try state.machine.perform(command, in: world(state)), &state)
+        do throws(PlaybackError) {
+            carryOut(try state.machine.perform(command, in: world(state)), &state)
+        } catch {
+            // What was due by itself is done whatever becomes of the command.
+            carryOut(state.machine.advance(in: world(state)), &state)
+            throw error
+        }
     }
 
     func receive(_ event: PlayerEvent, _ state: inout State) {
@@ -57,6 +69,12 @@ extension Player {
     /// What a feed says counts for what that feed was told last; it may have been told something
     /// newer, or replaced, by now.
     private func receive(_ event: Feed.Event, from feed: Feed, _ id: FeedID) {
+        defer {
+            switch event {
+            case .supplied, .closed: feed.item.tellLoaded()
+            case .failed, .starved, .playedToEnd, .leftBehind: break
+            }
+        }
         turn { state in
             func isLatest(_ order: UInt64) -> Bool { feed.orderNumber == order }
             switch event {

@@ -11,6 +11,8 @@ extension Player {
     /// - Throws: ``PlaybackError/Code/itemInUse``.
     public func replaceCurrentItem(with item: PlayerItem?) throws(PlaybackError) {
         try turn { state throws(PlaybackError) in
+            // The next item may have begun since.
+            state.machine.look(world(state))
             guard state.item !== item else { return }
             let id = try item.map { item throws(PlaybackError) in try take(item, &state) }
             perform(.replaceItem(id), &state)
@@ -45,15 +47,14 @@ extension Player {
     private func looking<Value: Sendable>(
         at item: PlayerItem, _ question: (PlayerMachine) -> Value
     ) -> Value? {
-        state.withLock { state in
+        now { state in
             guard let id = state.id(of: item), id == state.machine.item else { return nil }
-            let world = world(state)
-            state.machine.look(world)
             return question(state.machine)
         }
     }
 
-    func loadedTimeRanges(of item: PlayerItem) -> [TimeRange] {
+    /// What two feeds have of one place is one range.
+    func decodedTimeRanges(of item: PlayerItem) -> [TimeRange] {
         let feeds = state.withLock { state -> [Feed] in
             guard let id = state.id(of: item) else { return [] }
             let machine = state.machine
@@ -63,13 +64,23 @@ extension Player {
                     || machine.transition?.feed == feed || machine.kept[id] == feed
             }.map(\.value)
         }
-        return feeds.compactMap { feed in
-            let frames = feed.bufferedFrames
-            guard !frames.isEmpty else { return nil }
-            let rate = feed.format.sampleRate
-            return TimeRange(
+        guard let rate = feeds.first?.format.sampleRate else { return [] }
+        return Self.merged(feeds.map(\.bufferedFrames)).map { frames in
+            TimeRange(
                 start: MediaTime(frame: frames.lowerBound, sampleRate: rate),
                 end: MediaTime(frame: frames.upperBound, sampleRate: rate))
-        }.sorted { $0.start < $1.start }
+        }
+    }
+
+    static func merged(_ ranges: [Range<Int64>]) -> [Range<Int64>] {
+        let known = ranges.filter { !$0.isEmpty }.sorted { $0.lowerBound < $1.lowerBound }
+        return known.reduce(into: []) { merged, next in
+            if let last = merged.last, next.lowerBound <= last.upperBound {
+                let end = max(last.upperBound, next.upperBound)
+                merged[merged.count - 1] = last.lowerBound..<end
+            } else {
+                merged.append(next)
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 public import Observation
 import Synchronization
+import TuttiPlayout
 
 /// Properties that change by themselves can be observed: `Observations { player.timeControlStatus }`
 /// gives the present value first and then each that follows, as far as somebody reads.
@@ -11,7 +12,10 @@ extension Player: Observable {
         var rate: Double
         var control: TimeControlStatus
         var reason: WaitingReason?
-        var item: ObjectIdentifier?
+        var item: ItemID?
+        var queue: [ItemID]
+        /// In force; of the item's timebase.
+        var line: Line
         var volume: Float
         var isMuted: Bool
         var hasCard: Bool
@@ -27,6 +31,8 @@ extension Player: Observable {
             var actionAtOutputLoss: ActionAtOutputLoss
             var allowsExternalPlayback: Bool
             var isExternal: Bool
+            var criteria: [MediaCharacteristic: MediaSelectionCriteria]
+            var appliesCriteria: Bool
         }
 
         init(_ state: State) {
@@ -36,7 +42,8 @@ extension Player: Observable {
             rate = machine.rate
             control = machine.timeControlStatus
             reason = machine.waitingReason
-            item = state.item.map(ObjectIdentifier.init)
+            (item, queue) = (machine.item, machine.queue)
+            line = machine.program.entry(at: machine.reading).line
             (volume, isMuted) = (state.volume, state.isMuted)
             hasCard = machine.world.hasCard
             buffer = machine.buffer
@@ -46,7 +53,8 @@ extension Player: Observable {
                 actionAtItemEnd: machine.actionAtItemEnd,
                 actionAtOutputLoss: machine.actionAtOutputLoss,
                 allowsExternalPlayback: state.allowsExternalPlayback,
-                isExternal: state.isExternalPlaybackActive)
+                isExternal: state.isExternalPlaybackActive, criteria: state.criteria,
+                appliesCriteria: state.appliesCriteria)
         }
     }
 
@@ -78,6 +86,8 @@ extension Player: Observable {
         var new: Observed
         var failedItems: [PlayerItem]
         var item: PlayerItem?
+        /// The one that was the current one until now.
+        var leftItem: PlayerItem?
     }
 
     private func tell(_ change: Change) {
@@ -104,8 +114,20 @@ extension Player: Observable {
         compare(\.settings.actionAtOutputLoss, \.actionAtOutputLoss)
         compare(\.settings.allowsExternalPlayback, \.allowsExternalPlayback)
         compare(\.settings.isExternal, \.isExternalPlaybackActive)
+        compare(\.settings.criteria, \.mediaSelectionCriteria)
+        compare(\.settings.appliesCriteria, \.appliesMediaSelectionCriteriaAutomatically)
+        let isOther = old.item != new.item
+        if isOther || old.queue != new.queue {
+            observation.withMutation(of: self, keyPath: \.queuedItems) {}
+        }
         for item in change.failedItems { item.tellChange() }
-        if old.buffer != new.buffer { change.item?.tellBuffer() }
+        for item in isOther ? [change.leftItem, change.item] : [change.item] {
+            if isOther || old.buffer != new.buffer { item?.tellBuffer() }
+            if isOther || old.line != new.line || old.settings.clock != new.settings.clock {
+                item?.tellTimebase()
+            }
+            if isOther { item?.tellLoaded() }
+        }
     }
 }
 
@@ -117,14 +139,9 @@ extension Player.State {
 
     fileprivate mutating func takeChange() -> Player.Change? {
         let now = Player.Observed(self)
-        guard let old = observed, old != now || !failedItems.isEmpty else {
-            observed = now
-            return nil
-        }
-        defer {
-            observed = now
-            failedItems = []
-        }
-        return Player.Change(old: old, new: now, failedItems: failedItems, item: item)
+        defer { (observed, observedItem, failedItems) = (now, item, []) }
+        guard let old = observed, old != now || !failedItems.isEmpty else { return nil }
+        return Player.Change(
+            old: old, new: now, failedItems: failedItems, item: item, leftItem: observedItem)
     }
 }

@@ -71,7 +71,7 @@ extension Player {
     public func preroll(
         atRate rate: Double, time: MediaTime
     ) async throws(PlaybackError) -> Bool {
-        let (feed, id) = try beginPreroll(atRate: rate, time: time)
+        guard let (feed, id) = try beginPreroll(atRate: rate, time: time) else { return false }
         let filling = await withTaskCancellationHandler {
             await feed.filled()
         } onCancel: {
@@ -90,15 +90,14 @@ extension Player {
         _ = try beginPreroll(atRate: rate, time: time)
     }
 
+    /// - Returns: `nil` where something that was under way has taken its place already.
     private func beginPreroll(
         atRate rate: Double, time: MediaTime
-    ) throws(PlaybackError) -> (Feed, FeedID) {
+    ) throws(PlaybackError) -> (Feed, FeedID)? {
         try Self.check(rate, allowsZero: false)
         return try turn { state throws(PlaybackError) in
             try attempt(.preroll(rate: rate, time: time), &state)
-            guard let id = state.machine.prepared, let feed = state.feeds[id] else {
-                preconditionFailure("a preroll has a feed")
-            }
+            guard let id = state.machine.prepared, let feed = state.feeds[id] else { return nil }
             return (feed, id)
         }
     }

@@ -93,6 +93,8 @@ public class Player: @unchecked Sendable {
         /// Failed in this turn, and their observers do not know yet.
         var failedItems: [PlayerItem] = []
         var observed: Player.Observed?
+        /// The current item, as observers know it.
+        var observedItem: PlayerItem?
         /// Advances the machine when something is due by itself.
         var alarm: (deadline: LocalInstant, task: Task<Void, Never>)?
     }
@@ -179,7 +181,16 @@ public class Player: @unchecked Sendable {
     /// The item that plays, or would; `nil`: none. Of a ``QueuePlayer`` the first of the queue.
     public var currentItem: PlayerItem? {
         observation.access(self, keyPath: \.currentItem)
-        return state.withLock { $0.item }
+        return now { $0.item }
+    }
+
+    /// The current item, and those that follow it.
+    var queuedItems: [PlayerItem] {
+        observation.access(self, keyPath: \.queuedItems)
+        return now { state in
+            ([state.machine.item].compactMap(\.self) + state.machine.queue)
+                .compactMap { state.items[$0] }
+        }
     }
 
     /// ``Status/failed`` exactly while ``error`` says why.
@@ -192,13 +203,13 @@ public class Player: @unchecked Sendable {
     /// Playing or seeking again is another attempt.
     public var error: PlaybackError? {
         observation.access(self, keyPath: \.error)
-        return state.withLock { $0.machine.error ?? $0.item?.error }
+        return now { $0.machine.error ?? $0.item?.error }
     }
 
     /// The rate that was asked for; 0 is paused. See ``timeControlStatus`` for what is heard.
     public var rate: Double {
         observation.access(self, keyPath: \.rate)
-        return state.withLock { $0.machine.rate }
+        return looking { $0.rate }
     }
 
     /// Whether it plays, is paused, or waits in order to play.

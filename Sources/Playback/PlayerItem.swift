@@ -133,9 +133,16 @@ public final class PlayerItem: Sendable, Observable {
     /// ``MediaTime/indefinite`` until the item is ready, and for a live stream.
     public var duration: MediaTime { format?.duration ?? .indefinite }
 
-    /// What can be played now without decoding further.
+    /// What is at hand: of a file all of it, once the item is ready; of what comes from a server, what is
+    /// decoded ahead. In order, and apart from each other.
     public var loadedTimeRanges: [TimeRange] {
-        state.withLock { $0.player }?.loadedTimeRanges(of: self) ?? []
+        observation.access(self, keyPath: \.loadedTimeRanges)
+        return asset.isLocal ? seekableTimeRanges : decodedTimeRanges
+    }
+
+    /// What can be played now without decoding further; in order, and apart from each other.
+    package var decodedTimeRanges: [TimeRange] {
+        state.withLock { $0.player }?.decodedTimeRanges(of: self) ?? []
     }
 
     /// Whether playing could begin, or goes on, without having to wait before the end, by how fast frames
@@ -151,6 +158,12 @@ public final class PlayerItem: Sendable, Observable {
         return player?.buffer(of: self) ?? PlayerMachine.Buffer()
     }
 
+    /// Says to who observes the item that more of it is at hand, or less; not under a lock.
+    func tellLoaded() { observation.withMutation(of: self, keyPath: \.loadedTimeRanges) {} }
+
+    /// Says to who observes the item that another line is in force; not under a lock.
+    func tellTimebase() { observation.withMutation(of: self, keyPath: \.timebase) {} }
+
     /// Says to who observes the item that its supply has changed; not under a lock.
     func tellBuffer() {
         observation.withMutation(of: self, keyPath: \.isPlaybackLikelyToKeepUp) {}
@@ -162,7 +175,8 @@ public final class PlayerItem: Sendable, Observable {
     /// now. Stands still while the item does not play, and at 0 for an item that is not a player's current
     /// one.
     public var timebase: Timebase<GroupClock> {
-        state.withLock { $0.player }?.timebase(of: self) ?? Timebase()
+        observation.access(self, keyPath: \.timebase)
+        return state.withLock { $0.player }?.timebase(of: self) ?? Timebase()
     }
 
     /// The item's whole length: every place in a file can be sought.
@@ -251,7 +265,10 @@ public final class PlayerItem: Sendable, Observable {
 
     /// Sees, and may change, what is decoded before it is heard. May be changed while the item plays.
     public var audioTap: (any AudioTap)? {
-        get { state.withLock { $0.tap } }
+        get {
+            observation.access(self, keyPath: \.audioTap)
+            return state.withLock { $0.tap }
+        }
         set {
             set(
                 \.audioTap,

@@ -35,11 +35,10 @@ extension QueuePlayer {
                     .noItem, "an item of \(item.asset.location) is not in the queue")
             }
             try attempt(.prerollNext(id, rate: rate), &state)
-            guard let kept = state.machine.kept[id], let feed = state.feeds[kept] else {
-                preconditionFailure("an item that is prerolled has a feed")
-            }
-            return feed
+            // Its turn may have come meanwhile.
+            return state.machine.kept[id].flatMap { state.feeds[$0] }
         }
+        guard let feed else { return false }
         let filling = await withTaskCancellationHandler {
             await feed.filled()
         } onCancel: {
@@ -56,17 +55,6 @@ extension QueuePlayer {
     /// `nil` while nothing leads there.
     package func plannedJoin(of item: PlayerItem) -> Line? {
         now { state in state.id(of: item).flatMap { state.machine.plannedJoin(of: $0) } }
-    }
-
-    /// The item whose time it is, also where nobody was told yet that it is the current one.
-    package var itemInForce: PlayerItem? { now { $0.item } }
-
-    private func now<Value: Sendable>(_ question: (State) -> Value) -> Value {
-        state.withLock { state in
-            let world = world(state)
-            state.machine.look(world)
-            return question(state)
-        }
     }
 
     /// Lets an item of the queue begin by a line, where ``joinsByLines`` is set; the first sample is

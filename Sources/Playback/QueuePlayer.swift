@@ -32,12 +32,7 @@ public final class QueuePlayer: Player, @unchecked Sendable {
     override var hasQueue: Bool { true }
 
     /// The current item, and those that follow it.
-    public func items() -> [PlayerItem] {
-        state.withLock { state in
-            ([state.machine.item].compactMap(\.self) + state.machine.queue)
-                .compactMap { state.items[$0] }
-        }
-    }
+    public func items() -> [PlayerItem] { queuedItems }
 
     /// Leaves the current item for the next one, at the rate that there is; without a next one the
     /// player has none.

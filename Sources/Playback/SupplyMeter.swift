@@ -10,9 +10,18 @@ struct SupplyMeter: Equatable, Sendable {
     /// then.
     static let margin = 1.25
 
+    /// How many frames count, at most: a quarter of what is decoded ahead, so that a medium that becomes
+    /// slow is found to be so while there is something to play on with. Of fewer, one hesitation of a disc
+    /// would be all that there is.
+    static let memory: Int64 = 1 << 15
+
     mutating func count(_ frames: Int64, in span: Nanoseconds) {
         self.frames += frames
         self.span += max(.zero, span)
+        if self.frames > Self.memory {
+            self.frames /= 2
+            self.span = Nanoseconds(self.span.count / 2)
+        }
     }
 
     /// Frames a second; infinite where it took no time, 0 before anything came.

@@ -179,9 +179,32 @@ import TuttiTiming
 
     // MARK: What is loaded
 
+    @Test func `a file is at hand as a whole once it is ready`() async throws {
+        let item = Library().item(seconds: 30)
+        #expect(item.loadedTimeRanges.isEmpty)
+        try await item.ready()
+        let whole = [TimeRange(start: .zero, duration: Self.seconds(30))]
+        #expect(item.loadedTimeRanges == whole)
+        // A composition is where what it is made of is.
+        for (location, isWhole) in [("a.wav", true), ("http://server/a.wav", false)] {
+            var composition = Composition()
+            try composition.insert(
+                TimeRange(start: .zero, duration: Self.seconds(30)),
+                of: Library().asset(seconds: 30, at: location), at: .zero)
+            let item = PlayerItem(asset: Asset(composition))
+            try await item.ready()
+            #expect(item.loadedTimeRanges == (isWhole ? whole : []))
+        }
+    }
+
+    @Test func `what two feeds have of one place is one range`() {
+        #expect(Player.merged([4..<9, 0..<4, 20..<30, 2..<3, 25..<26, 7..<7]) == [0..<9, 20..<30])
+        #expect(Player.merged([]).isEmpty)
+    }
+
     @Test func `what is loaded lies within the item, around item time`() async throws {
         let room = VirtualRoom()
-        let item = Library().item(seconds: 30)
+        let item = Library().item(seconds: 30, at: "http://server/test.wav")
         #expect(item.loadedTimeRanges.isEmpty && item.seekableTimeRanges.isEmpty)
         let player = try await room.makeReadyPlayer(item)
         let whole = TimeRange(start: .zero, duration: item.duration)
@@ -194,6 +217,7 @@ import TuttiTiming
             let time = player.currentTime()
             #expect(ranges.contains { $0.contains(time) }, "\(time) in \(ranges)")
             #expect(ranges.allSatisfy { whole.contains($0) }, "\(ranges)")
+            #expect(zip(ranges, ranges.dropFirst()).allSatisfy { $0.end < $1.start }, "\(ranges)")
             #expect(!item.isPlaybackBufferEmpty)
         }
         try player.replaceCurrentItem(with: nil)

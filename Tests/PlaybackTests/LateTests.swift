@@ -51,6 +51,32 @@ struct LateTests {
         LockstepTests().expectSilence(room, from: host - .milliseconds(100), to: host - Self.fade)
     }
 
+    @Test(arguments: [false, true])
+    func `a preroll before anybody was told that the item is ready fills its own place`(
+        isPlaying: Bool
+    ) async throws {
+        let room = VirtualRoom()
+        let waiting = Mutex<[@Sendable () -> Void]>([])
+        var output = room.output
+        output.postpone = { report in waiting.withLock { $0.append(report) } }
+        let player = Player(output: output)
+        let item = Library().item()
+        try player.replaceCurrentItem(with: item)
+        if isPlaying { player.play() }
+        async let hasArrived = player.seek(to: MediaTime(value: 3, timescale: 1))
+        while player.state.withLock({ $0.machine.seek == nil }) { await Task.yield() }
+        try await item.ready()
+        #expect(try await player.preroll(atRate: 1, time: MediaTime(value: 5, timescale: 1)))
+        let filled = player.state.withLock { state in
+            state.machine.prepared.flatMap { state.feeds[$0]?.bufferedFrames }
+        }
+        #expect(filled?.contains(40_000) == true)
+        player.state.withLock { $0.output.postpone = nil }
+        for report in waiting.withLock({ $0 }) { report() }
+        while player.state.withLock({ $0.machine.seek != nil }) { await room.step() }
+        #expect(await hasArrived)
+    }
+
     @Test func `a preroll whose task is cancelled late does not take the feed that was started`()
         async throws
     {

@@ -80,6 +80,99 @@ import TuttiTiming
         #expect(player.isMuted)
     }
 
+    /// Tells whether a value changes from now on, to one for which that is so.
+    private func changes<Value: Sendable>(
+        _ room: VirtualRoom, _ value: @escaping @Sendable () -> Value,
+        to isThere: (Value) -> Bool, by change: () async throws -> Void
+    ) async throws -> Bool {
+        let hasChanged = Flag()
+        withObservationTracking {
+            _ = value()
+        } onChange: {
+            hasChanged.set()
+        }
+        try await change()
+        for _ in 0..<500 where !(hasChanged.isSet && isThere(value())) { await room.step() }
+        return hasChanged.isSet && isThere(value())
+    }
+
+    @Test func `what an item has at hand is observed, and that there is room for no more`()
+        async throws
+    {
+        let room = VirtualRoom()
+        let item = Library().item(seconds: 60, at: "http://server/test.wav")
+        let player = try await room.makeReadyPlayer(item)
+        #expect(
+            try await changes(room, { item.isPlaybackBufferFull }, to: { $0 }) { player.play() })
+        #expect(
+            try await changes(room, { item.loadedTimeRanges }, to: { $0.first?.start != .zero }) {
+                await room.step(seconds: 5)
+            })
+        // Read once, it is heard of: nobody decodes.
+        let full = Values { item.isPlaybackBufferFull }
+        await room.step { full.all == [true] }
+        #expect(
+            try await changes(room, { item.loadedTimeRanges }, to: \.isEmpty) {
+                try player.replaceCurrentItem(with: nil)
+            })
+        await room.step { full.all == [true, false] }
+    }
+
+    @Test func `an item's tap, its timebase and its file are observed`() async throws {
+        final class Nothing: AudioTap {
+            func prepare(sampleRate: Int, channelCount: Int) {}
+            func process(
+                _ samples: UnsafeMutableBufferPointer<Float>, itemFrame: Int64, sampleRate: Int,
+                isContinuous: Bool
+            ) {}
+            func unprepare() {}
+        }
+        let room = VirtualRoom()
+        let player = room.makePlayer(shared: true)
+        let item = Library().item(seconds: 60)
+        #expect(
+            try await changes(room, { item.loadedTimeRanges }, to: { $0.count == 1 }) {
+                try player.replaceCurrentItem(with: item)
+            })
+        #expect(
+            try await changes(room, { item.audioTap != nil }, to: { $0 }) {
+                item.audioTap = Nothing()
+            })
+        #expect(
+            try await changes(room, { item.timebase.rate }, to: { $0 == 1 }) {
+                try player.setRate(
+                    1, time: .zero, atHostTime: room.groupNow + .milliseconds(400))
+            })
+        #expect(
+            try await changes(room, { item.timebase.rate }, to: { $0 == 0 }) { player.pause() })
+        let other = Library().item()
+        #expect(
+            try await changes(room, { item.timebase.anchorTime }, to: { $0 == .zero }) {
+                try player.replaceCurrentItem(with: other)
+            })
+    }
+
+    @Test func `a queue and what it prefers are observed`() async throws {
+        let room = VirtualRoom()
+        let player = try room.makeQueue([Library().item(seconds: 1), Library().item(seconds: 1)])
+        let more = Library().item()
+        #expect(
+            try await changes(room, { player.items().count }, to: { $0 == 3 }) {
+                try player.insert(more, after: nil)
+            })
+        #expect(
+            try await changes(room, { player.items().count }, to: { $0 == 2 }) { player.play() })
+        let german = MediaSelectionCriteria(preferredLanguages: ["de"])
+        #expect(
+            try await changes(
+                room, { player.mediaSelectionCriteria(for: .audible) }, to: { $0 == german }
+            ) { player.setMediaSelectionCriteria(german, for: .audible) })
+        #expect(
+            try await changes(
+                room, { player.appliesMediaSelectionCriteriaAutomatically }, to: { !$0 }
+            ) { player.appliesMediaSelectionCriteriaAutomatically = false })
+    }
+
     @Test func `settings are observed too`() async throws {
         let room = VirtualRoom()
         let player = try await room.makeReadyPlayer(Library().item())

@@ -10,58 +10,91 @@ import TuttiTiming
 @Suite struct PlayerMachineTests {
     /// What a step does; times in milliseconds.
     enum Step: String, CaseIterable {
-        case play, pause, faster, seekAhead, seekBack, line, pauseLater, otherClock, nextItem
+        case play, pause, faster, backwards, seekAhead, seekBack, line, pauseLater, otherClock
+        case preroll, prerollElsewhere, endPreroll
+        /// Loaded at once, or by a later step.
+        case nextItem, laterItem
+        /// What was loaded is ready, and the machine is not told; and is told.
+        case readies, loads
         /// Time passes, and feeds decode what they need.
         case goesOn
         /// Nothing is decoded meanwhile.
         case stands
-        case starves, ends, fails, otherOutput
-        case append, advance, removeNext, endsElsewise
+        case starves, ends, fails, itemFails, fallsBehind, otherOutput
+        /// The card goes, or is back.
+        case cardChanges
+        case append, advance, removeNext, removeAll, endsElsewise
         /// What follows does so by lines, or by itself again; the next item gets its line; all ends.
         case byLines, joinNext, prerollNext, endLater
 
-        /// Four in a row of these; three of all.
+        /// Three in a row of these, and one of all before or behind two of them.
         static let often: [Step] = [
             .play, .pause, .faster, .seekAhead, .line, .otherClock, .nextItem, .goesOn, .stands,
             .ends, .append,
         ]
+        /// Four in a row of these, about an item that is not ready.
+        static let early: [Step] = [
+            .play, .pause, .seekAhead, .line, .prerollElsewhere, .readies, .loads, .cardChanges,
+        ]
     }
 
-    @Test(arguments: [false, true])
+    enum Beginning: String, CaseIterable {
+        case long, short, playing
+        /// Not ready, or not any more.
+        case unloaded, failed
+
+        fileprivate var stage: MachineStage {
+            var stage = MachineStage(
+                isLoaded: self != .unloaded,
+                length: self == .short ? MachineStage.short : MachineStage.length)
+            switch self {
+            case .long, .short, .unloaded: break
+            case .playing, .failed:
+                stage.take(.play)
+                stage.take(.goesOn)
+                if self == .failed { stage.take(.itemFails) }
+            }
+            return stage
+        }
+    }
+
+    @Test(arguments: Beginning.allCases)
     func `whatever comes in which order, nothing is lost and nothing left over`(
-        isShort: Bool
-    ) throws {
-        func check(_ steps: [Step]) -> Bool {
-            var stage = MachineStage(length: isShort ? MachineStage.short : MachineStage.length)
-            for step in steps { stage.take(step) }
-            stage.comeToRest()
-            guard let fault = stage.fault else { return true }
-            Issue.record("\(steps.map(\.rawValue)): \(fault)")
-            return false
-        }
-        for first in Step.allCases {
-            for second in Step.allCases {
-                for third in Step.allCases {
-                    guard check([first, second, third]) else { return }
-                }
+        beginning: Beginning
+    ) {
+        let all = Step.allCases
+        let rows =
+            switch beginning {
+            case .long, .short: [[Step.often, all, all], [all, Step.often, Step.often]]
+            case .playing: [[all, Step.often, all]]
+            case .unloaded, .failed:
+                [[all, Step.early, Step.early], Array(repeating: Step.early, count: 4)]
             }
-        }
-        for first in Step.often {
-            for second in Step.often {
-                for third in Step.often {
-                    for fourth in Step.often {
-                        guard check([first, second, third, fourth]) else { return }
-                    }
-                }
-            }
+        for row in rows {
+            guard check([], row[...], beginning) else { return }
         }
     }
 
-    @Test(arguments: 0..<120)
+    /// Every row of one step of each list.
+    private func check(
+        _ steps: [Step], _ rest: ArraySlice<[Step]>, _ beginning: Beginning
+    ) -> Bool {
+        if let next = rest.first {
+            return next.allSatisfy { check(steps + [$0], rest.dropFirst(), beginning) }
+        }
+        var stage = beginning.stage
+        for step in steps { stage.take(step) }
+        stage.comeToRest()
+        guard let fault = stage.fault else { return true }
+        Issue.record("\(beginning), \(steps.map(\.rawValue)): \(fault)")
+        return false
+    }
+
+    @Test(arguments: 0..<600)
     func `the same of long rows at random`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         var stage = MachineStage(
-            waits: seed % 2 == 0,
+            waits: seed % 2 == 0, isLoaded: seed % 5 != 0,
             length: seed % 3 == 0 ? MachineStage.length : MachineStage.short)
         var steps: [Step] = []
         for _ in 0..<200 {
@@ -85,6 +118,34 @@ import TuttiTiming
         stage.goOn(milliseconds: 400)
         #expect(stage.endedSeeks.map(\.finished) == [true])
         #expect(stage.machine.currentFrame == MachineStage.ahead)
+    }
+
+    @Test func `a card that goes while an item is tried again leaves a seek in it alone`() {
+        var stage = MachineStage()
+        stage.take(.play)
+        stage.goOn(milliseconds: 200)
+        stage.take(.itemFails)
+        #expect(stage.machine.status == .failed && stage.machine.rate == 0)
+        stage.take(.play)
+        stage.take(.seekAhead)
+        stage.hasCard = false
+        stage.receive(.cardChanged)
+        #expect(stage.machine.rate == 0 && stage.endedSeeks.isEmpty)
+        stage.load()
+        stage.goOn(milliseconds: 400)
+        #expect(stage.endedSeeks.map(\.finished) == [true])
+        #expect(stage.machine.currentFrame == MachineStage.ahead)
+    }
+
+    /// What was prerolled is what is to play, and may not be filled yet.
+    @Test(arguments: [Step.prerollElsewhere, .endPreroll])
+    func `a preroll that ends does not take what is waited for with it`(step: Step) {
+        var stage = MachineStage()
+        stage.take(.preroll)
+        stage.take(.play)
+        stage.take(step)
+        stage.goOn(milliseconds: 500)
+        #expect(stage.machine.decided.line.rate == 1 && stage.machine.currentFrame > 0)
     }
 
     @Test func `the newest of several seeks is where item time is`() {
@@ -156,6 +217,7 @@ struct MachineStage {
     static let short: Int64 = 24_000
     static let ahead = 30.0 * 48_000
     private static let back = 1.0 * 48_000
+    private static let elsewhere = 5.0 * 48_000
     /// How long a feed decodes before it has frames.
     private let decoding: Nanoseconds
 
@@ -163,6 +225,7 @@ struct MachineStage {
         var madeAt: LocalInstant
         var hasSaid = false
         var first: Double
+        var recipe: FeedRecipe
         var start: FeedStart?
         var stop: GroupInstant?
         var isStopped = false
@@ -226,9 +289,10 @@ struct MachineStage {
         world.clocks = clocks
         for (id, feed) in feeds {
             let isSupplied = now - feed.madeAt >= decoding
+            let first = Double(feed.recipe.firstFrame(for: feed.first))
             world.feeds[id] = PlayerWorld.FeedFacts(
                 isAlive: !feed.isCancelled, supply: isSupplied ? .enough : .nothing,
-                reach: feed.first...feed.first + 3 * Double(Self.sampleRate),
+                reach: feed.recipe.reach(first, first + 3 * Double(Self.sampleRate)),
                 report: report(of: feed))
         }
         return world
@@ -250,6 +314,10 @@ struct MachineStage {
         case .play: perform(.rate(machine.defaultRate, waits: nil))
         case .pause: perform(.rate(0, waits: nil))
         case .faster: perform(.rate(1.5, waits: nil))
+        case .backwards: perform(.rate(-1, waits: nil))
+        case .preroll: preroll(at: nil)
+        case .prerollElsewhere: preroll(at: Self.elsewhere)
+        case .endPreroll: perform(.endPreroll(nil))
         case .seekAhead: seek(to: Self.ahead)
         case .seekBack: seek(to: Self.back)
         case .line:
@@ -261,17 +329,11 @@ struct MachineStage {
             perform(
                 .line(rate: 0, time: .invalid, hostTime: machine.soon + .milliseconds(150)))
         case .nextItem:
-            carryOut(machine.advance(in: world))
-            items += 1
-            owned.insert(ItemID(number: items))
-            let known = endedSeeks.count
-            let follow = machine.queue
-            perform(.replaceItem(ItemID(number: items)))
-            if endedSeeks.count != askedSeeks || endedSeeks[known...].contains(where: \.finished) {
-                fault = "a seek is about another item now"
-            }
-            if machine.queue != follow { fault = "what follows is another" }
+            replaceItem()
             load()
+        case .laterItem: replaceItem()
+        case .readies: makeReady()
+        case .loads: load()
         case .otherClock: perform(.clock(machine.clock == nil ? ClockID(number: 1) : nil))
         case .append:
             items += 1
@@ -279,6 +341,7 @@ struct MachineStage {
             perform(.insert(ItemID(number: items), after: nil))
             load()
         case .advance: perform(.advance)
+        case .removeAll: perform(.removeAll)
         case .removeNext: if let next = machine.queue.first { perform(.remove(next)) }
         case .endsElsewise:
             let all: [Player.ActionAtItemEnd] = [.advance, .pause, .none]
@@ -308,15 +371,50 @@ struct MachineStage {
                 feeds[feed]?.isCancelled = true
                 receive(.playedToEnd(feed))
             }
-        case .fails:
-            if let feed = feeds.filter({ !$0.value.isCancelled }).keys
-                .max(by: { $0.number < $1.number })
-            {
-                feeds[feed]?.isCancelled = true
-                let error = PlaybackError(.outputBusy, "all voices are in use")
-                receive(.failed(feed, error))
-            }
+        case .fails: failNewest(PlaybackError(.outputBusy, "all voices are in use"))
+        case .itemFails: failNewest(PlaybackError(.mediaFailed, "the disc is scratched"))
+        case .fallsBehind:
+            // Without a clock of others there is nothing to be behind.
+            if let feed = sounding, feeds[feed]?.start?.clock != nil { receive(.leftBehind(feed)) }
+        case .cardChanges:
+            hasCard.toggle()
+            receive(.cardChanged)
         }
+    }
+
+    private mutating func replaceItem() {
+        carryOut(machine.advance(in: world))
+        items += 1
+        owned.insert(ItemID(number: items))
+        let known = endedSeeks.count
+        let follow = machine.queue
+        perform(.replaceItem(ItemID(number: items)))
+        if endedSeeks.count != askedSeeks || endedSeeks[known...].contains(where: \.finished) {
+            fault = "a seek is about another item now"
+        }
+        if machine.queue != follow { fault = "what follows is another" }
+    }
+
+    /// - Parameter frame: `nil`: where item time is, or is going.
+    private mutating func preroll(at frame: Double?) {
+        var now = machine
+        _ = now.advance(in: world)
+        let place = min(frame ?? now.destination ?? now.currentFrame, Double(length))
+        let time = frame.map { MediaTime(frame: Int64($0), sampleRate: Self.sampleRate) }
+        perform(.preroll(rate: 1, time: time ?? .invalid))
+        guard !wasRefused else { return }
+        guard let filled = machine.prepared.flatMap({ feeds[$0] }), !filled.isCancelled else {
+            fault = "nothing is prerolled"
+            return
+        }
+        if filled.first != place { fault = "\(filled.first) is prerolled instead of \(place)" }
+    }
+
+    private mutating func failNewest(_ error: PlaybackError) {
+        let living = feeds.filter { !$0.value.isCancelled }.keys
+        guard let feed = living.max(by: { $0.number < $1.number }) else { return }
+        feeds[feed]?.isCancelled = true
+        receive(.failed(feed, error))
     }
 
     private var sounding: FeedID? {
@@ -332,10 +430,20 @@ struct MachineStage {
                 to: MediaTime(frame: Int64(frame), sampleRate: Self.sampleRate)))
     }
 
+    /// Loaded, which nobody has told.
+    private mutating func makeReady() {
+        for item in pendingLoads.keys {
+            loaded.insert(item)
+            failed[item] = nil
+        }
+    }
+
     mutating func load() {
+        makeReady()
         for (item, load) in pendingLoads.sorted(by: { $0.value < $1.value }) {
             guard pendingLoads.removeValue(forKey: item) != nil else { continue }
-            loaded.insert(item)
+            // It may have asked for another meanwhile.
+            makeReady()
             receive(.itemLoaded(load))
         }
     }
@@ -424,21 +532,23 @@ struct MachineStage {
     mutating func advance() { carryOut(machine.advance(in: world)) }
 
     mutating func perform(_ command: PlayerCommand) {
-        // What was due by itself is no work of the command.
-        advance()
         effects = []
-        let before = machine
+        var before = machine
         wasRefused = false
         do throws(PlaybackError) {
             carryOut(try machine.perform(command, in: world))
         } catch {
             wasRefused = true
-            if !machine.advance(in: world).isEmpty || before.program != machine.program
-                || before.intent != machine.intent || before.rate != machine.rate
-                || before.seek != machine.seek || before.feeds != machine.feeds
+            // What was due by itself is no work of the command.
+            let due = machine.advance(in: world)
+            _ = before.advance(in: world)
+            if before.program != machine.program || before.intent != machine.intent
+                || before.rate != machine.rate || before.seek != machine.seek
+                || before.feeds != machine.feeds
             {
                 fault = "a refused command has done something: \(command)"
             }
+            carryOut(due)
         }
     }
 
@@ -466,10 +576,10 @@ struct MachineStage {
             if !owned.contains(item) { fault = "\(item) fails, which is released" }
         case .failedAhead(let item, _):
             if !machine.queue.contains(item) { fault = "\(item) fails ahead, and does not follow" }
-        case .make(let id, let item, let frame, _, _):
+        case .make(let id, let item, let frame, let recipe, _):
             if !owned.contains(item) { fault = "a feed of \(item), which is released" }
             if feeds[id] != nil { fault = "\(id) is made twice" }
-            feeds[id] = FakeFeed(madeAt: now, first: frame)
+            feeds[id] = FakeFeed(madeAt: now, first: frame, recipe: recipe)
         case .start(let id, let start):
             guard let feed = feeds[id], !feed.isCancelled else {
                 return receive(.refusedStart(id))

@@ -91,6 +91,24 @@ import TuttiTiming
     }
 
     /// Shorter than what the output holds.
+    /// A busy machine wakes nobody on time.
+    @Test func `between a join and its alarm, all that is asked is of the next item`() async throws
+    {
+        let room = VirtualRoom()
+        let items = [Library().item(seconds: 2), Library(sign: -1).item(seconds: 4)]
+        let player = try room.makeQueue(items)
+        player.play()
+        await room.step { player.currentTime() > MediaTime(seconds: 1.5) }
+        room.lead.withLock { $0 = .seconds(1) }
+        #expect(player.currentItem === items[1])
+        #expect(player.items().map(ObjectIdentifier.init) == [ObjectIdentifier(items[1])])
+        #expect(player.currentTime() < MediaTime(seconds: 1))
+        #expect(items[0].currentTime() == .zero && items[0].timebase.rate == 0)
+        #expect(items[1].timebase.rate == 1)
+        // The same item again.
+        try player.replaceCurrentItem(with: items[1])
+    }
+
     @Test func `items of a few hundredths of a second leave no hole`() async throws {
         let room = VirtualRoom()
         // The first is longer than what is decoded ahead: nothing happens when the others come near.

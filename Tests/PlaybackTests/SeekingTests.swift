@@ -190,7 +190,7 @@ struct SeekingTests {
 
     @Test func `a preroll fills without starting`() async throws {
         let room = VirtualRoom()
-        let item = Library().item()
+        let item = Library().item(at: "http://server/test.wav")
         let player = try await room.makeReadyPlayer(item, shared: true)
         #expect(item.loadedTimeRanges.isEmpty)
         #expect(try await room.during { try await player.preroll(atRate: 1) })

@@ -1,3 +1,4 @@
+import Observation
 import Synchronization
 import Testing
 import TuttiTiming
@@ -43,6 +44,48 @@ import TuttiTiming
             let there = min(80_000, Double(buffered) + second * throughput)
             #expect(there >= played - 1)
         }
+    }
+
+    @Test func `a medium that becomes slow is found to be slow, and one that is fast again`() {
+        var meter = Self.meter(100_000)
+        // An hour, in a tenth of the time.
+        for _ in 0..<360 { meter.count(80_000, in: .seconds(1)) }
+        #expect(meter.keepsUp(buffered: 4_000, rest: nil, speed: 8_000))
+        for _ in 0..<120 { meter.count(4_000, in: .seconds(1)) }
+        #expect(!meter.keepsUp(buffered: 4_000, rest: nil, speed: 8_000))
+        for _ in 0..<20 { meter.count(80_000, in: .seconds(1)) }
+        #expect(meter.keepsUp(buffered: 4_000, rest: nil, speed: 8_000))
+    }
+
+    /// Half a second comes in a second, with more than ten of them in hand.
+    @Test func `what comes too slowly while it plays is told before it runs dry`() async throws {
+        let room = VirtualRoom()
+        let library = Library()
+        let item = library.item(seconds: 400)
+        let player = try await room.makeReadyPlayer(item)
+        player.play()
+        await room.step { player.timeControlStatus == .playing }
+        await room.step(seconds: 1)
+        #expect(item.isPlaybackLikelyToKeepUp && item.isPlaybackBufferFull)
+        let toldSlow = Flag()
+        withObservationTracking {
+            _ = item.isPlaybackLikelyToKeepUp
+        } onChange: {
+            toldSlow.set()
+        }
+        room.waitsForFeeds = false
+        var limit = item.decodedTimeRanges[0].end.frame(atSampleRate: 8_000) ?? 0
+        await room.step {
+            limit += 40
+            library.state.withLock { $0.blocksAt = limit }
+            return !item.isPlaybackLikelyToKeepUp || player.timeControlStatus != .playing
+        }
+        #expect(player.timeControlStatus == .playing)
+        #expect(!item.isPlaybackLikelyToKeepUp && !item.isPlaybackBufferFull)
+        #expect(toldSlow.isSet)
+        library.state.withLock { $0.blocksAt = nil }
+        room.waitsForFeeds = true
+        await room.step { item.isPlaybackLikelyToKeepUp && item.isPlaybackBufferFull }
     }
 
     @Test func `the item says how it is supplied, and tells when that changes`() async throws {

@@ -43,16 +43,21 @@ final class Library: Sendable {
         }
     }
 
-    func asset(sampleRate: Int = 8_000, seconds: Double = 8) -> Asset {
+    func asset(
+        sampleRate: Int = 8_000, seconds: Double = 8, at location: String = "test.wav"
+    ) -> Asset {
         Asset(
-            location: "test.wav",
+            location: location,
             opener: opener(
                 sampleRate: sampleRate, frameCount: Int64(seconds * Double(sampleRate))))
     }
 
     /// Its pitch goes with the rate: what is heard is then a ramp at any rate.
-    func item(sampleRate: Int = 8_000, seconds: Double = 8) -> PlayerItem {
-        let item = PlayerItem(asset: asset(sampleRate: sampleRate, seconds: seconds))
+    func item(
+        sampleRate: Int = 8_000, seconds: Double = 8, at location: String = "test.wav"
+    ) -> PlayerItem {
+        let item = PlayerItem(
+            asset: asset(sampleRate: sampleRate, seconds: seconds, at: location))
         item.audioTimePitchAlgorithm = .varispeed
         return item
     }

@@ -35,6 +35,8 @@ final class VirtualRoom: @unchecked Sendable {
     /// The group's clock: another epoch and another rate than the local one.
     let clock: ClockCell
     private let sleepers = Mutex(Sleepers())
+    /// So much later it is for players already than for their alarms and the card.
+    let lead = Mutex(Nanoseconds.zero)
     /// Lets what items and feeds report reach the players late; `nil`: at once.
     var lateness: Lateness?
     private var players: [WeakPlayer] = []
@@ -81,7 +83,8 @@ final class VirtualRoom: @unchecked Sendable {
 
     var output: PlayerOutput {
         var output = PlayerOutput(
-            port: engine.port, now: { [self] in now }, sleep: { [self] in await sleep($0) })
+            port: engine.port, now: { [self] in now + lead.withLock { $0 } },
+            sleep: { [self] in await sleep($0) })
         if let lateness {
             output.postpone = { [self] in lateness.postpone($0, now: now) }
         }

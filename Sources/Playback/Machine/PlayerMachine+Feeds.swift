@@ -50,7 +50,7 @@ extension PlayerMachine {
         let known = facts(feed)
         let isDry = known.report?.state == .starved
         return Buffer(
-            keepsUp: known.isAlive && known.supply == .enough && !isDry,
+            keepsUp: known.isAlive && known.keepsUp && !isDry,
             isEmpty: known.supply == .nothing || isDry, isFull: known.isFull && !isDry)
     }
 
@@ -105,7 +105,8 @@ extension PlayerMachine {
     }
 
     mutating func dropPrepared() {
-        cancel(prepared)
+        // What it was got ready for may be asked for already, and waits for it.
+        if transition?.feed != prepared { cancel(prepared) }
         prepared = nil
     }
 

@@ -27,7 +27,8 @@ extension PlayerMachine {
     /// The card is gone. What was heard last is where it goes on.
     mutating func interrupt() {
         setRate(0, .audioSessionInterrupted)
-        guard let facts = itemFacts else { return dropIntent() }
+        // Of an item that has failed, or is not there yet, nothing sounds; a seek in it is kept.
+        guard let facts = ready?.facts else { return dropIntent() }
         let sounding = program.entry(at: reading).feed
         let report = sounding.flatMap { self.facts($0).report }
         let heard = report.map { report in

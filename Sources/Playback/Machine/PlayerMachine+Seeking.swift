@@ -43,10 +43,7 @@ extension PlayerMachine {
 
     /// Whether the seek is where it was to go, whoever got it there and by which feed.
     mutating func checkSeek() {
-        if case .asked(let time) = seek?.stage {
-            guard ready != nil else { return }
-            go(to: time)
-        }
+        setOut()
         guard case .going(let feed, _) = seek?.stage else { return }
         let known = facts(feed)
         if known.isAlive, known.supply != .enough { return }
@@ -54,6 +51,11 @@ extension PlayerMachine {
         // Until then item time is elsewhere, and whatever is asked for is about where this goes.
         if arrival != nil { return }
         endSeek(finished: true)
+    }
+
+    /// A seek sets out as soon as its item is ready.
+    mutating func setOut() {
+        if case .asked(let time) = seek?.stage, ready != nil { go(to: time) }
     }
 
     private mutating func go(to time: MediaTime) {

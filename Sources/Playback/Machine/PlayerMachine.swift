@@ -119,6 +119,8 @@ struct PlayerMachine: Sendable {
         _ command: PlayerCommand, in world: PlayerWorld
     ) throws(PlaybackError) -> [PlayerEffect] {
         look(world)
+        // Its item may be ready and nobody told yet: what is asked for now is newer than the seek.
+        setOut()
         switch command {
         case .replaceItem(let item): replace(with: item)
         case .insert(let item, let place): insert(item, after: place)
@@ -173,13 +175,14 @@ struct PlayerMachine: Sendable {
 
     /// When something happens by itself; `nil`: never, by what is known.
     var nextDeadline: LocalInstant? {
-        [seekDeadline, nextCue, joinDeadline, endDeadline, evaluationDeadline].compactMap(\.self)
+        [lineDeadline, nextCue, joinDeadline, endDeadline, evaluationDeadline].compactMap(\.self)
             .min()
     }
 
-    private var seekDeadline: LocalInstant? {
+    /// When the next line is in force: a seek arrives with it, and the item's timebase is another.
+    private var lineDeadline: LocalInstant? {
         // Rounded, a clock's inverse may be a nanosecond early, and then again.
-        arrival.map { local($0.line.instant) + .microseconds(1) }
+        program.pending(after: reading).first.map { local($0.line.instant) + .microseconds(1) }
     }
 
     /// Everything below is about this moment.

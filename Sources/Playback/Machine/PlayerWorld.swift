@@ -49,6 +49,9 @@ struct PlayerWorld: Sendable {
         var report: VoiceReport?
         /// The end of the item, once the decoder has come to it.
         var endFrame: Int64?
+        /// What is not decoded yet will come in time, by the last that was.
+        var keepsUp = false
+        /// Decoding rests: there is no room for more, or no more to come.
         var isFull = false
     }
 

@@ -1,3 +1,4 @@
+import Observation
 import Synchronization
 public import TuttiPlayout
 import TuttiTiming
@@ -96,12 +97,20 @@ extension Player {
     public func mediaSelectionCriteria(
         for characteristic: MediaCharacteristic
     ) -> MediaSelectionCriteria? {
-        state.withLock { $0.criteria[characteristic] }
+        mediaSelectionCriteria[characteristic]
+    }
+
+    var mediaSelectionCriteria: [MediaCharacteristic: MediaSelectionCriteria] {
+        observation.access(self, keyPath: \.mediaSelectionCriteria)
+        return state.withLock { $0.criteria }
     }
 
     /// Whether the criteria hold; true at first.
     public var appliesMediaSelectionCriteriaAutomatically: Bool {
-        get { state.withLock { $0.appliesCriteria } }
+        get {
+            observation.access(self, keyPath: \.appliesMediaSelectionCriteriaAutomatically)
+            return state.withLock { $0.appliesCriteria }
+        }
         set {
             turn { state in
                 state.appliesCriteria = newValue

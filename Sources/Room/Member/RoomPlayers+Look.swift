@@ -59,7 +59,7 @@ extension RoomPlayers {
         guard let sounding = parts.values.first(where: { $0.sounds && !$0.isQueued }) else {
             return VoiceFigures()
         }
-        let seconds = sounding.item.loadedTimeRanges.reduce(0) { $0 + $1.duration.seconds }
+        let seconds = sounding.item.decodedTimeRanges.reduce(0) { $0 + $1.duration.seconds }
         return VoiceFigures(bufferedSeconds: seconds)
     }
 }

@@ -64,7 +64,7 @@ final class RoomPlayers {
         var isAwaited = false
 
         /// Whether the item waits in the queue of another one's player, or has waited and been played.
-        var isQueued: Bool { player.map { $0.itemInForce !== item } ?? false }
+        var isQueued: Bool { player.map { $0.currentItem !== item } ?? false }
     }
 
     let output: PlayerOutput
