@@ -50,6 +50,8 @@ final class SourcePool: Sendable {
         func read(
             at frame: Int64, into buffer: UnsafeMutableBufferPointer<Float>
         ) throws(MediaError) -> Int {
+            // The source may have to ask a server that is gone for what it need not know.
+            if let end = source.format.frameCount, frame >= end { return 0 }
             if frame != position {
                 position = Self.nowhere
                 try source.seek(toFrame: frame)
