@@ -61,7 +61,7 @@ extension MediaOpener {
     public static let ffmpeg = MediaOpener(
         cancellable: { location, choice, cancellation throws(MediaError) in
             try FFmpegSource(
-                location, track: choice.track, channels: choice.channels,
+                location, track: choice.track, channels: choice.channels, beginsEarly: true,
                 cancellation: cancellation)
         },
         text: { location, track, cancellation throws(MediaError) in

@@ -8,7 +8,7 @@ import Tutti
 
     /// Seconds of noise in a file with a title.
     private func song(_ seconds: Int, _ title: String, as name: String) throws -> String {
-        let noise = (0..<2 * 44_100 * seconds).map { Float(($0 &* 7_919) % 1_000) / 5_000 }
+        let noise = Sounds.noise(seconds: seconds)
         let path = sounds.folder + "/" + name
         try sounds.encode(noise, rate: 44_100, ["-metadata", "title=" + title], as: path)
         return path

@@ -11,7 +11,7 @@ import Tutti
     /// A megabyte of an MP3, of which so many bytes come at once.
     private func slowSong(quickBytes: Int = 200_000) throws -> WebServer {
         let path = sounds.folder + "/song.mp3"
-        let noise = (0..<2 * 44_100).map { Float(($0 &* 7_919) % 1_000) / 5_000 }
+        let noise = Sounds.noise(seconds: 1)
         try sounds.encode(noise, rate: 44_100, ["-c:a", "libmp3lame", "-b:a", "320k"], as: path)
         let second = try Data(contentsOf: URL(fileURLWithPath: path))
         return WebServer(

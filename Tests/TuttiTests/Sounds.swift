@@ -40,6 +40,12 @@ final class Sounds: Sendable {
         return path
     }
 
+    /// Interleaved stereo at 44 100 Hz that sounds like nothing in particular.
+    static func noise(seconds: Int) -> [Float] {
+        let count = 2 * 44_100 * seconds
+        return (0..<count).map { (index: Int) in Float((index &* 7_919) % 1_000) / 5_000 }
+    }
+
     /// A WAV file of interleaved stereo samples as they are.
     func write(_ samples: [Float], rate: Int, as path: String) throws {
         func word(_ value: Int, _ bytes: Int) -> Data {
