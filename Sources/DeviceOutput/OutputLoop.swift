@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Synchronization
 import TuttiLinuxHost
@@ -16,6 +17,8 @@ final class OutputLoop {
         let stopping = LatestValue(false)
         let counts = LatestValue(OutputThread.Counts())
         let state = Mutex(OutputThread.State.running)
+        /// Signalled once the state is no longer ``OutputThread/State/opening``.
+        let opened = DispatchSemaphore(value: 0)
         let card = Mutex("")
         /// Since when the device has been fed without a break; `nil` before it was there.
         let awakeSince = Mutex<LocalInstant?>(nil)
@@ -32,11 +35,12 @@ final class OutputLoop {
 
         /// Only at the turns of a device's life, never between two periods.
         func enter(_ next: OutputThread.State) {
-            let changed = state.withLock { state in
+            let last = state.withLock { state in
                 defer { state = next }
-                return state != next
+                return state
             }
-            if changed { onChange?(next) }
+            if last == .opening { opened.signal() }
+            if last != next { onChange?(next) }
         }
     }
 
@@ -93,7 +97,11 @@ final class OutputLoop {
     }
 
     func run() {
-        if device == nil { device = reopen(after: Self.firstBackOff, isLost: true) }
+        if device == nil {
+            device =
+                shared.state.withLock(\.self) == .opening
+                ? reopen(after: .zero) : reopen(after: Self.firstBackOff, isLost: true)
+        }
         while !shared.stopping.load() {
             guard let device else {
                 enter(.closed)
@@ -132,7 +140,7 @@ final class OutputLoop {
         case .running: engine.port.setHasCard(true)
         case .lost: engine.port.setHasCard(false)
         // One that was let go of is opened for the next item.
-        case .released, .closed: break
+        case .opening, .released, .closed: break
         }
         shared.enter(state)
     }

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 public import TuttiLinuxHost
 public import TuttiPlayout
@@ -13,6 +14,8 @@ public import TuttiTiming
 public final class OutputThread: Sendable {
     /// Whether the thread has a card.
     public enum State: Equatable, Sendable {
+        /// The card is being opened for the first time, on the thread: a sound server may let that wait.
+        case opening
         case running
         /// The card is gone, or has not been there yet; it is being opened again and again.
         case lost(OutputError)
@@ -119,6 +122,9 @@ public final class OutputThread: Sendable {
     /// and ``state`` says meanwhile why it is not there. A file that cannot be written on is a card that
     /// is gone for good: to open it anew would begin it anew.
     ///
+    /// A PCM of ALSA is opened on the thread, see ``State/opening`` and ``awaitOpening(_:)``: what is
+    /// behind it may not answer for long. Until it is open it is a card that is not there.
+    ///
     /// - Parameter recording: is told why what is recorded ends early, if it does.
     /// - Throws: when the system gives no thread.
     package static func attempt(
@@ -128,7 +134,8 @@ public final class OutputThread: Sendable {
         try open(
             OutputWish(sampleRate: 48_000, bufferMilliseconds: standardBufferMilliseconds),
             specification.allowed(OutputManner()), realTimePriority: RealTimeThread.usualPriority,
-            shared: OutputLoop.Shared(onChange: nil), awaits: { _ in true }
+            shared: OutputLoop.Shared(onChange: nil), awaits: { _ in true },
+            opensOnThread: specification.mayBlock
         ) { wish throws(OutputError) in
             if let error = recording.failure { throw error }
             let device = try specification.makeDevice(
@@ -154,14 +161,18 @@ public final class OutputThread: Sendable {
     static func open(
         _ wish: OutputWish, _ manner: OutputManner, realTimePriority: Int,
         shared: OutputLoop.Shared, awaits: (OutputError) -> Bool = { _ in false },
-        makeDevice: @escaping OutputLoop.MakeDevice
+        opensOnThread: Bool = false, makeDevice: @escaping OutputLoop.MakeDevice
     ) throws(OutputError) -> OutputThread {
         var device: (any AudioOutput)?
-        do throws(OutputError) {
-            device = try makeDevice(wish)
-        } catch {
-            guard awaits(error) else { throw error }
-            shared.state.withLock { $0 = .lost(error) }
+        if opensOnThread {
+            shared.state.withLock { $0 = .opening }
+        } else {
+            do throws(OutputError) {
+                device = try makeDevice(wish)
+            } catch {
+                guard awaits(error) else { throw error }
+                shared.state.withLock { $0 = .lost(error) }
+            }
         }
         let engine = OutputEngine(format: device?.format ?? wish.format)
         let port = engine.port
@@ -194,7 +205,18 @@ public final class OutputThread: Sendable {
         self.shared = shared
     }
 
-    deinit { stop() }
+    /// A card that does not answer is not waited for: the thread ends when it does, and closes it.
+    deinit {
+        if state == .opening { shared.stopping.store(true) } else { stop() }
+    }
+
+    /// Returns when the card has been opened, or could not be, or after that time.
+    package func awaitOpening(_ span: Duration) {
+        guard state == .opening else { return }
+        let end = DispatchTime.now() + .nanoseconds(Int(span / .nanoseconds(1)))
+        // Whoever waits beside this one is told by it.
+        if shared.opened.wait(timeout: end) == .success { shared.opened.signal() }
+    }
 
     /// Ends the thread and closes the device; what is still queued is not played. Returns when the
     /// device is closed: within a period, or within a second if the card stands still.

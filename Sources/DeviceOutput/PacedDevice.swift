@@ -210,6 +210,14 @@ public final class FileDevice: PacedDevice {
 }
 
 extension OutputSpecification {
+    /// Whether something else than this process decides how long opening it takes.
+    var mayBlock: Bool {
+        switch self {
+        case .alsa: true
+        case .virtual, .file, .none: false
+        }
+    }
+
     /// What of it this output can do. A file, or a recording, would begin anew with each opening.
     func allowed(_ manner: OutputManner) -> OutputManner {
         switch self {

@@ -10,7 +10,7 @@ public import TuttiPlayout
 ///
 /// Opening reads the packets of a whole file where the container does not number them (MP3, ADTS,
 /// Ogg, Matroska): a few milliseconds a minute from a disk, one transfer from a server, whose file is
-/// kept here then (``Spool``). Files that were opened before are not read again (``SurveyMemory``).
+/// kept here then (``Spool``), unless it may begin before (``PromisedLength``). Files that were opened before are not read again (``SurveyMemory``).
 ///
 /// Use from one thread at a time; only ``cancellation`` may be used from others.
 @safe
@@ -37,6 +37,10 @@ public final class FFmpegSource: MediaSource {
     /// Where the item is more than one recording, or has another rate than its file; it is read then,
     /// and the above only opened the file.
     private var splice: Splice?
+
+    /// Where a file on a server was played from its beginning, and then sought in: all of it, by which it is
+    /// read from there on.
+    private var whole: FFmpegSource?
 
     /// Before the track's own frames, where another track of the container begins earlier.
     private var lead: LeadingSilence
@@ -85,16 +89,21 @@ public final class FFmpegSource: MediaSource {
     ///   - container: what ``MediaInfo/container`` said when the same bytes were opened before;
     ///     `nil`: what the first bytes of a file say. FFmpeg then need not ask each of its demuxers,
     ///     which touches 3 MB of code. Where nothing can be played as that, they are asked.
+    ///   - beginsEarly: an MP3 on a server whose first frame says how long it is can be read from its
+    ///     beginning while it comes; the first seek then blocks until all of it is here. False: opening
+    ///     does.
     /// - Throws: ``MediaError`` saying what is wrong and what the user can do; `.noAudio` where `track`
     ///   is no audio track, `.unsupported` where this build cannot decode it or the output has no such
     ///   pair.
     public convenience init(
         _ location: String, track: Int? = nil, channels: ChannelPair? = nil,
-        container: String? = nil, cancellation: MediaCancellation = MediaCancellation()
+        container: String? = nil, beginsEarly: Bool = false,
+        cancellation: MediaCancellation = MediaCancellation()
     ) throws(MediaError) {
         var location = try MediaLocation(location)
         location.track = track
         location.channels = channels
+        location.beginsEarly = beginsEarly
         try self.init(at: location, container: container, cancellation: cancellation)
     }
 
@@ -136,9 +145,10 @@ public final class FFmpegSource: MediaSource {
     private static func open(
         _ location: MediaLocation, _ container: String?, _ memory: SurveyMemory,
         _ cancellation: MediaCancellation
-    ) throws(MediaError) -> (Demuxer, AudioDecoder, PacketMap, PacketLength, Int) {
+    ) throws(MediaError) -> Opened {
         var demuxer = try Demuxer(location, container: container, cancellation: cancellation)
         if demuxer.isProtected { throw .protected(location) }
+        if let early = try beginEarly(demuxer, cancellation) { return early }
         if let here = try Spool.take(demuxer, cancellation) {
             demuxer = try Demuxer(
                 here, container: demuxer.containerName, cancellation: cancellation)
@@ -184,6 +194,12 @@ public final class FFmpegSource: MediaSource {
     ///
     /// - Throws: `.unsupported` for a way back in a live stream.
     public func seek(toFrame frame: Int64) throws(MediaError) {
+        if demuxer.location.spool != nil {
+            if let whole { return try whole.seek(toFrame: frame) }
+            let all = try Self.complete(demuxer, format, cancellation)
+            whole = all
+            return try all.seek(toFrame: frame)
+        }
         let frame = lead.seek(toFrame: frame)
         if let splice { return try splice.seek(toFrame: frame) }
         let target = min(map.end, map.start + max(0, min(frame, .max / 2)))
@@ -210,6 +226,7 @@ public final class FFmpegSource: MediaSource {
     }
 
     public func read(into buffer: UnsafeMutableBufferPointer<Float>) throws(MediaError) -> Int {
+        if let whole { return unsafe try whole.read(into: buffer) }
         let silent = lead.take(buffer.count / 2)
         guard silent > 0 else { return unsafe try readTrack(into: buffer) }
         unsafe buffer.baseAddress!.update(repeating: 0, count: 2 * silent)

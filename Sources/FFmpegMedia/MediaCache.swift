@@ -2,7 +2,7 @@ import CTuttiFFmpeg
 import Crypto
 import Glibc
 import Synchronization
-import TuttiPlayout
+public import TuttiPlayout
 
 /// Assets fetched from elsewhere, in a folder that stays below a limit.
 ///

@@ -35,6 +35,12 @@ struct MediaLocation: Sendable, Equatable {
     /// To play all frames as they come, whatever their rate.
     var followsRates = false
 
+    /// To play what is on a server from its first byte on, if possible, before all of it is here.
+    var beginsEarly = false
+
+    /// Where bytes go that are read so.
+    var spool: SpoolFile?
+
     /// Bytes that are to be opened as if they were the whole.
     var part: Range<Int64>?
 

@@ -19,6 +19,22 @@ struct PacketSurvey {
         return (map, framesPerPacket)
     }
 
+    /// The same without a look at the packets behind the first; `nil` where these are not as promised.
+    func run(
+        promised: PromisedLength
+    ) throws(MediaError) -> (PacketMap, framesPerPacket: Int)? {
+        let probe = try probe()
+        guard probe.skip == promised.start, probe.framesPerPacket == promised.framesPerPacket else {
+            return nil
+        }
+        let codec = unsafe demuxer.stream.pointee.codecpar.pointee.codec_id
+        var map = PacketMap(
+            numbering: .anchors([], byBytes: true), first: probe.first, start: promised.start,
+            end: promised.end, preroll: preroll(of: codec, probe.framesPerPacket))
+        map.lead = demuxer.lead(start: map.start, sampleRate: decoder.sampleRate)
+        return (map, probe.framesPerPacket)
+    }
+
     private func count(
         _ recordings: [Range<Int64>]?
     ) throws(MediaError) -> (PacketMap, framesPerPacket: Int) {

@@ -25,18 +25,51 @@ enum Spool {
         _ demuxer: Demuxer, _ cancellation: MediaCancellation
     ) throws(MediaError) -> MediaLocation? {
         let location = demuxer.location
-        guard location.isRemote, location.part == nil, !demuxer.isStation,
-            !numbered.contains(demuxer.containerName),
-            let size = demuxer.byteCount, size <= largest
-        else { return nil }
+        guard let size = byteCount(of: demuxer) else { return nil }
         if let file = held.withLock({ $0[location.address]?.file }),
             has(file, size, of: location, cancellation)
         {
             return location.held(in: file)
         }
-        guard let file = namelessFile(), try fill(file, from: location, size, cancellation) else {
-            return nil
+        guard let file = namelessFile(),
+            try fill(file, from: location, 0..<size, cancellation)
+        else { return nil }
+        return keep(file, location)
+    }
+
+    /// Bytes of what is kept here; `nil` for what is not.
+    static func byteCount(of demuxer: Demuxer) -> Int64? {
+        let location = demuxer.location
+        guard location.isRemote, location.part == nil, !demuxer.isStation,
+            !numbered.contains(demuxer.containerName),
+            let size = demuxer.byteCount, size <= largest
+        else { return nil }
+        return size
+    }
+
+    /// Whether somebody reads what was at that address.
+    static func holds(_ location: MediaLocation) -> Bool {
+        held.withLock { $0[location.address]?.file != nil }
+    }
+
+    /// Gets what is missing of a file that was begun.
+    ///
+    /// - Returns: as ``take(_:_:)``.
+    static func finish(
+        _ begun: SpoolFile, _ size: Int64, of location: MediaLocation,
+        _ cancellation: MediaCancellation
+    ) throws(MediaError) -> MediaLocation? {
+        let reached = begun.held
+        if reached < size, let file = held.withLock({ $0[location.address]?.file }),
+            has(file, size, of: location, cancellation)
+        {
+            return location.held(in: file)
         }
+        guard try fill(begun.file, from: location, reached..<size, cancellation) else { return nil }
+        return keep(begun.file, location)
+    }
+
+    private static func keep(_ file: OpenFile, _ location: MediaLocation) -> MediaLocation {
         held.withLock { held in
             held = held.filter { $0.value.file != nil }
             held[location.address] = Held(file: file)
@@ -77,10 +110,11 @@ enum Spool {
 
     /// - Returns: whether the disk had room for it.
     private static func fill(
-        _ file: OpenFile, from location: MediaLocation, _ size: Int64,
+        _ file: OpenFile, from location: MediaLocation, _ missing: Range<Int64>,
         _ cancellation: MediaCancellation
     ) throws(MediaError) -> Bool {
-        var held: Int64 = 0
+        let size = missing.upperBound
+        var held = missing.lowerBound
         var attempts = 0
         while held < size {
             let before = held
@@ -93,7 +127,7 @@ enum Spool {
                 }
                 while held < size, case let bytes = unsafe try stream.next(), !bytes.isEmpty {
                     let count = min(bytes.count, Int(size - held))
-                    guard unsafe write(bytes.baseAddress!, count, to: file, at: held) else {
+                    guard unsafe file.write(bytes.baseAddress!, count, at: held) else {
                         return false
                     }
                     held += Int64(count)
@@ -110,21 +144,8 @@ enum Spool {
         return true
     }
 
-    private static func write(
-        _ bytes: UnsafePointer<UInt8>, _ count: Int, to file: OpenFile, at offset: Int64
-    ) -> Bool {
-        var done = 0
-        while done < count {
-            let written = unsafe pwrite(
-                file.descriptor, bytes + done, count - done, off_t(offset) + done)
-            guard written > 0 else { return false }
-            done += written
-        }
-        return true
-    }
-
     /// In the first folder for temporary files that takes one.
-    private static func namelessFile() -> OpenFile? {
+    static func namelessFile() -> OpenFile? {
         let named = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) }
         for folder in [named, "/var/tmp", "/tmp"].compactMap(\.self) {
             var name = Array((folder + "/tutti-XXXXXX").utf8CString)

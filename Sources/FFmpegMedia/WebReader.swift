@@ -64,6 +64,8 @@ final class WebReader: LibraryReader {
                 let count = min(buffer.count, Int(end - next))
                 let got = unsafe try stream.read(
                     into: UnsafeMutableBufferPointer(rebasing: buffer[..<count]))
+                unsafe location.spool?.take(
+                    UnsafeBufferPointer(rebasing: buffer[..<got]), at: next)
                 next += Int64(got)
                 if got > 0 { return got }
                 throw MediaError(

@@ -1,3 +1,5 @@
+import TuttiPlayout
+
 /// Where an address leads, from one server to the next: each is asked by what holds for its own name.
 ///
 /// libavformat follows redirections with the settings of the first host. An owner who excepts one

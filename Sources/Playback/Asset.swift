@@ -25,17 +25,46 @@ public struct MediaOpener: Sendable {
     public typealias ReadText =
         @Sendable (_ location: String, _ track: Int) throws(MediaError) -> [TimedText]
 
-    private let opens: Open
-    private let readsText: ReadText
+    /// The same, and ends with ``MediaError/Code/cancelled`` when it is cancelled; so do the reads of what
+    /// it opened.
+    public typealias OpenCancellable =
+        @Sendable (_ location: String, Choice, MediaCancellation) throws(MediaError) ->
+        sending any MediaSource
+
+    /// Reads a text track until it is cancelled.
+    public typealias ReadCancellableText =
+        @Sendable (_ location: String, _ track: Int, MediaCancellation) throws(MediaError) ->
+        [TimedText]
+
+    private let opens: OpenCancellable
+    private let readsText: ReadCancellableText
     /// Whether items with more than two channels can be opened for more than two.
     let opensChannels: Bool
 
+    /// For media that may have to be waited for: what nobody needs any more is cancelled.
+    ///
     /// - Parameters:
     ///   - open: opens the file or URL to decode one of its audio tracks, or its default one; may block;
-    ///     called on a queue of the player's own.
+    ///     called on a queue of the player's own. What is opened reads until its cancellation: when the
+    ///     last one who waits for it has left, or its item has left its player.
     ///   - read: reads all of a text track; the same.
-    public init(choosing open: @escaping Open, text read: @escaping ReadText = Self.noText) {
+    public init(
+        cancellable open: @escaping OpenCancellable,
+        text read: @escaping ReadCancellableText = Self.noCancellableText
+    ) {
         (opens, readsText, opensChannels) = (open, read, true)
+    }
+
+    /// The same for what ends by itself: an opening or a read that nobody needs any more goes on to its
+    /// end.
+    ///
+    /// - Parameters:
+    ///   - open: opens the file or URL to decode one of its audio tracks, or its default one.
+    ///   - read: reads all of a text track.
+    public init(choosing open: @escaping Open, text read: @escaping ReadText = Self.noText) {
+        opens = { location, choice, _ throws(MediaError) in try open(location, choice) }
+        readsText = { location, track, _ throws(MediaError) in try read(location, track) }
+        opensChannels = true
     }
 
     /// Opens one of a location's tracks, or the default one, in stereo; may block.
@@ -44,15 +73,29 @@ public struct MediaOpener: Sendable {
 
     /// The same for what is always stereo.
     public init(tracks open: @escaping OpenTrack, text read: @escaping ReadText = Self.noText) {
-        opens = { location, choice throws(MediaError) in try open(location, choice.track) }
-        (readsText, opensChannels) = (read, false)
+        opens = { location, choice, _ throws(MediaError) in try open(location, choice.track) }
+        readsText = { location, track, _ throws(MediaError) in try read(location, track) }
+        opensChannels = false
+    }
+
+    /// Opens a track in stereo, until it is cancelled.
+    public typealias OpenCancellableTrack =
+        @Sendable (_ location: String, _ track: Int?, MediaCancellation) throws(MediaError) ->
+        sending any MediaSource
+
+    /// What is always stereo, where what nobody needs any more is cancelled; without texts.
+    public init(cancellableTracks open: @escaping OpenCancellableTrack) {
+        opens = { location, choice, cancellation throws(MediaError) in
+            try open(location, choice.track, cancellation)
+        }
+        (readsText, opensChannels) = (Self.noCancellableText, false)
     }
 
     /// The same without a choice.
     public init(
         _ open: @escaping @Sendable (String) throws(MediaError) -> sending any MediaSource
     ) {
-        opens = { location, choice throws(MediaError) in
+        opens = { location, choice, _ throws(MediaError) in
             guard choice.track == nil else {
                 throw MediaError(
                     .unsupported, operation: "open", subject: location,
@@ -60,7 +103,7 @@ public struct MediaOpener: Sendable {
             }
             return try open(location)
         }
-        (readsText, opensChannels) = (Self.noText, false)
+        (readsText, opensChannels) = (Self.noCancellableText, false)
     }
 
     /// For what has none.
@@ -70,22 +113,31 @@ public struct MediaOpener: Sendable {
             reason: "its texts cannot be read by this opener")
     }
 
-    /// May block.
+    /// For what has none, and can be cancelled.
+    public static let noCancellableText: ReadCancellableText = {
+        location, track, _ throws(MediaError) in
+        try noText(location, track)
+    }
+
+    /// May block, until it is cancelled.
     public func open(
-        _ location: String, track: Int? = nil
+        _ location: String, track: Int? = nil,
+        cancellation: MediaCancellation = MediaCancellation()
     ) throws(MediaError) -> sending any MediaSource {
-        try open(location, Choice(track: track))
+        try open(location, Choice(track: track), cancellation)
     }
 
     func open(
-        _ location: String, _ choice: Choice
+        _ location: String, _ choice: Choice, _ cancellation: MediaCancellation
     ) throws(MediaError) -> sending any MediaSource {
-        try opens(location, choice)
+        try opens(location, choice, cancellation)
     }
 
-    /// All of a text track; may block.
-    public func readText(_ location: String, track: Int) throws(MediaError) -> [TimedText] {
-        try readsText(location, track)
+    /// All of a text track; may block, until it is cancelled.
+    public func readText(
+        _ location: String, track: Int, cancellation: MediaCancellation = MediaCancellation()
+    ) throws(MediaError) -> [TimedText] {
+        try readsText(location, track, cancellation)
     }
 }
 
@@ -167,13 +219,15 @@ public final class Asset: Sendable {
 
 /// Opens an asset to look at what it is, off the cooperative pool, once for all who ask at a time.
 ///
-/// Opening cannot be interrupted; waiting for it can.
+/// The opening is cancelled when the last one who waits for it has left. Whoever asks then starts
+/// another one.
 private final class Prober: Sendable {
     typealias Answer = Result<AssetFacts, PlaybackError>
 
-    private struct State {
+    fileprivate struct State {
         var known: AssetFacts?
-        var isOpening = false
+        /// Ends the opening that the askers wait for; `nil` while there is none.
+        var opening: MediaCancellation?
         var askers: [Int: CheckedContinuation<Answer, Never>] = [:]
         var count = 0
         /// Who wants what is opened, besides the facts, while it has not been emptied since.
@@ -207,16 +261,18 @@ private final class Prober: Sendable {
                         state.generation = sources.generation
                     }
                     state.askers[asker] = continuation
-                    if !state.isOpening {
-                        state.isOpening = true
-                        queue.run { [self] in open() }
+                    if state.opening == nil {
+                        let opening = MediaCancellation()
+                        state.opening = opening
+                        queue.run { [self] in open(opening) }
                     }
                     return nil
                 }
                 if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
-            let waiting = state.withLock { $0.askers.removeValue(forKey: asker) }
+            let (waiting, opening) = state.withLock { $0.leave(asker) }
+            opening?.cancel()
             waiting?.resume(returning: .failure(gaveUp))
         }
     }
@@ -225,27 +281,48 @@ private final class Prober: Sendable {
         PlaybackError(.cancelled, "loading \(location) was given up")
     }
 
-    private func open() {
+    private func open(_ opening: MediaCancellation) {
         let answer: Answer
         var cursor: SourcePool.Cursor?
-        do throws(MediaError) {
-            let opened = SourcePool.Cursor(try opener.open(location), for: MediaOpener.Choice())
-            cursor = opened
-            answer = .success(opened.facts)
-        } catch {
-            answer = .failure(
-                PlaybackError(.mediaFailed, "\(location) cannot be opened", underlying: error))
-        }
-        let (askers, sources, generation) = state.withLock { state in
-            defer {
-                state.askers = [:]
-                state.sources = nil
+        // One that nobody waited for any more may have come to its end all the same.
+        if let known = state.withLock({ $0.known }) {
+            answer = .success(known)
+        } else {
+            do throws(MediaError) {
+                let choice = MediaOpener.Choice()
+                let opened = SourcePool.Cursor(
+                    try opener.open(location, choice, opening), for: choice, opening)
+                cursor = opened
+                answer = .success(opened.facts)
+            } catch {
+                answer = .failure(
+                    PlaybackError(.mediaFailed, "\(location) cannot be opened", underlying: error))
             }
-            state.known = try? answer.get()
-            state.isOpening = false
-            return (state.askers.values, state.sources, state.generation)
         }
+        let (askers, sources, generation) = state.withLock { $0.end(opening, answer) }
         if let cursor { sources?.keep(cursor, generation: generation) }
         for asker in askers { asker.resume(returning: answer) }
+    }
+}
+
+extension Prober.State {
+    /// - Returns: who has left, and what nobody waits for any more.
+    fileprivate mutating func leave(
+        _ asker: Int
+    ) -> (CheckedContinuation<Prober.Answer, Never>?, MediaCancellation?) {
+        let waiting = askers.removeValue(forKey: asker)
+        guard waiting != nil, askers.isEmpty else { return (waiting, nil) }
+        defer { (opening, sources) = (nil, nil) }
+        return (waiting, opening)
+    }
+
+    /// - Returns: who waited for this opening; none where all had left, whoever came since.
+    fileprivate mutating func end(
+        _ opening: MediaCancellation, _ answer: Prober.Answer
+    ) -> ([CheckedContinuation<Prober.Answer, Never>], SourcePool?, generation: Int) {
+        if let facts = try? answer.get() { known = facts }
+        guard self.opening === opening else { return ([], nil, 0) }
+        defer { (self.opening, askers, sources) = (nil, [:], nil) }
+        return (Array(askers.values), sources, generation)
     }
 }

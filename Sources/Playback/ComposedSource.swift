@@ -26,15 +26,20 @@ public final class ComposedSource: MediaSource {
     /// - Parameters:
     ///   - composition: as it is now; later edits change nothing.
     ///   - track: one of its tracks alone; `nil`: all of them.
+    ///   - cancellation: ends reads that wait for one of its assets.
     /// - Throws: where there is no such track, and where there is no rate, because nothing was inserted or that asset cannot be
     ///   opened.
-    public init(_ composition: Composition, track: Int? = nil) throws(MediaError) {
+    public init(
+        _ composition: Composition, track: Int? = nil,
+        cancellation: MediaCancellation = MediaCancellation()
+    ) throws(MediaError) {
         guard track.map(composition.rows.indices.contains) ?? true else {
             throw MediaError(
                 .unsupported, operation: "open", subject: "composition",
                 reason: "has \(composition.rows.count) tracks, and none of number \(track ?? 0)")
         }
-        let shelf = SourceShelf(trackCount: composition.rows.count)
+        let shelf = SourceShelf(
+            trackCount: composition.rows.count, cancellation: cancellation)
         let sampleRate = try Self.sampleRate(of: composition, shelf)
         let tracks = composition.rows.enumerated().map { number, row in
             ComposedTrack(row, number: number, sampleRate: sampleRate, shelf: shelf)

@@ -279,8 +279,8 @@ extension Asset {
     public convenience init(_ composition: Composition, location: String = "composition") {
         self.init(
             location: location,
-            opener: MediaOpener(tracks: { _, track throws(MediaError) in
-                try ComposedSource(composition, track: track)
+            opener: MediaOpener(cancellableTracks: { _, track, cancellation throws(MediaError) in
+                try ComposedSource(composition, track: track, cancellation: cancellation)
             }), isLocal: composition.isLocal)
     }
 }

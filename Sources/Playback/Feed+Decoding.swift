@@ -129,7 +129,8 @@ extension Feed {
                 let frame = frame(of: start, in: ahead)
                 position = max(position, Int64(saturating: frame) - Self.historyFrames)
             }
-            if let end = end { position = min(position, end) }
+            // Behind the last frame nothing is heard, also not of a filter's history: it is not asked for.
+            if let end = end { position = wantedFrame < end ? min(position, end) : end }
             control.position = position
             return position
         }

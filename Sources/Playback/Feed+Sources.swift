@@ -7,9 +7,9 @@ import TuttiTiming
 extension Feed {
     /// A source of the item; waits while others use all there may be.
     ///
-    /// - Returns: `nil` when cancelled meanwhile.
+    /// - Returns: `nil` when cancelled meanwhile, or when the item has left its player.
     func borrow() async throws(PlaybackError) -> [SourcePool.Cursor]? {
-        while !isCancelled {
+        while !isCancelled, generation == item.sources.generation {
             if let cursors = try borrowNow(for: control.withLock { $0.position } ?? firstFrame) {
                 return cursors
             }
@@ -41,19 +41,32 @@ extension Feed {
     private func borrowNow(
         _ choice: MediaOpener.Choice, for frame: Int64
     ) throws(PlaybackError) -> SourcePool.Cursor? {
-        switch item.sources.take(choice, for: frame) {
+        switch item.sources.take(choice, for: frame, generation: generation) {
         case .cursor(let cursor): return cursor
         case .none: return nil
-        case .mayOpen:
+        case .mayOpen(let cancellation):
+            beginOpening(cancellation)
+            defer { control.withLock { $0.opening = nil } }
             do throws(MediaError) {
                 return SourcePool.Cursor(
-                    try item.asset.opener.open(item.asset.location, choice), for: choice)
+                    try item.asset.opener.open(item.asset.location, choice, cancellation),
+                    for: choice, cancellation)
             } catch {
-                item.sources.discard(choice)
+                item.sources.discard(choice, cancellation)
                 throw PlaybackError(
                     .mediaFailed, "\(item.asset.location) cannot be opened", underlying: error)
             }
         }
+    }
+
+    /// What nobody waits for any more ends with the feed. A read does not: it gives a source back that
+    /// the next feed need not open, and ends with the item.
+    private func beginOpening(_ cancellation: MediaCancellation) {
+        let isOver = control.withLock { control in
+            control.opening = cancellation
+            return control.isCancelled
+        }
+        if isOver { cancellation.cancel() }
     }
 
     func give(_ cursors: [SourcePool.Cursor]) {
@@ -62,7 +75,7 @@ extension Feed {
 
     /// They may be broken.
     func discard(_ cursors: [SourcePool.Cursor]) {
-        for cursor in cursors { item.sources.discard(cursor.choice) }
+        for cursor in cursors { item.sources.discard(cursor.choice, cursor.cancellation) }
     }
 
     /// The other channels are decoded as far as the first two are; where they end before, they are silent.

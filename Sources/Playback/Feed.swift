@@ -78,6 +78,8 @@ actor Feed {
         var waiters: [CheckedContinuation<Filling, Never>] = []
         var task: Task<Void, Never>?
         var nap: Task<Void, Never>?
+        /// Ends the opening that the task is at.
+        var opening: MediaCancellation?
         /// Something changed since the task last looked: do not sleep.
         var isWoken = false
     }
@@ -188,11 +190,12 @@ actor Feed {
 
     /// Ends at once; what sounds is faded out.
     nonisolated func cancel() {
-        let (task, waiters) = control.withLock {
+        let (task, opening, waiters) = control.withLock {
             $0.isCancelled = true
-            return ($0.task, $0.takeWaiters(.ended))
+            return ($0.task, $0.opening, $0.takeWaiters(.ended))
         }
         task?.cancel()
+        opening?.cancel()
         for waiter in waiters { waiter.resume(returning: .ended) }
     }
 

@@ -18,14 +18,20 @@ final class SourcePool: Sendable {
     /// longer uses it; the pool's lock lies in between.
     final class Cursor: @unchecked Sendable {
         let choice: MediaOpener.Choice
+        /// Ends a read that waits, and all later ones.
+        let cancellation: MediaCancellation
         private let source: any MediaSource
         private var position: Int64
         /// Where it stands after a failure nobody knows: only a seek helps.
         private static let nowhere = Int64.max
 
-        init(_ source: sending any MediaSource, for choice: MediaOpener.Choice) {
+        init(
+            _ source: sending any MediaSource, for choice: MediaOpener.Choice,
+            _ cancellation: MediaCancellation
+        ) {
             self.source = source
             self.choice = choice
+            self.cancellation = cancellation
             position = 0
         }
 
@@ -44,6 +50,8 @@ final class SourcePool: Sendable {
         func read(
             at frame: Int64, into buffer: UnsafeMutableBufferPointer<Float>
         ) throws(MediaError) -> Int {
+            // The source may have to ask a server that is gone for what it need not know.
+            if let end = source.format.frameCount, frame >= end { return 0 }
             if frame != position {
                 position = Self.nowhere
                 try source.seek(toFrame: frame)
@@ -64,15 +72,18 @@ final class SourcePool: Sendable {
         var idle: [Cursor] = []
         /// Lent, or being opened.
         var lent: [MediaOpener.Choice: Int] = [:]
+        /// Of what is lent or being opened, since it was emptied last.
+        var uses: [ObjectIdentifier: MediaCancellation] = [:]
         /// Counts the times it was emptied: what was lent before is not kept.
         var generation = 0
     }
 
     enum Loan {
         case cursor(Cursor)
-        /// There may be another one: open it, then ``give(_:generation:)`` it or ``discard()``.
-        case mayOpen
-        /// All are in use.
+        /// There may be another one: open it until that is cancelled, then ``give(_:generation:)`` it or
+        /// ``discard(_:_:)``.
+        case mayOpen(MediaCancellation)
+        /// All are in use, or none is to be had any more.
         case none
     }
 
@@ -91,48 +102,70 @@ final class SourcePool: Sendable {
         }
     }
 
-    /// - Parameter frame: where it is to read.
-    func take(_ choice: MediaOpener.Choice, for frame: Int64) -> Loan {
+    /// - Parameters:
+    ///   - frame: where it is to read.
+    ///   - generation: of who reads; those of an earlier one get nothing.
+    func take(_ choice: MediaOpener.Choice, for frame: Int64, generation: Int) -> Loan {
         state.withLock { state in
+            guard generation == state.generation else { return .none }
             let isOne = { (cursor: Cursor) in cursor.choice == choice }
             if let place = state.idle.firstIndex(where: { isOne($0) && $0.reaches(frame) }) {
-                state.lent[choice, default: 0] += 1
-                return .cursor(state.idle.remove(at: place))
+                let cursor = state.idle.remove(at: place)
+                state.lend(choice, cursor.cancellation)
+                return .cursor(cursor)
             }
             if state.count(of: choice) >= Self.most {
                 guard let place = state.idle.firstIndex(where: isOne) else { return .none }
                 state.idle.remove(at: place)
             }
-            state.lent[choice, default: 0] += 1
-            return .mayOpen
+            let cancellation = MediaCancellation()
+            state.lend(choice, cancellation)
+            return .mayOpen(cancellation)
         }
     }
 
     func give(_ cursor: Cursor, generation: Int) {
         state.withLock { state in
-            state.lent[cursor.choice, default: 0] -= 1
+            state.take(cursor.choice, cursor.cancellation)
             if generation == state.generation { state.idle.append(cursor) }
         }
     }
 
     /// What was lent cannot be used again, or could not be opened.
-    func discard(_ choice: MediaOpener.Choice) {
-        state.withLock { $0.lent[choice, default: 0] -= 1 }
+    func discard(_ choice: MediaOpener.Choice, _ cancellation: MediaCancellation) {
+        state.withLock { $0.take(choice, cancellation) }
     }
 
-    /// Nobody plays the item any more, and a feed that still ends keeps nothing.
+    /// Nobody plays the item any more, and a feed that still ends keeps nothing. What it waits for, the
+    /// rest of a download or a server that has fallen silent, ends.
     ///
     /// - Returns: what was open; closes when it is let go of, outside of locks.
     func empty() -> [Cursor] {
-        state.withLock { state in
-            defer { state.idle = [] }
+        let (open, uses) = state.withLock { state in
+            defer { (state.idle, state.uses) = ([], [:]) }
             state.generation += 1
-            return state.idle
+            return (state.idle, state.uses.values)
         }
+        for use in uses { use.cancel() }
+        return open
     }
 }
 
 extension SourcePool.State {
+    fileprivate mutating func lend(
+        _ choice: MediaOpener.Choice, _ cancellation: MediaCancellation
+    ) {
+        lent[choice, default: 0] += 1
+        uses[ObjectIdentifier(cancellation)] = cancellation
+    }
+
+    fileprivate mutating func take(
+        _ choice: MediaOpener.Choice, _ cancellation: MediaCancellation
+    ) {
+        lent[choice, default: 0] -= 1
+        uses[ObjectIdentifier(cancellation)] = nil
+    }
+
     /// How many of them there are, or will be.
     fileprivate func count(of choice: MediaOpener.Choice) -> Int {
         idle.count { $0.choice == choice } + lent[choice, default: 0]

@@ -24,7 +24,13 @@ final class SourceShelf {
     /// The one used last at the end.
     private var places: [Place] = []
 
-    init(trackCount: Int) { capacity = trackCount + Self.spare }
+    /// Ends what its sources wait for.
+    private let cancellation: MediaCancellation
+
+    init(trackCount: Int, cancellation: MediaCancellation) {
+        capacity = trackCount + Self.spare
+        self.cancellation = cancellation
+    }
 
     /// The open source of an asset for a track; opens it where there is none.
     func source(of asset: Asset, track: Int) throws(MediaError) -> OpenSource {
@@ -35,7 +41,7 @@ final class SourceShelf {
         }
         // Closed first: the bound holds while it is opened, too.
         if places.count == capacity { places.remove(at: oldest) }
-        let source = OpenSource(try asset.opener.open(asset.location))
+        let source = OpenSource(try asset.opener.open(asset.location, cancellation: cancellation))
         guard ResampledReader.rates.contains(source.format.sampleRate) else {
             throw MediaError(
                 .damaged, operation: "open", subject: asset.location,

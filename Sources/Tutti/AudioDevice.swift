@@ -3,7 +3,8 @@ import Synchronization
 /// A sound card, or what stands for one, with all the players that sound on it.
 ///
 /// It is opened when it is first asked for and closed with its last reference; a player is one, and
-/// ``default`` is kept from its first use on. A card
+/// ``default`` is kept from its first use on. A sound server that does not answer is waited for no longer
+/// than 200 ms: its players wait then until it does, as for a card that is not there. A card
 /// that is not there, is in use or goes away is tried once a second, and its players wait meanwhile:
 /// ``error`` says why.
 public final class AudioDevice: Sendable, CustomStringConvertible {
@@ -12,14 +13,21 @@ public final class AudioDevice: Sendable, CustomStringConvertible {
 
     /// The card with that ALSA name; the same object for the same name, as long as somebody has it.
     public static func alsa(_ pcm: String) -> AudioDevice {
-        cards.withLock { cards in
+        let device = cards.withLock { cards in
             cards = cards.filter { $0.value.device != nil }
             if let known = cards[pcm]?.device { return known }
-            let device = AudioDevice(.alsa(pcm: pcm))
+            let device = AudioDevice(beginning: .alsa(pcm: pcm), overwrites: false)
             cards[pcm] = Card(device: device)
             return device
         }
+        // Not under the lock: other cards are there meanwhile.
+        device.thread?.awaitOpening(patience)
+        return device
     }
+
+    /// A card answers within some milliseconds, and whoever makes a player knows at once then whether it
+    /// can be heard. Nobody is held up for longer than this.
+    private static let patience = Duration.milliseconds(200)
 
     /// A card that exists in this process only, with a crystal of its own; nothing is heard.
     ///
@@ -59,7 +67,13 @@ public final class AudioDevice: Sendable, CustomStringConvertible {
     private let crystal = Mutex(Crystal())
 
     /// - Parameter overwrites: whether a file may replace what is there.
-    public init(_ specification: OutputSpecification, overwrites: Bool = false) {
+    public convenience init(_ specification: OutputSpecification, overwrites: Bool = false) {
+        self.init(beginning: specification, overwrites: overwrites)
+        thread?.awaitOpening(Self.patience)
+    }
+
+    /// May still be being opened.
+    private init(beginning specification: OutputSpecification, overwrites: Bool) {
         self.specification = specification
         do throws(OutputError) {
             let thread = try OutputThread.attempt(

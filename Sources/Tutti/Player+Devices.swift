@@ -59,11 +59,13 @@ extension Asset {
 extension MediaOpener {
     /// FFmpeg's decoders.
     public static let ffmpeg = MediaOpener(
-        choosing: { location, choice throws(MediaError) in
-            try FFmpegSource(location, track: choice.track, channels: choice.channels)
+        cancellable: { location, choice, cancellation throws(MediaError) in
+            try FFmpegSource(
+                location, track: choice.track, channels: choice.channels, beginsEarly: true,
+                cancellation: cancellation)
         },
-        text: { location, track throws(MediaError) in
-            try FFmpegText.read(location, track: track)
+        text: { location, track, cancellation throws(MediaError) in
+            try FFmpegText.read(location, track: track, cancellation: cancellation)
         })
 }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Synchronization
 import Testing
@@ -106,6 +107,49 @@ import TuttiTiming
         #expect(seen == [.running])
         #expect(port.report.restarts == 0 && thread.counts.restarts == 0)
         voice.release()
+    }
+
+    @Test func `a card that does not answer holds nobody up, and is there when it does`()
+        async throws
+    {
+        let gate = DispatchSemaphore(value: 0)
+        let thread = try OutputThread.open(
+            OutputWish(sampleRate: 48_000, bufferMilliseconds: 80), OutputManner(),
+            realTimePriority: 0, shared: OutputLoop.Shared(onChange: nil), opensOnThread: true
+        ) { wish throws(OutputError) in
+            gate.wait()
+            return try VirtualDevice(
+                VirtualCardOptions(), preferredSampleRate: 44_100,
+                bufferMilliseconds: wish.bufferMilliseconds)
+        }
+        thread.awaitOpening(.milliseconds(10))
+        #expect(thread.state == .opening && !thread.port.hasCard)
+        gate.signal()
+        thread.awaitOpening(.seconds(60))
+        #expect(thread.state == .running && thread.port.hasCard)
+        #expect(thread.port.format.sampleRate == 44_100)
+        #expect(thread.counts.reopens == 0 && thread.port.report.restarts == 0)
+        // Those who come later do not wait.
+        thread.awaitOpening(.seconds(60))
+    }
+
+    @Test func `who lets a card go that does not answer is not held up`() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let isOver = Mutex(false)
+        do {
+            _ = try OutputThread.open(
+                OutputWish(sampleRate: 48_000, bufferMilliseconds: 80), OutputManner(),
+                realTimePriority: 0,
+                shared: OutputLoop.Shared(onChange: { state in
+                    if state == .closed { isOver.withLock { $0 = true } }
+                }), opensOnThread: true
+            ) { _ throws(OutputError) in
+                gate.wait()
+                throw Self.absent
+            }
+        }
+        gate.signal()
+        #expect(await until { isOver.withLock(\.self) })
     }
 
     @Test func `an error that does not pass is an error at once`() {

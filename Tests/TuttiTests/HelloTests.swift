@@ -158,6 +158,24 @@ import Tutti
         #expect(player.error == nil)
     }
 
+    /// The rest would come in a day.
+    @Test func `an MP3 on a server sounds while it comes`() async throws {
+        let path = folder + "/song.mp3"
+        try sounds.encode(Sounds.noise(seconds: 60), rate: 44_100, ["-b:a", "128k"], as: path)
+        let body = try Data(contentsOf: URL(fileURLWithPath: path))
+        let server = WebServer(body)
+        let player = Player(url: server.url("song.mp3"), device: .virtual())
+        let item = try #require(player.currentItem)
+        try await item.ready()
+        #expect(item.duration == MediaTime(value: 60, timescale: 1))
+        server.change(to: .trickles(from: 400_000))
+        player.play()
+        for await time in player.boundaryTimes([MediaTime(seconds: 0.5)]) {
+            #expect(time.seconds == 0.5 && player.timeControlStatus == .playing)
+            break
+        }
+    }
+
     @Test func `one name is one device`() {
         let device = AudioDevice.alsa("hw:18,0")
         #expect(AudioDevice.alsa("hw:18,0") === device)

@@ -43,6 +43,7 @@ extension Player {
         let asset = item.asset
         state.text.loading = Task(executorPreference: state.output.executor) { [weak self] in
             let answer = await asset.readText(of: wanted.tracks)
+            if Task.isCancelled { return }
             self?.hear { player in
                 player.turn { player.take(answer, of: wanted, &$0) }
             }
@@ -108,9 +109,9 @@ extension Player.State {
 extension Asset {
     /// All cues of some text tracks, in the order of their beginnings.
     ///
-    /// Cancelling the task does not end the reading.
+    /// Ends with its task, where the opener can end it.
     ///
-    /// - Throws: ``PlaybackError/Code/mediaFailed``.
+    /// - Throws: ``PlaybackError/Code/mediaFailed``, ``PlaybackError/Code/cancelled``.
     public func loadText(of track: MediaTrack) async throws(PlaybackError) -> [TimedText] {
         try await readText(of: [track.id]).get()
     }
@@ -119,21 +120,30 @@ extension Asset {
         // A queue of its own: a reading that hangs holds up nobody else.
         let queue = DecodingQueue()
         let (location, opener) = (location, opener)
-        return await withCheckedContinuation { continuation in
-            queue.run {
-                do throws(MediaError) {
-                    var cues: [TimedText] = []
-                    for track in tracks { cues += try opener.readText(location, track: track) }
-                    continuation.resume(
-                        returning: .success(cues.sorted { $0.range.start < $1.range.start }))
-                } catch {
-                    continuation.resume(
-                        returning: .failure(
-                            PlaybackError(
-                                .mediaFailed, "the text of \(location) cannot be read",
-                                underlying: error)))
+        let cancellation = MediaCancellation()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                queue.run {
+                    do throws(MediaError) {
+                        var cues: [TimedText] = []
+                        for track in tracks {
+                            cues += try opener.readText(
+                                location, track: track, cancellation: cancellation)
+                        }
+                        continuation.resume(
+                            returning: .success(cues.sorted { $0.range.start < $1.range.start }))
+                    } catch {
+                        continuation.resume(
+                            returning: .failure(
+                                PlaybackError(
+                                    error.code == .cancelled ? .cancelled : .mediaFailed,
+                                    "the text of \(location) cannot be read",
+                                    underlying: error)))
+                    }
                 }
             }
+        } onCancel: {
+            cancellation.cancel()
         }
     }
 }

@@ -6,10 +6,10 @@ extension MediaOpener {
     /// Opens the part of the file that an item is.
     func part(_ asset: AssetDescriptor) -> MediaOpener {
         guard let excerpt = asset.excerpt else { return self }
-        return MediaOpener(tracks: { location, track throws(MediaError) in
+        return MediaOpener(cancellableTracks: { location, track, cancellation throws(MediaError) in
             try Excerpt(
-                of: open(location, track: track), first: excerpt.firstFrame,
-                count: asset.frameCount)
+                of: open(location, track: track, cancellation: cancellation),
+                first: excerpt.firstFrame, count: asset.frameCount)
         })
     }
 
@@ -19,8 +19,8 @@ extension MediaOpener {
     package func part(
         _ part: FilePart, opened: @escaping @Sendable (MediaFormat) -> Void = { _ in }
     ) -> MediaOpener {
-        MediaOpener(tracks: { location, track throws(MediaError) in
-            let whole = try open(location, track: track)
+        MediaOpener(cancellableTracks: { location, track, cancellation throws(MediaError) in
+            let whole = try open(location, track: track, cancellation: cancellation)
             let (format, metadata) = (whole.format, part.named(whole.metadata))
             opened(format)
             guard let frames = part.frames(of: format) else {

@@ -78,7 +78,7 @@ extension NodeConfiguration {
                     }
                     logger.notice(isBack ? "output is back" : "the output is there")
                 case .released: logger.notice("nothing plays: other programs may have the output")
-                case .closed: break
+                case .opening, .closed: break
                 }
             } onAdapt: { what in
                 logger.notice("\(what)")

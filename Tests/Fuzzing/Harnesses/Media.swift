@@ -5,7 +5,8 @@ import TuttiPlayout
 /// What we read ourselves of files that FFmpeg plays.
 extension Harness {
     static let media = [
-        movieEdits, signatures, dataChunks, frameScans, packetLengths, pictures, pieceLists,
+        movieEdits, signatures, dataChunks, frameScans, promisedLengths, packetLengths, pictures,
+        pieceLists,
     ]
 
     // MARK: MP4
@@ -72,6 +73,22 @@ extension Harness {
             }
             try expect(reads <= 3_010 && asked <= 100_000, "\(reads) reads of \(asked) bytes")
             try expect(range.map { $0.lowerBound >= 0 } ?? true, "\(String(describing: range))")
+        })
+
+    private static let promisedLengths = Harness(
+        name: "promised-lengths", seeds: { [ChunkSeeds.promise] },
+        check: .plain { bytes in
+            var asked = 0
+            let promised = PromisedLength(size: Int64(bytes.count)) { offset, count in
+                asked += count
+                return MemoryReader.bytes(bytes, offset, count)
+            }
+            try expect(asked <= 200, "\(asked) bytes were asked for")
+            if let promised {
+                try expect(
+                    promised.start > 0 && promised.start < promised.end,
+                    "from \(promised.start) to \(promised.end)")
+            }
         })
 
     /// The first byte chooses the coding.

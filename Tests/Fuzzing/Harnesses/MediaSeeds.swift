@@ -79,6 +79,18 @@ enum ChunkSeeds {
 
     private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 
+    /// The first frame of an MP3, which counts a hundred more, in a file that is as long as it says.
+    static var promise: [UInt8] {
+        let size = 834
+        let counts =
+            chunk("Info", 15, width: 4, isBig: true) + chunk("", 100, width: 4, isBig: true)
+            + chunk("", UInt64(size), width: 4, isBig: true)
+        // 576 frames of delay and 1 280 of padding.
+        let encoder = Array("LAME3.100".utf8) + zeros(12) + [0x24, 0x05, 0x00]
+        let frame = [0xFF, 0xFB, 0x90, 0x64] + zeros(32) + counts + zeros(104) + encoder
+        return frame + zeros(size - frame.count)
+    }
+
     /// By their place in the harness's list.
     static var files: [(container: Int, bytes: [UInt8])] {
         let wave =
