@@ -52,7 +52,8 @@ extension Player {
     private func take(
         _ answer: Result<[TimedText], PlaybackError>, of source: TextSource, _ state: inout State
     ) {
-        // Somebody may have chosen otherwise since.
+        // Somebody may have chosen otherwise since, or otherwise and back.
+        if case .failure(let error) = answer, error.code == .cancelled { return }
         guard state.text.source == source else { return }
         state.text.loading = nil
         switch answer {
@@ -108,32 +109,83 @@ extension Player.State {
 extension Asset {
     /// All cues of some text tracks, in the order of their beginnings.
     ///
-    /// Cancelling the task does not end the reading.
+    /// Ends with its task; a reading that hangs goes on alone.
     ///
-    /// - Throws: ``PlaybackError/Code/mediaFailed``.
+    /// - Throws: ``PlaybackError/Code/mediaFailed``; ``PlaybackError/Code/cancelled``.
     public func loadText(of track: MediaTrack) async throws(PlaybackError) -> [TimedText] {
         try await readText(of: [track.id]).get()
     }
 
     func readText(of tracks: [Int]) async -> Result<[TimedText], PlaybackError> {
-        // A queue of its own: a reading that hangs holds up nobody else.
-        let queue = DecodingQueue()
-        let (location, opener) = (location, opener)
-        return await withCheckedContinuation { continuation in
-            queue.run {
-                do throws(MediaError) {
-                    var cues: [TimedText] = []
-                    for track in tracks { cues += try opener.readText(location, track: track) }
-                    continuation.resume(
-                        returning: .success(cues.sorted { $0.range.start < $1.range.start }))
-                } catch {
-                    continuation.resume(
-                        returning: .failure(
-                            PlaybackError(
-                                .mediaFailed, "the text of \(location) cannot be read",
-                                underlying: error)))
+        await TextReading(of: tracks, location: location, opener: opener).answer()
+    }
+}
+
+/// Reads texts off the cooperative pool. Reading cannot be interrupted; waiting for it can.
+private final class TextReading: Sendable {
+    typealias Answer = Result<[TimedText], PlaybackError>
+
+    private enum State {
+        case begins
+        case waits(CheckedContinuation<Answer, Never>)
+        case over(Answer)
+    }
+
+    private let tracks: [Int]
+    private let location: String
+    private let opener: MediaOpener
+    /// Its own: a reading that hangs holds up nobody else.
+    private let queue = DecodingQueue()
+    private let state = Mutex(State.begins)
+
+    init(of tracks: [Int], location: String, opener: MediaOpener) {
+        (self.tracks, self.location, self.opener) = (tracks, location, opener)
+    }
+
+    /// To be asked once.
+    func answer() async -> Answer {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let known: Answer? = state.withLock { state in
+                    // Its task may have ended before it had begun to wait.
+                    if case .over(let answer) = state { return answer }
+                    state = .waits(continuation)
+                    return nil
                 }
+                if let known { return continuation.resume(returning: known) }
+                queue.run { [self] in end(read()) }
             }
+        } onCancel: {
+            end(
+                .failure(
+                    PlaybackError(.cancelled, "reading the text of \(location) was given up")))
+        }
+    }
+
+    private func end(_ answer: Answer) {
+        let waiting: CheckedContinuation<Answer, Never>? = state.withLock { state in
+            switch state {
+            case .over: return nil
+            case .begins:
+                state = .over(answer)
+                return nil
+            case .waits(let continuation):
+                state = .over(answer)
+                return continuation
+            }
+        }
+        waiting?.resume(returning: answer)
+    }
+
+    private func read() -> Answer {
+        do throws(MediaError) {
+            var cues: [TimedText] = []
+            for track in tracks { cues += try opener.readText(location, track: track) }
+            return .success(cues.sorted { $0.range.start < $1.range.start })
+        } catch {
+            return .failure(
+                PlaybackError(
+                    .mediaFailed, "the text of \(location) cannot be read", underlying: error))
         }
     }
 }
