@@ -85,6 +85,10 @@ import Tutti
         #expect(error.code == .mediaFailed)
         let text = (error as any Error).localizedDescription
         #expect(text.contains("nowhere.mp3") && text.contains("is not there"), "\(text)")
+        #expect(text.hasPrefix("mediaFailed: "), "\(text)")
+        let cause = try #require(error.underlying as? MediaError)
+        #expect(text.contains("\(cause)"), "\(text)")
+        #expect((cause as any Error).localizedDescription == "notFound: \(cause)")
     }
 
     /// Each of eight tones is heard, by its own volume, and the muted one is not.
