@@ -69,7 +69,7 @@ public class Player: @unchecked Sendable {
         /// The same of outputs: a device may end with them.
         var leftOutputs: [PlayerOutput] = []
         /// The same of those who watched an item that has left.
-        var endedObservers: [AsyncStream<PlayerNotice>.Continuation] = []
+        var endedObservers: [Observer] = []
         /// Those that have not closed.
         var feeds: [FeedID: Feed] = [:]
         var clocks: [ClockID: MediaClock] = [:]
@@ -100,7 +100,12 @@ public class Player: @unchecked Sendable {
     }
 
     struct Observer {
-        var notices: AsyncStream<PlayerNotice>.Continuation
+        enum Stream {
+            case notices(AsyncStream<PlayerNotice>.Continuation)
+            case itemNotices(AsyncStream<ItemNotice>.Continuation)
+        }
+
+        var stream: Stream
         /// Of this item alone; `nil`: of the player.
         var item: ItemID?
     }
@@ -167,7 +172,7 @@ public class Player: @unchecked Sendable {
             for load in state.loads.values { load.cancel() }
             state.alarm?.task.cancel()
             for feed in state.feeds.values { feed.cancel() }
-            for observer in state.observers.values { observer.notices.finish() }
+            for observer in state.observers.values { observer.finish() }
             for observer in state.timeObservers.values { observer.finish() }
             state.text.loading?.cancel()
             for observer in state.text.observers.values { observer.finish() }
