@@ -273,7 +273,8 @@ public class Player: @unchecked Sendable {
     /// away from it with the crystal.
     public func hostTime() -> GroupInstant { looking { $0.reading } }
 
-    /// Whether a line can be met to a sample: the clock is measured, and so is the card.
+    /// Whether a line can be met to a sample: the clock is measured, and so is the card. Changes without
+    /// a word; ``readyForLockstep()`` waits for it.
     public var isReadyForLockstep: Bool {
         state.withLock { state in
             let clock = state.machine.clock.flatMap { state.clocks[$0] }
@@ -281,6 +282,25 @@ public class Player: @unchecked Sendable {
                 && state.output.port.isPrepared && state.output.port.report.cardDecided
         }
     }
+
+    /// Returns when ``isReadyForLockstep``: a card is known some tenths after it was opened. One that is
+    /// not there is waited for.
+    ///
+    /// Clock and card are written by who has no time to tell; they are looked at every 20 ms, while
+    /// somebody waits.
+    ///
+    /// - Throws: ``PlaybackError/Code/cancelled`` when the task that waits is cancelled.
+    public func readyForLockstep() async throws(PlaybackError) {
+        while !isReadyForLockstep {
+            if Task.isCancelled {
+                throw PlaybackError(.cancelled, "waiting for clock and card was given up")
+            }
+            await output.sleep(Self.lookInterval)
+        }
+    }
+
+    /// A period or two of an output: more often than that nothing becomes known.
+    private static let lookInterval = Nanoseconds.milliseconds(20)
 
     /// True: playing waits until enough is buffered, and a stall turns into waiting. False: playing
     /// starts at once; needed for ``setRate(_:time:atHostTime:)``.
