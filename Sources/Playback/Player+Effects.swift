@@ -131,7 +131,8 @@ extension Player {
             guard let item = state.items.removeValue(forKey: id) else { return }
             state.closing += item.unclaim(from: self)
             endNotices(of: id, &state)
-        case .itemChanged: announce(.currentItemDidChange(state.item), of: nil, &state)
+        case .itemChanged(let id):
+            announce(.currentItemDidChange(id.flatMap { state.items[$0] }), of: nil, &state)
         case .playedToEnd(let id):
             if let item = state.items[id] { announce(.didPlayToEnd(item), of: id, &state) }
         case .itemFailed(let id, let error):
@@ -153,7 +154,7 @@ extension Player {
             state.leftOutputs.append(state.output)
             (state.output, state.nextOutput) = (output, nil)
             observeCard(&state)
-        case .announce(let notice): announce(notice, of: state.machine.item, &state)
+        case .announce(let notice, let item): announce(notice, of: item, &state)
         case .seekEnded(let id, let finished):
             state.seeks.removeValue(forKey: id)?.resume(returning: finished)
         case .tell(let id, let time):

@@ -78,7 +78,7 @@ extension Player: Observable {
     struct Left: Sendable {
         var sources: [SourcePool.Cursor]
         var outputs: [PlayerOutput]
-        var observers: [AsyncStream<PlayerNotice>.Continuation]
+        var observers: [Observer]
     }
 
     struct Change: Sendable {

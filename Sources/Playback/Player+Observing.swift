@@ -12,9 +12,16 @@ extension Player {
         state.withLock { notices(of: nil, &$0) }
     }
 
+    /// The same, each with the item that it is about.
+    public func itemNotices() -> AsyncStream<ItemNotice> {
+        state.withLock { state in
+            observe(of: nil, &state) { .itemNotices($0) }
+        }
+    }
+
     /// What the player says while an item of its queue is the current one, and that the item failed
     /// before; ends when the item leaves the player, at once where it is not the player's.
-    package func notices(of item: PlayerItem) -> AsyncStream<PlayerNotice> {
+    public func notices(of item: PlayerItem) -> AsyncStream<PlayerNotice> {
         state.withLock { state in
             guard let id = state.id(of: item) else { return AsyncStream { $0.finish() } }
             return notices(of: id, &state)
@@ -22,11 +29,18 @@ extension Player {
     }
 
     private func notices(of item: ItemID?, _ state: inout State) -> AsyncStream<PlayerNotice> {
+        observe(of: item, &state) { .notices($0) }
+    }
+
+    private func observe<Notice>(
+        of item: ItemID?, _ state: inout State,
+        _ listener: (AsyncStream<Notice>.Continuation) -> Observer.Stream
+    ) -> AsyncStream<Notice> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: PlayerNotice.self, bufferingPolicy: .bufferingNewest(Self.noticeLimit))
+            of: Notice.self, bufferingPolicy: .bufferingNewest(Self.noticeLimit))
         state.observerCount += 1
         let number = state.observerCount
-        state.observers[number] = Observer(notices: continuation, item: item)
+        state.observers[number] = Observer(stream: listener(continuation), item: item)
         continuation.onTermination = { [weak self] _ in
             // The result is a value to be dropped outside the lock.
             _ = self?.state.withLock { $0.observers.removeValue(forKey: number) }
@@ -40,26 +54,29 @@ extension Player {
     /// - Parameter item: what it is about.
     func announce(_ notice: PlayerNotice, of item: ItemID?, _ state: inout State) {
         for observer in state.observers.values where observer.item == nil || observer.item == item {
-            tell(notice, observer, &state)
+            tell(notice, of: item, observer, &state)
         }
     }
 
     /// To those alone who watch the item: the player plays on.
     func tell(_ notice: PlayerNotice, ahead item: ItemID, _ state: inout State) {
         for observer in state.observers.values where observer.item == item {
-            tell(notice, observer, &state)
+            tell(notice, of: item, observer, &state)
         }
     }
 
-    private func tell(_ notice: PlayerNotice, _ observer: Observer, _ state: inout State) {
-        if case .dropped = observer.notices.yield(notice) { state.droppedNotices += 1 }
+    private func tell(
+        _ notice: PlayerNotice, of item: ItemID?, _ observer: Observer, _ state: inout State
+    ) {
+        let item = item.flatMap { state.items[$0] }
+        if !observer.yield(notice, of: item) { state.droppedNotices += 1 }
     }
 
     func endNotices(of item: ItemID, _ state: inout State) {
         for (number, observer) in state.observers where observer.item == item {
             state.observers[number] = nil
             // Its end is told to who made it, under the lock.
-            state.endedObservers.append(observer.notices)
+            state.endedObservers.append(observer)
         }
     }
 
@@ -105,5 +122,26 @@ extension Player {
             }
         }
         return stream
+    }
+}
+
+extension Player.Observer {
+    /// - Returns: false where one was dropped for it.
+    func yield(_ notice: PlayerNotice, of item: PlayerItem?) -> Bool {
+        switch stream {
+        case .notices(let continuation):
+            if case .dropped = continuation.yield(notice) { return false }
+        case .itemNotices(let continuation):
+            let notice = ItemNotice(notice: notice, item: item)
+            if case .dropped = continuation.yield(notice) { return false }
+        }
+        return true
+    }
+
+    func finish() {
+        switch stream {
+        case .notices(let continuation): continuation.finish()
+        case .itemNotices(let continuation): continuation.finish()
+        }
     }
 }

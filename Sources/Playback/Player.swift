@@ -69,7 +69,7 @@ public class Player: @unchecked Sendable {
         /// The same of outputs: a device may end with them.
         var leftOutputs: [PlayerOutput] = []
         /// The same of those who watched an item that has left.
-        var endedObservers: [AsyncStream<PlayerNotice>.Continuation] = []
+        var endedObservers: [Observer] = []
         /// Those that have not closed.
         var feeds: [FeedID: Feed] = [:]
         var clocks: [ClockID: MediaClock] = [:]
@@ -100,7 +100,12 @@ public class Player: @unchecked Sendable {
     }
 
     struct Observer {
-        var notices: AsyncStream<PlayerNotice>.Continuation
+        enum Stream {
+            case notices(AsyncStream<PlayerNotice>.Continuation)
+            case itemNotices(AsyncStream<ItemNotice>.Continuation)
+        }
+
+        var stream: Stream
         /// Of this item alone; `nil`: of the player.
         var item: ItemID?
     }
@@ -167,7 +172,7 @@ public class Player: @unchecked Sendable {
             for load in state.loads.values { load.cancel() }
             state.alarm?.task.cancel()
             for feed in state.feeds.values { feed.cancel() }
-            for observer in state.observers.values { observer.notices.finish() }
+            for observer in state.observers.values { observer.finish() }
             for observer in state.timeObservers.values { observer.finish() }
             state.text.loading?.cancel()
             for observer in state.text.observers.values { observer.finish() }
@@ -268,7 +273,8 @@ public class Player: @unchecked Sendable {
     /// away from it with the crystal.
     public func hostTime() -> GroupInstant { looking { $0.reading } }
 
-    /// Whether a line can be met to a sample: the clock is measured, and so is the card.
+    /// Whether a line can be met to a sample: the clock is measured, and so is the card. Changes without
+    /// a word; ``readyForLockstep()`` waits for it.
     public var isReadyForLockstep: Bool {
         state.withLock { state in
             let clock = state.machine.clock.flatMap { state.clocks[$0] }
@@ -276,6 +282,25 @@ public class Player: @unchecked Sendable {
                 && state.output.port.isPrepared && state.output.port.report.cardDecided
         }
     }
+
+    /// Returns when ``isReadyForLockstep``: a card is known some tenths after it was opened. One that is
+    /// not there is waited for.
+    ///
+    /// Clock and card are written by who has no time to tell; they are looked at every 20 ms, while
+    /// somebody waits.
+    ///
+    /// - Throws: ``PlaybackError/Code/cancelled`` when the task that waits is cancelled.
+    public func readyForLockstep() async throws(PlaybackError) {
+        while !isReadyForLockstep {
+            if Task.isCancelled {
+                throw PlaybackError(.cancelled, "waiting for clock and card was given up")
+            }
+            await output.sleep(Self.lookInterval)
+        }
+    }
+
+    /// A period or two of an output: more often than that nothing becomes known.
+    private static let lookInterval = Nanoseconds.milliseconds(20)
 
     /// True: playing waits until enough is buffered, and a stall turns into waiting. False: playing
     /// starts at once; needed for ``setRate(_:time:atHostTime:)``.

@@ -11,6 +11,7 @@ public enum PlayerNotice: Sendable {
     case didPlayToEnd(PlayerItem)
     /// Another item is the current one, or none.
     case currentItemDidChange(PlayerItem?)
+    /// Which one that was say ``Player/itemNotices()``.
     case failedToPlayToEnd(PlaybackError)
     /// A selected text cannot be read; what is heard is not concerned.
     case textFailed(PlaybackError)
@@ -30,4 +31,13 @@ public enum PlayerNotice: Sendable {
         /// The card went away; see ``Player/actionAtOutputLoss``.
         case audioSessionInterrupted
     }
+}
+
+/// What a player says, with the item that it says it of.
+public struct ItemNotice: Sendable {
+    /// What is said.
+    public let notice: PlayerNotice
+    /// The one that failed or ended, or was the current one then; `nil` where there was none. Another
+    /// current item is no notice of either of the two: there it is `nil`, too.
+    public let item: PlayerItem?
 }

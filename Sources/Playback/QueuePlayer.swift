@@ -5,7 +5,7 @@ import Synchronization
 /// What follows is opened and decoded ahead. A join is a line like any other: the first sample of an
 /// item leaves the output when the last one of the item before it has, whatever was asked for since.
 /// An item that has been played leaves the queue; one that cannot be played is passed over, which
-/// ``PlayerNotice/failedToPlayToEnd(_:)`` says.
+/// ``PlayerNotice/failedToPlayToEnd(_:)`` says, and which it was ``Player/itemNotices()``.
 ///
 /// All operations may come at any moment, from any thread.
 public final class QueuePlayer: Player, @unchecked Sendable {

@@ -1,13 +1,13 @@
 public import FoundationEssentials
 
-// `localizedDescription` says what the description does, code and cause included.
+// `localizedDescription` is what people copy into a report: the code, then the sentence, then the cause.
 
 extension PlaybackError: LocalizedError {
-    public var errorDescription: String? { description }
+    public var errorDescription: String? { "\(code.rawValue): \(description)" }
 }
 
 extension MediaError: LocalizedError {
-    public var errorDescription: String? { description }
+    public var errorDescription: String? { "\(code.rawValue): \(description)" }
 }
 
 extension OutputError: LocalizedError {

@@ -36,6 +36,20 @@ extension Player {
     }
 }
 
+extension QueuePlayer {
+    /// Plays items one after the other.
+    ///
+    /// - Parameters:
+    ///   - items: in the order in which they play; each of no other player.
+    ///   - device: where.
+    /// - Throws: ``PlaybackError/Code/itemInUse``; then none of them is taken.
+    public convenience init(
+        items: [PlayerItem], device: AudioDevice = .default
+    ) throws(PlaybackError) {
+        try self.init(items: items, output: device.output)
+    }
+}
+
 extension PlayerItem {
     /// An item at a path or an http, https or file address; reads nothing yet.
     public convenience init(url: String, forwardPlaybackEndTime: MediaTime = .invalid) {

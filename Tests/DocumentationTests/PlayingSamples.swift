@@ -15,7 +15,7 @@ func hello() async throws {
 
 func album(_ files: [String]) throws -> QueuePlayer {
     let items = files.map { PlayerItem(url: $0) }
-    let player = try QueuePlayer(items: items, output: AudioDevice.default.output)
+    let player = try QueuePlayer(items: items)
     player.play()  // the first sample of each follows the last one of the item before
     return player
 }

@@ -10,7 +10,7 @@ struct Bookmark: Codable {
 /// Nothing is read before it is needed: a list of a thousand files begins as soon as one does.
 func resume(_ bookmark: Bookmark) async throws -> QueuePlayer {
     let items = bookmark.files.map { PlayerItem(url: $0) }
-    let player = try QueuePlayer(items: items, output: AudioDevice.default.output)
+    let player = try QueuePlayer(items: items)
     await player.seek(to: MediaTime(seconds: bookmark.seconds))
     player.play()
     return player
@@ -30,9 +30,7 @@ func start(_ file: String, on devices: [AudioDevice]) async throws -> [Player] {
         player.automaticallyWaitsToMinimizeStalling = false  // a line waits for nobody
         try await player.currentItem?.ready()
         guard try await player.preroll(atRate: 1) else { throw CancellationError() }
-    }
-    while !players.allSatisfy(\.isReadyForLockstep) {  // a card is known after some tenths
-        try await Task.sleep(for: .milliseconds(20))
+        try await player.readyForLockstep()  // a card is known after some tenths
     }
     let instant = MediaClock.host.now() + .milliseconds(250)
     for player in players { try player.setRate(1, time: .zero, atHostTime: instant) }

@@ -595,7 +595,7 @@ struct MachineStage {
         case .endWaiting, .wake, .setGain, .tell: break
         case .changeOutput:
             for (id, feed) in feeds where !feed.isCancelled { fault = "\(id) plays on elsewhere" }
-        case .announce(.rateDidChange(let rate, _)):
+        case .announce(.rateDidChange(let rate, _), _):
             if rate == toldRate { fault = "a change to the rate that there was" }
             toldRate = rate
         case .announce: break

@@ -239,6 +239,52 @@ import TuttiTiming
         #expect(room.freeVoices >= OutputPort.voiceLimit - 2)
     }
 
+    @Test func `each notice is of its item, also where the queue has gone on`() async throws {
+        let room = VirtualRoom()
+        let (scratched, broken) = (Library(), Library())
+        scratched.state.withLock { $0.failsAt = 8_000 }
+        broken.state.withLock {
+            $0.refuses = MediaError(
+                .notFound, operation: "open", subject: "x", reason: "is not there")
+        }
+        let items = [
+            scratched.item(seconds: 4), broken.item(), Library().item(seconds: 1),
+        ]
+        let player = try room.makeQueue(items)
+        let said = Mutex<[String]>([])
+        let (all, last) = (player.itemNotices(), player.notices(of: items[2]))
+        let reading = Task {
+            for await notice in all {
+                let number = items.firstIndex { $0 === notice.item }.map { "\($0)" } ?? "-"
+                let text: String? =
+                    switch notice.notice {
+                    case .failedToPlayToEnd: "fails"
+                    case .didPlayToEnd: "ends"
+                    case .itemStatusDidChange(.readyToPlay): "is ready"
+                    case .itemStatusDidChange(.failed): "has failed"
+                    case .currentItemDidChange: "another"
+                    default: nil
+                    }
+                if let text { said.withLock { $0.append("\(number) \(text)") } }
+            }
+        }
+        player.play()
+        await room.step { player.items().isEmpty }
+        await room.step { said.withLock { $0.contains("2 ends") } }
+        reading.cancel()
+        let words = said.withLock { $0 }
+        for (number, expected) in [
+            ["is ready", "has failed", "fails"], ["fails"], ["is ready", "ends"],
+        ].enumerated() {
+            let own = words.filter { $0.hasPrefix("\(number)") }
+            #expect(own.filter { $0 != "1 has failed" } == expected.map { "\(number) \($0)" })
+        }
+        // Ends with the item.
+        var lastEnds = 0
+        for await notice in last { if case .didPlayToEnd = notice { lastEnds += 1 } }
+        #expect(lastEnds == 1)
+    }
+
     @Test func `a failure in the middle of an item is said, and the queue goes on`() async throws {
         let room = VirtualRoom()
         let broken = Library()

@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import Testing
 import TuttiPlayout
@@ -85,6 +86,36 @@ import TuttiTiming
         await room.step(seconds: 0.3)
         let due = tracks.reduce(0) { $0 + Self.level($1) }
         #expect(abs(level(room) - due) < 1e-3, "\(level(room))", sourceLocation: sourceLocation)
+    }
+
+    /// A disc that hangs; the test lets it go in the end.
+    @Test func `reading a text ends with its task, however long the disc hangs`() async throws {
+        let (isReading, isReleased) = (Flag(), Flag())
+        let asset = Asset(
+            location: "film",
+            opener: MediaOpener(
+                tracks: { _, track throws(MediaError) in Source(track: track) },
+                text: { _, _ throws(MediaError) in
+                    isReading.set()
+                    while !isReleased.isSet { usleep(200) }
+                    return Self.cues
+                }))
+        let tracks = try await asset.load(.tracks)
+        let text = try #require(tracks.first { $0.kind == .text })
+        let reading = Task { try await asset.loadText(of: text) }
+        while !isReading.isSet { await Task.yield() }
+        reading.cancel()
+        let error = await #expect(throws: PlaybackError.self) { try await reading.value }
+        #expect(error?.code == .cancelled)
+        // Cancelled before it began.
+        let other = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await asset.loadText(of: text)
+        }
+        other.cancel()
+        await #expect(throws: PlaybackError.self) { try await other.value }
+        isReleased.set()
+        #expect(try await asset.loadText(of: text) == Self.cues)
     }
 
     @Test func `tracks are heard that are enabled, added up, in step, and none where none is`()

@@ -66,6 +66,38 @@ import Tutti
         #expect(player.rate == 0 || player.reasonForWaitingToPlay == .outputUnavailable)
     }
 
+    @Test func `a queue plays on a device by itself`() async throws {
+        let items = try [300.0, 500].map {
+            PlayerItem(url: try tone($0, seconds: 0.3, as: "\($0).wav"))
+        }
+        let player = try QueuePlayer(items: items, device: .virtual())
+        let notices = player.notices()
+        player.play()
+        for await notice in notices { if case .currentItemDidChange(nil) = notice { break } }
+        #expect(player.items().isEmpty && player.error == nil)
+        // One item has one player.
+        let other = try QueuePlayer(items: [items[0]], device: .virtual())
+        #expect(throws: PlaybackError.self) {
+            try QueuePlayer(items: [items[1], items[0]], device: .virtual())
+        }
+        #expect(other.items().count == 1)
+    }
+
+    @Test func `a card that is known is waited for, and one that never comes is given up`()
+        async throws
+    {
+        let player = Player(
+            url: try tone(440, seconds: 2, as: "a.wav"), device: .virtual(partsPerMillion: 80))
+        player.sourceClock = .host
+        try await player.readyForLockstep()
+        #expect(player.isReadyForLockstep)
+        let missing = Player(device: .alsa("no such card"))
+        let waiting = Task { try await missing.readyForLockstep() }
+        waiting.cancel()
+        let error = await #expect(throws: PlaybackError.self) { try await waiting.value }
+        #expect(error?.code == .cancelled && !missing.isReadyForLockstep)
+    }
+
     @Test func `a device has one clock, which is a crystal of its own`() throws {
         let device = try AudioDevice("virtual:ppm=80")
         let clock = device.clock
@@ -85,6 +117,10 @@ import Tutti
         #expect(error.code == .mediaFailed)
         let text = (error as any Error).localizedDescription
         #expect(text.contains("nowhere.mp3") && text.contains("is not there"), "\(text)")
+        #expect(text.hasPrefix("mediaFailed: "), "\(text)")
+        let cause = try #require(error.underlying as? MediaError)
+        #expect(text.contains("\(cause)"), "\(text)")
+        #expect((cause as any Error).localizedDescription == "notFound: \(cause)")
     }
 
     /// Each of eight tones is heard, by its own volume, and the muted one is not.

@@ -7,7 +7,7 @@ extension PlayerMachine {
         let old = self.item
         begin(item)
         if let old { release(old) }
-        if item == nil { emit(.announce(.itemStatusDidChange(nil))) }
+        if item == nil { announce(.itemStatusDidChange(nil)) }
     }
 
     /// Another item is the current one, and stands at its beginning.
@@ -32,7 +32,7 @@ extension PlayerMachine {
         } else {
             intent = .awaitsItem(waits: automaticallyWaits)
         }
-        emit(.itemChanged)
+        emit(.itemChanged(item))
         guard let item else { return }
         if case .awaitsItem = intent, let reason = refusal(of: rate) { refuse(reason) }
         if case .ready = itemState, case .awaitsItem(let waits) = intent {
@@ -96,7 +96,7 @@ extension PlayerMachine {
         }
         guard item != nil, status != toldStatus else { return }
         toldStatus = status
-        emit(.announce(.itemStatusDidChange(status)))
+        announce(.itemStatusDidChange(status))
     }
 
     mutating func supply(_ feed: FeedID) {
@@ -148,7 +148,7 @@ extension PlayerMachine {
 
     mutating func stall(_ feed: FeedID) {
         guard isInForce(feed), rate != 0 else { return }
-        emit(.announce(.playbackStalled))
+        announce(.playbackStalled)
         if automaticallyWaits {
             let frame = facts(feed).report?.itemFrame ?? currentFrame
             // Not this feed again: it counts as filled, and would be started at once.
@@ -220,7 +220,7 @@ extension PlayerMachine {
         where entry.line.rate == 0 && entry.item == item {
             emit(.stop(next, at: entry.line.instant))
         }
-        emit(.announce(.timeJumped(to: time(of: clamped(place)))))
+        announce(.timeJumped(to: time(of: clamped(place))))
     }
 
     /// Item time stands at `frame`; nothing sounds or will.

@@ -52,7 +52,7 @@ extension PlayerMachine {
         if next == nil, isOver { setRate(0, .itemEnded) }
         begin(next)
         if let old { release(old) }
-        if next == nil { emit(.announce(.itemStatusDidChange(nil))) }
+        if next == nil { announce(.itemStatusDidChange(nil)) }
     }
 
     // MARK: Joining
@@ -200,7 +200,7 @@ extension PlayerMachine {
             dropPrepared()
             program.forget(before: join.line.instant)
             endSeek(finished: false)
-            emit(.itemChanged)
+            emit(.itemChanged(item))
             release(old)
             tellStatus()
             hasJumped = true

@@ -170,7 +170,7 @@ extension PlayerMachine {
     mutating func setRate(_ rate: Double, _ reason: PlayerNotice.RateChangeReason) {
         guard self.rate != rate else { return }
         self.rate = rate
-        emit(.announce(.rateDidChange(rate: rate, reason: reason)))
+        announce(.rateDidChange(rate: rate, reason: reason))
     }
 
     /// Brings the program up to now: what was pending is forgotten.
@@ -285,7 +285,7 @@ extension PlayerMachine {
             return runOn(by: line)
         }
         play(line, from: transition.feed, waits: isAtRest)
-        if let frame = transition.frame { emit(.announce(.timeJumped(to: time(of: frame)))) }
+        if let frame = transition.frame { announce(.timeJumped(to: time(of: frame))) }
     }
 
     /// The feed that is ready for that place already, or a new one.

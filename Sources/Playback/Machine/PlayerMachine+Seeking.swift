@@ -82,7 +82,7 @@ extension PlayerMachine {
         let feed = makeFeed(frame: frame, rate: defaultRate)
         prepared = feed
         follow(feed, from: frame)
-        emit(.announce(.timeJumped(to: time(of: frame))))
+        announce(.timeJumped(to: time(of: frame)))
     }
 
     /// The seek under way, if there is one, is served by `feed` from now on.

@@ -201,8 +201,13 @@ struct PlayerMachine: Sendable {
     }
 
     mutating func emit(_ effect: PlayerEffect) {
-        if case .announce(.timeJumped) = effect { hasJumped = true }
         outbox.append(effect)
+    }
+
+    /// Says something of the item that is the current one now, whichever will be at the end of the turn.
+    mutating func announce(_ notice: PlayerNotice) {
+        if case .timeJumped = notice { hasJumped = true }
+        emit(.announce(notice, of: item))
     }
 
     mutating func cardDidChange() {
@@ -210,7 +215,7 @@ struct PlayerMachine: Sendable {
         toldCard = world.hasCard
         // What the rings hold may be over by now; see `Feed.pause`.
         for feed in feeds.keys { emit(.wake(feed)) }
-        emit(.announce(.outputDidChange(isAvailable: world.hasCard)))
+        announce(.outputDidChange(isAvailable: world.hasCard))
         if !world.hasCard, rate != 0, clock == nil, actionAtOutputLoss == .pause {
             interrupt()
         }

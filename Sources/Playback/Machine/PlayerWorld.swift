@@ -134,8 +134,8 @@ enum PlayerEffect: Sendable {
     case failItem(ItemID, PlaybackError)
     /// It has left the queue: nothing of it is needed any more.
     case release(ItemID)
-    /// Another item is the current one.
-    case itemChanged
+    /// Another item is the current one, or none.
+    case itemChanged(ItemID?)
     case playedToEnd(ItemID)
     /// It was to play, and cannot, or not on.
     case itemFailed(ItemID, PlaybackError)
@@ -154,7 +154,8 @@ enum PlayerEffect: Sendable {
     case setGain(FeedID, Float)
     /// What follows is for the other output.
     case changeOutput
-    case announce(PlayerNotice)
+    /// `nil`: without an item.
+    case announce(PlayerNotice, of: ItemID?)
     case seekEnded(SeekID, finished: Bool)
     /// Item time is, or has come by, this.
     case tell(ObserverID, MediaTime)

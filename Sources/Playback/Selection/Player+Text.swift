@@ -53,7 +53,8 @@ extension Player {
     private func take(
         _ answer: Result<[TimedText], PlaybackError>, of source: TextSource, _ state: inout State
     ) {
-        // Somebody may have chosen otherwise since.
+        // Somebody may have chosen otherwise since, or otherwise and back.
+        if case .failure(let error) = answer, error.code == .cancelled { return }
         guard state.text.source == source else { return }
         state.text.loading = nil
         switch answer {
@@ -109,41 +110,89 @@ extension Player.State {
 extension Asset {
     /// All cues of some text tracks, in the order of their beginnings.
     ///
-    /// Ends with its task, where the opener can end it.
+    /// Ends with its task; a reading that hangs, and that its opener cannot end, goes on alone.
     ///
-    /// - Throws: ``PlaybackError/Code/mediaFailed``, ``PlaybackError/Code/cancelled``.
+    /// - Throws: ``PlaybackError/Code/mediaFailed``; ``PlaybackError/Code/cancelled``.
     public func loadText(of track: MediaTrack) async throws(PlaybackError) -> [TimedText] {
         try await readText(of: [track.id]).get()
     }
 
     func readText(of tracks: [Int]) async -> Result<[TimedText], PlaybackError> {
-        // A queue of its own: a reading that hangs holds up nobody else.
-        let queue = DecodingQueue()
-        let (location, opener) = (location, opener)
-        let cancellation = MediaCancellation()
-        return await withTaskCancellationHandler {
+        await TextReading(of: tracks, location: location, opener: opener).answer()
+    }
+}
+
+/// Reads texts off the cooperative pool. Waiting for it ends at once, and reading where its opener can
+/// end it.
+private final class TextReading: Sendable {
+    typealias Answer = Result<[TimedText], PlaybackError>
+
+    private enum State {
+        case begins
+        case waits(CheckedContinuation<Answer, Never>)
+        case over(Answer)
+    }
+
+    private let tracks: [Int]
+    private let location: String
+    private let opener: MediaOpener
+    /// Its own: a reading that hangs holds up nobody else.
+    private let queue = DecodingQueue()
+    private let cancellation = MediaCancellation()
+    private let state = Mutex(State.begins)
+
+    init(of tracks: [Int], location: String, opener: MediaOpener) {
+        (self.tracks, self.location, self.opener) = (tracks, location, opener)
+    }
+
+    /// To be asked once.
+    func answer() async -> Answer {
+        await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                queue.run {
-                    do throws(MediaError) {
-                        var cues: [TimedText] = []
-                        for track in tracks {
-                            cues += try opener.readText(
-                                location, track: track, cancellation: cancellation)
-                        }
-                        continuation.resume(
-                            returning: .success(cues.sorted { $0.range.start < $1.range.start }))
-                    } catch {
-                        continuation.resume(
-                            returning: .failure(
-                                PlaybackError(
-                                    error.code == .cancelled ? .cancelled : .mediaFailed,
-                                    "the text of \(location) cannot be read",
-                                    underlying: error)))
-                    }
+                let known: Answer? = state.withLock { state in
+                    // Its task may have ended before it had begun to wait.
+                    if case .over(let answer) = state { return answer }
+                    state = .waits(continuation)
+                    return nil
                 }
+                if let known { return continuation.resume(returning: known) }
+                queue.run { [self] in end(read()) }
             }
         } onCancel: {
             cancellation.cancel()
+            end(
+                .failure(
+                    PlaybackError(.cancelled, "reading the text of \(location) was given up")))
+        }
+    }
+
+    private func end(_ answer: Answer) {
+        let waiting: CheckedContinuation<Answer, Never>? = state.withLock { state in
+            switch state {
+            case .over: return nil
+            case .begins:
+                state = .over(answer)
+                return nil
+            case .waits(let continuation):
+                state = .over(answer)
+                return continuation
+            }
+        }
+        waiting?.resume(returning: answer)
+    }
+
+    private func read() -> Answer {
+        do throws(MediaError) {
+            var cues: [TimedText] = []
+            for track in tracks {
+                cues += try opener.readText(
+                    location, track: track, cancellation: cancellation)
+            }
+            return .success(cues.sorted { $0.range.start < $1.range.start })
+        } catch {
+            return .failure(
+                PlaybackError(
+                    .mediaFailed, "the text of \(location) cannot be read", underlying: error))
         }
     }
 }
