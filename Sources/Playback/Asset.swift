@@ -1,6 +1,6 @@
 import Synchronization
 public import TuttiPlayout
-public import TuttiTiming
+import TuttiTiming
 
 /// Opens a location: how this module reaches a decoder without knowing one.
 public struct MediaOpener: Sendable {
