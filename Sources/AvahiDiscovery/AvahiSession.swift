@@ -1,4 +1,5 @@
 import CTuttiAvahi
+import Dispatch
 
 /// A connection to the machine's Avahi daemon: advertises services and browses for them.
 ///
@@ -94,15 +95,19 @@ public final class AvahiSession: @unchecked Sendable {
             }
         }
         let id = ObjectIdentifier(browser)
+        // Not on the thread that cancels: it holds the lock of its task, for which the poll's thread waits
+        // when it tells that task of a service, with the lock of the poll.
         continuation.onTermination = { [weak self] _ in
-            self?.locked { state in
-                for browser in state.browsers where ObjectIdentifier(browser) == id {
-                    browser.stop()
-                }
-                state.browsers.removeAll { ObjectIdentifier($0) == id }
-            }
+            DispatchQueue.global().async { self?.end(id) }
         }
         return stream
+    }
+
+    private func end(_ browser: ObjectIdentifier) {
+        locked { state in
+            for known in state.browsers where ObjectIdentifier(known) == browser { known.stop() }
+            state.browsers.removeAll { ObjectIdentifier($0) == browser }
+        }
     }
 
     // MARK: Connection

@@ -208,8 +208,10 @@ final class Leading: Sendable {
 
     var isRetired: Bool { retired.load(ordering: .relaxed) }
 
-    /// Ends ``run()``.
+    /// Ends ``run()``, also where nobody had followed it yet: what is announced would lead people to a
+    /// leader that is none.
     func close() {
+        retire()
         ending.end()
         core.endWatching()
         services.close()

@@ -40,6 +40,8 @@ final class SessionAssets: Sendable {
 
     func insert(_ asset: Asset) { assets.withLock { $0[asset.descriptor.hash] = asset } }
 
+    func remove(_ hash: ContentHash) { assets.withLock { $0[hash] = nil } }
+
     func asset(_ hash: ContentHash) -> Asset? { assets.withLock { $0[hash] } }
 
     /// For the leader's own room.

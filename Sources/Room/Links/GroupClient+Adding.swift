@@ -15,8 +15,8 @@ extension GroupClient {
     /// Puts files, folders, playlists and addresses into the queue. A leader on this machine reads
     /// paths itself. One that is elsewhere is sent the bytes it does not have.
     ///
-    /// - Throws: `RoomError`: nothing was found, or one of the files is not taken; those before it are
-    ///   in the queue, if that is where they belong.
+    /// - Throws: `RoomError`: nothing was found that can be sent, or the leader takes no more; what was sent
+    ///   before is in the queue, if it belongs at its end.
     public func add(
         _ arguments: [String], at place: QueuePlace,
         news: @escaping @Sendable (AdditionNews) -> Void
@@ -45,6 +45,7 @@ extension GroupClient {
         let uploader = Uploader(address: address, timeout: timeout, credentials: credentials)
         var locations: [String] = []
         var isAnyFound = false
+        var failure: RoomError?
         while let step = try await blocking({ cancellation throws(MediaError) in
             list.withLock { $0.next(cancellation) }
         }) {
@@ -54,8 +55,17 @@ extension GroupClient {
                     .leftOut(
                         subject: passed.subject, reason: passed.reason, isMissed: passed.isMissed))
             case .item(let item):
+                do {
+                    locations.append(try await location(of: item, uploader, news))
+                } catch let error as MediaError where error.code != .cancelled {
+                    // One bad file of an album is no reason to leave out the others.
+                    failure = RoomError(.badAsset, "\(error.subject): \(error.reason)")
+                    news(
+                        .leftOut(
+                            subject: error.subject, reason: error.reason, isMissed: true))
+                    continue
+                }
                 isAnyFound = true
-                locations.append(try await location(of: item, uploader, news))
                 // What comes at the end may begin to play while the rest is sent.
                 if place == .end {
                     try await add(QueueAddition(locations: locations, place: place))
@@ -64,7 +74,8 @@ extension GroupClient {
             }
         }
         guard isAnyFound else {
-            throw RoomError(.badAsset, "there is nothing to play in what was given")
+            throw failure
+                ?? RoomError(.badAsset, "there is nothing to play in what was given")
         }
         for part in QueueAddition(locations: locations, place: place).parts {
             try await add(part)
@@ -85,13 +96,9 @@ extension GroupClient {
             }
             return item.location
         }
-        do {
-            let id = try await uploader.send(item.location) {
-                news(.sending(name: name, sent: $0, whole: $1))
-            }
-            return UploadReference(id: id, title: item.title, span: item.span).text
-        } catch let error as MediaError where error.code != .cancelled {
-            throw RoomError(.badAsset, "\(error.subject): \(error.reason)")
+        let id = try await uploader.send(item.location) {
+            news(.sending(name: name, sent: $0, whole: $1))
         }
+        return UploadReference(id: id, title: item.title, span: item.span).text
     }
 }

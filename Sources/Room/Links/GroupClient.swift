@@ -93,6 +93,9 @@ public final class GroupClient: GroupControlling {
                 do {
                     for try await event in connection.events() { continuation.yield(event) }
                     continuation.finish()
+                } catch is IntroducedError {
+                    // Who asks again is heard.
+                    continuation.finish(throwing: closed)
                 } catch {
                     continuation.finish(throwing: error)
                 }
@@ -152,10 +155,7 @@ public final class GroupClient: GroupControlling {
                 continue
             } catch is IntroducedError {
                 // It was not even heard.
-                guard !wasIntroduced else {
-                    throw RoomError(
-                        .unreachable, "the leader at \(address) closed the connection")
-                }
+                guard !wasIntroduced else { throw closed }
                 wasIntroduced = true
                 continue
             }
@@ -170,6 +170,10 @@ public final class GroupClient: GroupControlling {
     ) -> String {
         "the leader at \(address) is called \"\(leader)\", not \"\(name)\"; it is taken all the same, "
             + "since its address is given: leave --leader out to look for \"\(name)\", or --group"
+    }
+
+    private var closed: RoomError {
+        RoomError(.unreachable, "the leader at \(address) closed the connection")
     }
 
     func unexpected() -> RoomError {

@@ -19,6 +19,8 @@ struct Uploader: Sendable {
     /// Where the same file is being sent by somebody else, it is waited for.
     private static let retries = 3_600
     private static let retryPause = Duration.seconds(1)
+    /// Connections in a row that come to nothing.
+    private static let mostRefusals = 5
 
     let address: HostPort
     let timeout: Duration
@@ -135,7 +137,22 @@ struct Uploader: Sendable {
         return head
     }
 
+    /// A leader takes part in some handshakes a second from each machine: who sends many short files waits.
     private func connect() async throws -> Connection {
+        var attempts = 0
+        while true {
+            do {
+                return try await connectOnce()
+            } catch let error as RoomError
+                where error.code == .unreachable && attempts < Self.mostRefusals
+            {
+                attempts += 1
+                try await Task.sleep(for: Self.retryPause)
+            }
+        }
+    }
+
+    private func connectOnce() async throws -> Connection {
         let race = ConnectionRace(address, .nanoseconds(timeout.wholeNanoseconds)) { channel in
             channel.eventLoop.makeCompletedFuture {
                 let pipeline = channel.pipeline.syncOperations

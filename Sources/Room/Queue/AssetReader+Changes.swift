@@ -25,6 +25,12 @@ extension AssetReader {
         guard let asset = library.asset(hash) else { return .none }
         let standing = await standing(of: asset)
         guard standing != .untouched else { return .none }
+        // A file that was sent here, and has gone with its item, says nothing of the same bytes elsewhere.
+        if standing == .gone, !items.values.contains(where: { $0.location == asset.item.location })
+        {
+            library.remove(hash)
+            return .none
+        }
         if standing == .gone, isPlaying, !asset.isCached { return .none }
         if asset.isCached, let held = await cached(asset) {
             var asset = asset

@@ -11,6 +11,8 @@ struct LeaderSearch {
     static let patience: [Duration] = [.milliseconds(400), .milliseconds(1_600)]
     /// A leader that is there answers within this, also over a busy wifi.
     static let answerLimit = Duration.seconds(1)
+    /// A leader that is announced and silent may have handed over just now: the next one is announced soon.
+    private static let afterSilence = [Duration.seconds(1), .seconds(1)]
     /// A remembered leader answers within this; else the LAN is looked at.
     static let knownAnswerLimit = Duration.milliseconds(300)
 
@@ -47,7 +49,9 @@ struct LeaderSearch {
         let own = ownHousehold
         // Where a leader is lost the next one is announced by the time of the last look.
         var silence: RoomError?
-        for duration in looksAnew ? Self.patience.suffix(1) : Self.patience[...] {
+        let looks = looksAnew ? Self.patience.suffix(1) : Self.patience[...]
+        for (number, duration) in (looks + Self.afterSilence).enumerated() {
+            guard number < looks.count || silence != nil else { break }
             let expected = memory
             let rooms = try await Discovery.rooms(for: duration) { leaders in
                 expected?.confirms(leaders.filter { $0.household == own }) ?? false
