@@ -98,7 +98,8 @@ public final class AvahiSession: @unchecked Sendable {
         // Not on the thread that cancels: it holds the lock of its task, for which the poll's thread waits
         // when it tells that task of a service, with the lock of the poll.
         continuation.onTermination = { [weak self] _ in
-            DispatchQueue.global().async { self?.end(id) }
+            guard let self else { return }
+            DispatchQueue.global().async { self.end(id) }
         }
         return stream
     }

@@ -250,9 +250,12 @@ import TuttiTiming
         let items = [
             scratched.item(seconds: 4), broken.item(), Library().item(seconds: 1),
         ]
-        let player = try room.makeQueue(items)
+        // An item is loaded as soon as it is in the queue, and may be ready at once.
+        let player = try room.makeQueue([])
         let said = Mutex<[String]>([])
-        let (all, last) = (player.itemNotices(), player.notices(of: items[2]))
+        let all = player.itemNotices()
+        for item in items { try player.insert(item, after: nil) }
+        let last = player.notices(of: items[2])
         let reading = Task {
             for await notice in all {
                 let number = items.firstIndex { $0 === notice.item }.map { "\($0)" } ?? "-"

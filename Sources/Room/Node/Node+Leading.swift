@@ -179,8 +179,12 @@ extension Node {
             guard (try? await Task.sleep(for: Self.inheritanceInterval)) != nil,
                 isLeading(leading), !leading.isRetired
             else { return }
-            let answer = await askWhoLeads([predecessor]).first
-            if case .sight? = answer { silences = 0 } else { silences += 1 }
+            switch await askWhoLeads([predecessor]).first {
+            case .sight?: silences = 0
+            // A machine that is busy takes connections.
+            case .stalled?, nil: break
+            case .refused?, .silent?: silences += 1
+            }
         }
         files.losePredecessor()
         leading.reader.adopt(
