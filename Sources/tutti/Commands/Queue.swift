@@ -189,11 +189,7 @@ struct QueueRemove: AsyncParsableCommand {
             let left =
                 positions == ["all"]
                 ? try await client.wholeQueue().items.map(\.id) : items.map(\.id)
-            let ids = Array(Set(left))
-            for start in stride(from: 0, to: ids.count, by: QueueEdit.mostItems) {
-                let part = ids[start...].prefix(QueueEdit.mostItems)
-                try await client.perform(.queue(.remove(Array(part))))
-            }
+            try await client.remove(Array(Set(left)))
             return [QueueText.removed(items)]
         }
     }
@@ -290,6 +286,14 @@ extension GroupClient {
             try await Task.sleep(for: .milliseconds(50))
         }
         return QueueText.added(from: before, to: now)
+    }
+
+    /// Takes items out, however many.
+    func remove(_ ids: [QueueEntry.ID]) async throws {
+        for start in stride(from: 0, to: ids.count, by: QueueEdit.mostItems) {
+            let part = ids[start...].prefix(QueueEdit.mostItems)
+            try await perform(.queue(.remove(Array(part))))
+        }
     }
 
     /// All of the queue; asked for again where it changes meanwhile.

@@ -220,22 +220,9 @@ private struct SceneStage {
     /// Reading a long file on a slow disk takes a while.
     private static let readingLimit = Duration.seconds(20)
 
-    /// Those of the queue from a position on, in pages.
-    private func items(
-        of leader: GroupClient, from first: Int
-    ) async throws -> [QueueListing.Item] {
-        var items: [QueueListing.Item] = []
-        while true {
-            let page = try await leader.queue(
-                first: max(0, first) + items.count, count: QueueListing.mostItems)
-            items += page.items
-            if page.items.count < QueueListing.mostItems { return items }
-        }
-    }
-
     /// In the place of what is in the queue, which stays where nothing of it can be played.
     private func play(_ music: Scene.Music, at leader: GroupClient) async throws {
-        let before = try await items(of: leader, from: 0)
+        let before = try await leader.wholeQueue().items
         try await leader.add(music.locations, at: .end) { _ in }
         let known = Set(before.map(\.id))
         let deadline = ContinuousClock.now + Self.readingLimit
@@ -243,8 +230,7 @@ private struct SceneStage {
         // It is listed a moment after it was taken, and known once it was read.
         while added == nil || added?.state == .unread, ContinuousClock.now < deadline {
             try await Task.sleep(for: .milliseconds(50))
-            // A page earlier: somebody may have removed items meanwhile.
-            added = try await items(of: leader, from: before.count - QueueListing.mostItems)
+            added = try await leader.wholeQueue().items
                 .first { !known.contains($0.id) && $0.state != .unplayable }
         }
         guard let first = added else {
@@ -257,10 +243,7 @@ private struct SceneStage {
             if now.items.first?.id == first.id, now.phase == .playing { break }
             try await Task.sleep(for: .milliseconds(100))
         }
-        for start in stride(from: 0, to: before.count, by: QueueEdit.mostItems) {
-            let part = before[start...].prefix(QueueEdit.mostItems)
-            _ = try await leader.perform(.queue(.remove(part.map(\.id))))
-        }
+        try await leader.remove(before.map(\.id))
         if music.seconds > 0 { _ = try await leader.perform(.seek(seconds: music.seconds)) }
     }
 }
