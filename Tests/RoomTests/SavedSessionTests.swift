@@ -114,6 +114,11 @@ import TuttiGroupControl
         try sessions.write(session, after: before)
         #expect(try sessions.read() == session)
         #expect(sessions.folder.stamp(SavedSession.queueFile) == stamp)
+        // A session that went on elsewhere, and ended there, says nothing of what was led since.
+        #expect(!sessions.remove(session.session &+ 1))
+        #expect(try sessions.read() == session)
+        #expect(sessions.remove(session.session))
+        #expect(try sessions.read() == nil)
         try sessions.folder.write(SavedSession.queueFile, "tutti session 9\nend\n")
         #expect(throws: RoomError.self) { try sessions.read() }
         sessions.remove()

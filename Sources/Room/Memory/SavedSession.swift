@@ -18,7 +18,7 @@ import TuttiPlayout
 ///     end
 ///
 /// and `session-place` with the place, and while it plays every quarter of a minute:
-/// `place INDEX SECONDS playing|paused|stopped SESSION ID`, the last of the item that is meant: a cut may come
+/// `place SECONDS playing|paused|stopped SESSION ID`, the last of the item that is meant: a cut may come
 /// between the two.
 struct SavedSession: Equatable, Sendable {
     static let queueFile = "session"
@@ -98,7 +98,7 @@ extension SavedSession {
 
     /// The file of the place.
     var placeText: String {
-        "place \(place.index) \(place.seconds) \(place.phase.rawValue) \(session) "
+        "place \(place.seconds) \(place.phase.rawValue) \(session) "
             + (items.indices.contains(place.index) ? "\(items[place.index].id)" : "-") + "\n"
     }
 
@@ -173,12 +173,11 @@ extension SavedSession {
 
     private func place(_ text: String) -> Place? {
         let words = text.split(whereSeparator: \.isWhitespace)
-        guard words.count == 6, words[0] == "place", UInt64(words[4]) == session,
-            Int(words[1]) != nil, let seconds = Double(words[2]), (0...1e9).contains(seconds),
-            let phase = Place.Phase(rawValue: String(words[3]))
+        guard words.count == 5, words[0] == "place", UInt64(words[3]) == session,
+            let seconds = Double(words[1]), (0...1e9).contains(seconds),
+            let phase = Place.Phase(rawValue: String(words[2]))
         else { return nil }
-        // The queue may have been changed in between.
-        return items.firstIndex { $0.id == QueueEntry.ID(words[5]) }
+        return items.firstIndex { $0.id == QueueEntry.ID(words[4]) }
             .map { Place(index: $0, seconds: seconds, phase: phase) }
     }
 }
@@ -219,6 +218,13 @@ struct SessionFolder: Sendable {
         if session.place != known?.place || queue != known {
             try folder.write(SavedSession.placeFile, session.placeText)
         }
+    }
+
+    /// - Returns: whether it is this session that was kept, and is not any more.
+    func remove(_ session: UInt64) -> Bool {
+        guard (try? read())?.session == session else { return false }
+        remove()
+        return true
     }
 
     func remove() {

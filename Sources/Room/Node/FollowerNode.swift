@@ -81,17 +81,16 @@ public final class FollowerNode: Sendable {
         let output = try configuration.openOutput()
         options.notices = await CommitDatagramListener.open(logger: configuration.logger)
         switch await node.sessionToRestore() {
-        case .led(let saved)?: node.begin(following, output, options, restoring: saved)
+        case .led(let saved)?: node.begin(following, output, options, by: .restoring(saved))
         case .elsewhere(let saved)?:
-            node.begin(following, output, options)
+            node.begin(following, output, options, by: .looking)
             node.begin { await node.giveBack(saved) }
         case nil:
             let label = options.identity?.name ?? name
-            let hadOwnGroup = options.identity?.leader == label.name
-            node.begin(
-                following, output, options,
-                leadsAtOnce: hadOwnGroup && leader == nil && leadsWhenAlone
-                    && configuration.succeeds)
+            let hasOwnGroup =
+                options.identity?.leader == label.name && leader == nil && leadsWhenAlone
+                && configuration.succeeds
+            node.begin(following, output, options, by: hasOwnGroup ? .ownGroup : .looking)
         }
         if leadsWhenAlone, configuration.succeeds {
             // Those that wait for a household find it by its leader.

@@ -73,8 +73,7 @@ extension Node {
         // can find again, when it is started anew.
         let (number, reader) = (await leading.core.sessionID, leading.reader)
         state.withLock { state in
-            var known = state.origins?.session == number ? state.origins?.items ?? [:] : [:]
-            for (id, item) in reader.items { known[id] = item }
+            let known = state.origins(of: number).merging(reader.items) { $1 }
             state.origins = Node.Origins(session: number, items: known)
         }
         await whileSessionGoesOn(number)
@@ -95,8 +94,11 @@ extension Node {
             others = status.session == GroupStatus.text(of: number) ? 0 : others + 1
             guard others >= Self.mostOthers else { continue }
             state.withLock { if $0.origins?.session == number { $0.origins = nil } }
-            sessions?.remove()
-            media.uploads?.keep([])
+            // Another one that this node has led since then stays.
+            let isForgotten = try? await blocking(on: Self.disk) { [sessions] in
+                sessions?.remove(number)
+            }
+            if isForgotten == true { media.uploads?.keep([]) }
             return
         }
     }
@@ -106,13 +108,12 @@ extension Node {
         let number = await leading.core.sessionID
         var session = SavedSession(
             session: number, term: await leading.core.sessionTerm, items: [])
-        let origins = state.withLock { $0.origins?.session == number ? $0.origins?.items : nil }
+        let origins = state.withLock { $0.origins(of: number) }
         var place = SavedSession.Place()
         var known = now.session.queue.makeIterator()
-        for (index, entry) in now.handover.items.enumerated() {
+        for entry in now.handover.items {
             let asset = entry.state == .known ? known.next() : nil
-            if index == now.position { place.index = index }
-            let found = leading.reader.item(entry.id) ?? origins?[entry.id]
+            let found = leading.reader.item(entry.id) ?? origins[entry.id]
             session.items.append(
                 SavedSession.Item(
                     id: entry.id,
@@ -126,7 +127,9 @@ extension Node {
         case .stopped, .ended: break
         }
         if place.phase != .stopped { place.seconds = now.seconds }
-        if place.index >= session.items.count { place.index = 0 }
+        if let position = now.position, session.items.indices.contains(position) {
+            place.index = position
+        }
         session.place = place
         session.repeats = now.handover.repeats
         session.rate = now.handover.rate

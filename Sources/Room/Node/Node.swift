@@ -78,6 +78,11 @@ final class Node: Sendable {
         var origins: Origins?
         /// It says goodbye, and takes nothing over any more.
         var isEnding = false
+
+        /// Those that are known of a session; none of another one.
+        func origins(of session: UInt64) -> [QueueEntry.ID: AssetList.Item] {
+            origins?.session == session ? origins?.items ?? [:] : [:]
+        }
     }
     let state = Mutex(State())
     private typealias Job = @Sendable () async throws -> Void
@@ -242,15 +247,21 @@ final class Node: Sendable {
 
     // MARK: Beginning
 
+    /// How a node begins that nobody told to lead.
+    enum Beginning: Sendable {
+        case looking
+        /// It had one, and has it again, with nothing in its queue.
+        case ownGroup
+        case restoring(SavedSession)
+    }
+
     /// Begins as a follower.
     ///
-    /// - Parameters:
-    ///   - saved: led instead, before it looks for anybody: a room that is found in another group for the
-    ///     second in which a file is read would be told of that group.
-    ///   - leadsAtOnce: it had a group of its own, and has it again.
+    /// - Parameter beginning: leads before it looks for anybody, where it is to lead: a room that is found in
+    ///   another group for the second in which a file is read would be told of that group.
     func begin(
         _ following: Following, _ output: OutputThread?, _ options: Member.Options,
-        restoring saved: SavedSession? = nil, leadsAtOnce: Bool = false
+        by beginning: Beginning
     ) {
         let member = Member(
             name: name, output: output, clock: following.clock, logger: logger, options: options,
@@ -263,7 +274,11 @@ final class Node: Sendable {
         files.follow(following.finder)
         openDoorAsFollower()
         begin {
-            if saved != nil || leadsAtOnce { await self.leadAlone(restoring: saved) }
+            switch beginning {
+            case .looking: break
+            case .ownGroup: await self.leadAlone()
+            case .restoring(let saved): await self.leadAlone(restoring: saved)
+            }
             if self.isFollowing(following) { await following.run() }
         }
         begin { await member.run() }

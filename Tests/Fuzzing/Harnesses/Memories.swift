@@ -149,7 +149,7 @@ extension Harness {
                     "common 60 false 40 -", "room living%20room 30 true left",
                     "item 1 /m/a%20b.flac A%25 - - -", "item 9 http://h/x - 75 750 -",
                     "item 12 - B - - " + String(repeating: "0a", count: 32), "end", "---",
-                    "place 1 12.5 playing 77 9"),
+                    "place 12.5 playing 77 9"),
                 text("tutti session 1", "session 1 5", "end"),
             ]
         },
