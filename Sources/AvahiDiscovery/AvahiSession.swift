@@ -98,8 +98,7 @@ public final class AvahiSession: @unchecked Sendable {
         // Not on the thread that cancels: it holds the lock of its task, for which the poll's thread waits
         // when it tells that task of a service, with the lock of the poll.
         continuation.onTermination = { [weak self] _ in
-            guard let self else { return }
-            DispatchQueue.global().async { self.end(id) }
+            DispatchQueue.global().async { [weak self] in self?.end(id) }
         }
         return stream
     }

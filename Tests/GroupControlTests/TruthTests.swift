@@ -62,7 +62,8 @@ import TuttiTiming
         stage.receive(.report(starved), from: 2)
         #expect(
             detail(stage)
-                == "nothing is heard: room 1 has no sound card, room 2 waits for its file")
+                == "nothing is heard: room 1 has no sound card, room 2 \(LineFinding.starved.words)"
+        )
         stage.receive(.report(stage.report), from: 1)
         #expect(detail(stage).isEmpty)
     }

@@ -74,9 +74,7 @@ extension LeaderMachine {
             }
             // Nobody had read an item yet.
             self.session.phase = .waiting
-            awaited = AwaitedItem(
-                place: .position(0), required: patience == nil ? required : nil)
-            goToAwaited(at: now)
+            awaitItem(at: 0, rooms: patience == nil ? required : nil, now)
             return
         }
         let frame = session.change?.itemFrame ?? 0
@@ -89,11 +87,10 @@ extension LeaderMachine {
                 index: session.index, frame: min(frame, current.frameCount - 1), starts: false)
         case .waiting, .preparing:
             guard frame < current.frameCount else {
-                // It is over, and what comes next was not read.
-                let next = queue.position(of: session.index).map { $0 + 1 } ?? queue.count
-                awaited = AwaitedItem(
-                    place: .position(next), required: patience == nil ? required : nil)
-                goToAwaited(at: now)
+                // It is over; what comes behind it may still have to be read.
+                awaitItem(
+                    at: queue.position(of: session.index).map { $0 + 1 } ?? queue.count,
+                    rooms: patience == nil ? required : nil, now)
                 return
             }
             pending = PendingStart(
@@ -101,6 +98,11 @@ extension LeaderMachine {
                 deadline: patience.map { now + $0 })
         case .stopped, .ended: break
         }
+    }
+
+    private mutating func awaitItem(at position: Int, rooms: Int?, _ now: GroupInstant) {
+        awaited = AwaitedItem(place: .position(position), required: rooms)
+        goToAwaited(at: now)
     }
 
     /// Numbers of preparations begin elsewhere in each term: what rooms still play by a number of the

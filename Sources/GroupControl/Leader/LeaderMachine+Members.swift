@@ -85,7 +85,7 @@ extension LeaderMachine {
         // A room that comes from another group is as loud as it was there.
         if let own = hello.settings, settings[hello.room] == nil || takesBack(hello.room, at: now) {
             remember(own, of: hello.room)
-            tellGroupVolume(own.groupVolume, at: now)
+            takeGroupVolume(own.groupVolume, at: now)
         }
         let place = members.count - 1
         if isNew { tell(.joined, of: members[place]) }

@@ -83,10 +83,9 @@ extension LeaderMachine {
 
     private func silentWords(of rooms: [LeaderMember]) -> String {
         let words = rooms.sorted { $0.hello.room < $1.hello.room }.prefix(Self.mostNames).map {
-            let reason =
-                $0.report?.isCardLost == true
-                ? "has no sound card"
-                : $0.report?.line == .starved ? "waits for its file" : "is off the line"
+            let line = $0.report?.line ?? .nothing
+            let said = line.isAlarm ? line.words : "does not play"
+            let reason = $0.report?.isCardLost == true ? "has no sound card" : said
             return "\($0.hello.room) \(reason)"
         }
         return "nothing is heard: \(words.joined(separator: ", "))"

@@ -145,15 +145,12 @@ extension LeaderMachine {
     /// So long after it has woken it knows whether its links have ended.
     private static let waking = Nanoseconds.milliseconds(600)
 
-    private mutating func noteStandstill(since last: GroupInstant, at now: GroupInstant) {
-        guard now - last > Self.standstill, heir == nil,
-            members.contains(where: { !isOwn($0) })
-        else { return }
-        wokeAt = now
-    }
-
     mutating func noteTurn(at now: GroupInstant) {
-        if let lastTurn { noteStandstill(since: lastTurn, at: now) }
+        if let lastTurn, now - lastTurn > Self.standstill, heir == nil,
+            members.contains(where: { !isOwn($0) })
+        {
+            wokeAt = now
+        }
         lastTurn = now
     }
 

@@ -36,7 +36,7 @@ extension LeaderMachine {
     }
 
     /// What the first room says that is back.
-    mutating func tellGroupVolume(_ percent: Int, at now: GroupInstant) {
+    mutating func takeGroupVolume(_ percent: Int, at now: GroupInstant) {
         guard let known = inheritedVolumes, known.lacksGroup, now < known.until else { return }
         inheritedVolumes?.lacksGroup = false
         commonSettings = (try? commonSettings.with(groupVolume: percent)) ?? commonSettings

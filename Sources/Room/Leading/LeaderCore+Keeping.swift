@@ -49,3 +49,42 @@ extension LeaderCore {
     /// So long after it has handed over a leader says who leads now.
     private static let sightAfterwards = Duration.nanoseconds(LeaderMachine.handoverLimit.count)
 }
+
+// MARK: Giving up
+
+extension LeaderCore {
+    /// Whether anybody would miss the group.
+    enum Use {
+        case asked
+        /// Begun by itself, and not used yet.
+        case unasked
+        /// It was led in that term before the power failed, and nobody has done anything with it since.
+        case restored(term: UInt64)
+    }
+
+    /// Nobody asked for this group: it ends where another one is found before it is used.
+    ///
+    /// - Parameter term: in which it was led last, if it was restored.
+    func mayBeGivenUp(restoredFrom term: UInt64? = nil) {
+        use = term.map(Use.restored) ?? .unasked
+    }
+
+    /// See ``GroupStatus/sessionTerm``.
+    var sessionTerm: UInt64 {
+        if case .restored(let term) = use { term } else { machine.session.term }
+    }
+
+    private var isAsked: Bool { if case .asked = use { true } else { false } }
+
+    var canBeGivenUp: Bool { !isAsked && !isRetired && status(hasPoints: false).isUnused }
+
+    /// It was restored after a loss of power, and nobody has done anything with it since.
+    var isUntouched: Bool { !isAsked && !isRetired && !status(hasPoints: false).isUnused }
+
+    /// - Returns: false where it is used by now.
+    func giveUp(before next: NextLeader) -> Bool {
+        guard !isAsked, !isRetired else { return false }
+        retire(before: next)
+        return true
+    }
+}

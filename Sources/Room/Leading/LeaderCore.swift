@@ -25,10 +25,8 @@ actor LeaderCore {
     private var sequence: UInt64 = 0
     /// Another leads, since then.
     private(set) var retiredAt: ContinuousClock.Instant?
-    private var isRetired: Bool { retiredAt != nil }
-    /// Begun by itself, and not used yet.
-    private var isUnasked = false
-    private var restoredTerm: UInt64?
+    var isRetired: Bool { retiredAt != nil }
+    var use = Use.asked
     private var newsFilter = NewsFilter()
     /// As it stands in the log.
     private var headline = ""
@@ -240,7 +238,7 @@ actor LeaderCore {
     /// - Throws: `RoomError` with code `refused` while another leads, or is about to.
     func unlessHandingOver(_ work: @Sendable () -> Void) throws {
         if case .refused(let reason)? = refusal { throw RoomError(.refused, reason) }
-        isUnasked = false
+        use = .asked
         work()
     }
 
@@ -251,7 +249,7 @@ actor LeaderCore {
     func perform(
         _ command: GroupCommand, unless objection: @Sendable () -> String? = { nil }
     ) async -> CommandOutcome {
-        isUnasked = false
+        use = .asked
         if let item = machine.destination(of: command, at: clock.groupNow()) {
             await look(at: item)
         }
@@ -419,34 +417,6 @@ actor LeaderCore {
         handedOver(next)
         step { machine, _ in machine.handedOver(to: next) }
         watchers.finish()
-    }
-
-    // MARK: Giving up
-
-    /// Nobody asked for this group: it ends where another one is found before it is used.
-    ///
-    /// - Parameter term: … or until somebody does something with it, if it was restored; in which it was led
-    ///   last.
-    func mayBeGivenUp(restoredFrom term: UInt64? = nil) {
-        isUnasked = true
-        restoredTerm = term
-    }
-
-    /// See ``GroupStatus/sessionTerm``.
-    var sessionTerm: UInt64 {
-        if isUnasked, let restoredTerm { restoredTerm } else { machine.session.term }
-    }
-
-    var canBeGivenUp: Bool { isUnasked && !isRetired && status(hasPoints: false).isUnused }
-
-    /// It was restored after a loss of power, and nobody has done anything with it since.
-    var isUntouched: Bool { isUnasked && !isRetired && !status(hasPoints: false).isUnused }
-
-    /// - Returns: false where it is used by now.
-    func giveUp(before next: NextLeader) -> Bool {
-        guard isUnasked, !isRetired else { return false }
-        retire(before: next)
-        return true
     }
 
     /// What plays, and what is waited for: whoever sees the leader's terminal wants to know. That

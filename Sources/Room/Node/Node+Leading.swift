@@ -142,13 +142,10 @@ extension Node {
             guard let asset = await leading.core.asset(ofHash: hash) else { return nil }
             return await files.fetch(asset)
         }
-        begin {
-            await self.lookAfterInheritance(
-                leading, of: before.leaderName, resumption,
-                NextLeader(name: label, host: host, port: before.mediaPort))
-        }
-        if let asker = try? RoomID(before.leaderName) {
-            began(leading, NextLeader(name: asker, host: host, port: before.mediaPort))
+        if let name = try? RoomID(before.leaderName) {
+            let predecessor = NextLeader(name: name, host: host, port: before.mediaPort)
+            begin { await self.lookAfterInheritance(leading, of: predecessor, resumption) }
+            began(leading, predecessor)
         }
         logger.notice(
             "leading",
@@ -171,9 +168,9 @@ extension Node {
     /// can fetch this node fetches. Where the bytes of what plays are nowhere, and rooms are silent for it,
     /// or an item comes that nobody has read, the group goes on without.
     private func lookAfterInheritance(
-        _ leading: Leading, of name: String, _ resumption: Leading.Resumption,
-        _ predecessor: NextLeader
+        _ leading: Leading, of predecessor: NextLeader, _ resumption: Leading.Resumption
     ) async {
+        let gone = "its file went with \(predecessor.name.name.shown())"
         var silences = 0
         while !resumption.isPredecessorLost, silences < Self.mostSilences {
             guard (try? await Task.sleep(for: Self.inheritanceInterval)) != nil,
@@ -190,10 +187,7 @@ extension Node {
         leading.reader.adopt(
             resumption.handover.addresses, of: resumption.handover.items,
             unread: Set(await leading.core.unreadItems))
-        begin {
-            await self.leaveOutUnread(
-                leading, after: Self.readingPatience, "its file went with \(name.shown())")
-        }
+        begin { await self.leaveOutUnread(leading, after: Self.readingPatience, gone) }
         while (try? await Task.sleep(for: Self.inheritanceInterval)) != nil, isLeading(leading),
             !leading.isRetired
         {
@@ -209,9 +203,7 @@ extension Node {
                     }
                     continue
                 }
-                logger.error(
-                    "\(asset.title): its file went with \(name.shown()), and no room has all of it"
-                )
+                logger.error("\(asset.title): \(gone), and no room has all of it")
                 await leading.core.change(asset.hash, to: nil)
             }
         }

@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import Synchronization
 import TuttiFFmpegMedia
 import TuttiGroupControl
 import TuttiPlayout
@@ -51,6 +52,87 @@ extension AssetReader {
             handover: Handover(
                 settings: saved.settings, commonSettings: saved.commonSettings,
                 repeats: saved.repeats, rooms: saved.rooms, items: listing, rate: saved.rate))
+    }
+}
+
+/// Items that were listed elsewhere, or before.
+extension AssetReader {
+    /// Lists items of before, the first of all, of which one has been read already. What is on other
+    /// machines they read.
+    private func restore(
+        _ items: [SavedSession.Item], knowing current: SessionAssets.Asset?, at index: Int
+    ) -> [QueueListing.Item] {
+        state.withLock { state in
+            var listing: [QueueListing.Item] = []
+            for (place, saved) in items.enumerated() {
+                let item = AssetList.Item(saved)
+                state.items[saved.id] = item
+                if place == index, let current {
+                    state.unseen[saved.id] = current.descriptor.hash
+                    state.known += 1
+                    let known = current.descriptor
+                    listing.append(
+                        QueueListing.Item(
+                            id: saved.id, title: known.title, state: .known,
+                            durationSeconds: known.durationSeconds))
+                } else {
+                    if item != nil { state.unread.insert(saved.id) }
+                    let name = item.map { AssetName.shown($0.location) } ?? ""
+                    listing.append(
+                        QueueListing.Item(
+                            id: saved.id, title: saved.title ?? name, state: .unread))
+                }
+            }
+            let last = items.map(\.id).filter { $0 < QueueEntry.firstOwnID }.max() ?? 0
+            state.nextID = max(state.nextID, last + 1)
+            state.isGivenAny = !items.isEmpty
+            return listing
+        }
+    }
+
+    /// Reads on what this node has put into a queue that another one leads: what nobody has read.
+    func takeBack(_ items: [SavedSession.Item]) {
+        state.withLock { state in
+            for saved in items {
+                guard let item = AssetList.Item(saved) else { continue }
+                state.items[saved.id] = item
+                if saved.hash == nil { state.unread.insert(saved.id) }
+            }
+        }
+    }
+
+    /// Reads items of a leader that is gone, of those that every machine can fetch.
+    func adopt(
+        _ addresses: [QueueEntry.ID: String], of items: [QueueListing.Item],
+        unread: Set<QueueEntry.ID>
+    ) {
+        state.withLock { state in
+            for item in items {
+                guard let address = addresses[item.id], PlaylistPlace.isRemote(address) else {
+                    continue
+                }
+                state.items[item.id] = AssetList.Item(
+                    location: address, title: item.title, isMissed: true)
+                if unread.contains(item.id) { state.unread.insert(item.id) }
+            }
+        }
+        lookAgain()
+    }
+
+    /// Fetches an item once more whose bytes are nowhere any more.
+    ///
+    /// - Returns: what it is now; `nil` where it is not to be had.
+    func readAgain(_ item: AssetList.Item) async -> AssetDescriptor? {
+        do {
+            let asset = try await blocking { [library] cancellation throws(MediaError) in
+                try library.describe(item, cancellation)
+            }
+            keep(asset)
+            return asset.descriptor
+        } catch {
+            logger.error("a file cannot be read again", metadata: ["reason": "\(error)"])
+            return nil
+        }
     }
 }
 

@@ -43,7 +43,7 @@ final class AssetReader: Sendable {
         bufferingPolicy: .bufferingNewest(1))
     private let (beginnings, begun) = AsyncStream<Void>.makeStream(
         bufferingPolicy: .bufferingNewest(1))
-    private let state = Mutex(State())
+    let state = Mutex(State())
     let library: SessionAssets
     private let media: MediaService
     let logger: Logger
@@ -76,89 +76,11 @@ final class AssetReader: Sendable {
         jobSignal.yield()
     }
 
-    /// Lists items of before, the first of all, of which one has been read already. What is on other
-    /// machines they read.
-    func restore(
-        _ items: [SavedSession.Item], knowing current: SessionAssets.Asset?, at index: Int
-    ) -> [QueueListing.Item] {
-        state.withLock { state in
-            var listing: [QueueListing.Item] = []
-            for (place, saved) in items.enumerated() {
-                let item = AssetList.Item(saved)
-                state.items[saved.id] = item
-                if place == index, let current {
-                    state.unseen[saved.id] = current.descriptor.hash
-                    state.known += 1
-                    let known = current.descriptor
-                    listing.append(
-                        QueueListing.Item(
-                            id: saved.id, title: known.title, state: .known,
-                            durationSeconds: known.durationSeconds))
-                } else {
-                    if item != nil { state.unread.insert(saved.id) }
-                    let name = item.map { AssetName.shown($0.location) } ?? ""
-                    listing.append(
-                        QueueListing.Item(
-                            id: saved.id, title: saved.title ?? name, state: .unread))
-                }
-            }
-            let last = items.map(\.id).filter { $0 < QueueEntry.firstOwnID }.max() ?? 0
-            state.nextID = max(state.nextID, last + 1)
-            state.isGivenAny = !items.isEmpty
-            return listing
-        }
-    }
-
-    /// Reads on what this node has put into a queue that another one leads: what nobody has read.
-    func takeBack(_ items: [SavedSession.Item]) {
-        state.withLock { state in
-            for saved in items {
-                guard let item = AssetList.Item(saved) else { continue }
-                state.items[saved.id] = item
-                if saved.hash == nil { state.unread.insert(saved.id) }
-            }
-        }
-    }
+    /// Where an item that is listed here came from; `nil` for those of others.
+    func item(_ id: QueueEntry.ID) -> AssetList.Item? { state.withLock { $0.items[id] } }
 
     /// Everything that is listed here.
     var items: [QueueEntry.ID: AssetList.Item] { state.withLock { $0.items } }
-
-    /// Reads items of a leader that is gone, of those that every machine can fetch.
-    func adopt(
-        _ addresses: [QueueEntry.ID: String], of items: [QueueListing.Item],
-        unread: Set<QueueEntry.ID>
-    ) {
-        state.withLock { state in
-            for item in items {
-                guard let address = addresses[item.id], PlaylistPlace.isRemote(address) else {
-                    continue
-                }
-                state.items[item.id] = AssetList.Item(
-                    location: address, title: item.title, isMissed: true)
-                if unread.contains(item.id) { state.unread.insert(item.id) }
-            }
-        }
-        readSignal.yield()
-    }
-
-    /// Fetches an item once more whose bytes are nowhere any more.
-    ///
-    /// - Returns: what it is now; `nil` where it is not to be had.
-    func readAgain(_ item: AssetList.Item) async -> AssetDescriptor? {
-        do {
-            let asset = try await blocking { [library] cancellation throws(MediaError) in
-                try library.describe(item, cancellation)
-            }
-            keep(asset)
-            return asset.descriptor
-        } catch {
-            logger.error("skipped", metadata: ["reason": "\(error)"])
-            return nil
-        }
-    }
-
-    /// Where an item that is listed here came from; `nil` for those of others.
-    func item(_ id: QueueEntry.ID) -> AssetList.Item? { state.withLock { $0.items[id] } }
 
     /// From now on items are read in the order that this leader wants, and it is told of them.
     func follow(_ wanted: @escaping Wanted, tell: @escaping Tell) {
