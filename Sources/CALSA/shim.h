@@ -16,6 +16,14 @@ static inline int tutti_alsa_defines(const char *key) {
     snd_config_unref(top);
     return code >= 0;
 }
+// A copy of a part of it, to be given to snd_config_delete; NULL where there is none of that name.
+static inline snd_config_t *tutti_alsa_definition(const char *key) {
+    snd_config_t *top = NULL, *found = NULL, *copy = NULL;
+    if (snd_config_update_ref(&top) < 0) return NULL;
+    if (snd_config_search(top, key, &found) < 0 || snd_config_copy(&copy, found) < 0) copy = NULL;
+    snd_config_unref(top);
+    return copy;
+}
 // Where the loudspeakers of an open card stand, at most `most`; 0 where it does not say. The map ends
 // with an array of no length, which Swift cannot read.
 static inline unsigned tutti_alsa_channel_map(snd_pcm_t *pcm, unsigned *positions, unsigned most) {

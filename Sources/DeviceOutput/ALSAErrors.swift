@@ -51,7 +51,7 @@ extension ALSADevice {
     /// Which cards there are, where a PCM names one that there is not; `nil` where it is there.
     public static func adviceOnMissingCard(of pcm: String) -> String? {
         tutti_alsa_silence()
-        guard PCMName(pcm).lacksCard(isPresent: PCMName.isPresent) else { return nil }
+        guard PCMName(pcm).isCardMissing else { return nil }
         return "there is no such card. \(ALSAFailure.known())"
     }
 

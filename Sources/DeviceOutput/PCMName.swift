@@ -87,11 +87,41 @@ struct PCMName {
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
-    /// Whether it names a card that is not in the machine now.
-    func lacksCard(isPresent: (String) -> Bool) -> Bool {
-        if let slave { return PCMName(slave).lacksCard(isPresent: isPresent) }
-        return card.map { !isPresent($0) } ?? false
+    /// Whether it plays on a card that is not in the machine now: by its own words, or by what its
+    /// owner has defined under that name.
+    ///
+    /// - Parameter defined: what the configuration has under a key; see ``ALSADefinition/named(_:)``.
+    func lacksCard(
+        isPresent: (String) -> Bool, defined: (String) -> ALSADefinition? = { _ in nil }
+    ) -> Bool {
+        lacksCard(isPresent, defined, depth: 0)
     }
+
+    private func lacksCard(
+        _ isPresent: (String) -> Bool, _ defined: (String) -> ALSADefinition?, depth: Int
+    ) -> Bool {
+        // Definitions may name each other in a circle.
+        guard depth < Self.mostDefinitions else { return false }
+        func lacks(_ definition: ALSADefinition?) -> Bool {
+            switch definition {
+            case .text(let name)?:
+                return PCMName(name).lacksCard(isPresent, defined, depth: depth + 1)
+            case .compound(let parts)?:
+                // A parameter, which only the name in use fills in, begins with a dollar sign.
+                if case .text(let card)? = parts["card"], !card.hasPrefix("$"), !isPresent(card) {
+                    return true
+                }
+                var slave = parts["slave"]
+                if case .text(let name)? = slave { slave = defined("pcm_slave.\(name)") }
+                return [parts["pcm"], slave, parts["playback"]].contains(where: lacks)
+            case nil: return false
+            }
+        }
+        if let slave { return PCMName(slave).lacksCard(isPresent, defined, depth: depth + 1) }
+        return card.map { !isPresent($0) } ?? lacks(defined("pcm.\(definition)"))
+    }
+
+    private static let mostDefinitions = 16
 }
 
 extension PCMName {
@@ -103,7 +133,8 @@ extension PCMName {
 
     /// A definition that there is, of a card that there is not.
     var isCardMissing: Bool {
-        Self.isDefined(definition) && lacksCard(isPresent: Self.isPresent)
+        Self.isDefined(definition)
+            && lacksCard(isPresent: Self.isPresent, defined: ALSADefinition.named)
     }
 
     static func isPresent(_ card: String) -> Bool { unsafe snd_card_get_index(card) >= 0 }

@@ -78,7 +78,29 @@ extension Demuxer {
         return try WebReader.open(location, cancellation: cancellation)
     }
 
+    /// What is opened, and the stream that is read.
+    ///
+    /// - Throws: `MediaError`; that bytes cannot be read goes before what a demuxer makes of it.
     static func open(
+        _ location: MediaLocation, _ container: String?, _ kind: MediaTrack.Kind,
+        _ reader: LibraryReader?, _ cancellation: MediaCancellation
+    ) throws(MediaError) -> (UnsafeMutablePointer<AVFormatContext>, UnsafeMutablePointer<AVStream>)
+    {
+        do throws(MediaError) {
+            let context = unsafe try open(location, container, reader, cancellation)
+            do throws(MediaError) {
+                return unsafe (context, try stream(kind, of: context, location))
+            } catch {
+                var context: UnsafeMutablePointer<AVFormatContext>? = unsafe context
+                unsafe avformat_close_input(&context)
+                throw error
+            }
+        } catch {
+            throw reader?.firstFailure ?? error
+        }
+    }
+
+    private static func open(
         _ location: MediaLocation, _ container: String?, _ reader: LibraryReader?,
         _ cancellation: MediaCancellation
     ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
@@ -107,7 +129,6 @@ extension Demuxer {
         var code = unsafe avformat_open_input(
             &context, location.partAddress.cFileName, format, &options)
         guard code >= 0, let opened = unsafe context else {
-            if let known = reader?.failure { throw known }
             if code == cff_error(EIO), readsToEnd(location, cancellation) {
                 throw MediaError(
                     .damaged, operation: "avformat_open_input", subject: location.subject,
@@ -124,7 +145,6 @@ extension Demuxer {
         code = unsafe avformat_find_stream_info(opened, nil)
         guard code >= 0 else {
             unsafe avformat_close_input(&context)
-            if let known = reader?.failure { throw known }
             throw MediaError(
                 library: code, operation: "avformat_find_stream_info", location: location)
         }

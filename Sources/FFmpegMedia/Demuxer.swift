@@ -46,15 +46,8 @@ final class Demuxer {
             let reader = try Self.reader(of: location, cancellation)
             // The context reads by it until it is closed.
             defer { withExtendedLifetime(reader) {} }
-            let context = unsafe try Self.open(location, container, reader, cancellation)
-            do throws(MediaError) {
-                unsafe self.stream = try Self.stream(kind, of: context, location)
-            } catch {
-                var context: UnsafeMutablePointer<AVFormatContext>? = unsafe context
-                unsafe avformat_close_input(&context)
-                throw error
-            }
-            unsafe self.context = context
+            unsafe (context, stream) = try Self.open(
+                location, container, kind, reader, cancellation)
             unsafe self.packet = packet
             self.reader = reader
             unsafe openedByteCount = Self.byteCount(of: context, location)
@@ -202,16 +195,10 @@ final class Demuxer {
         unsafe av_packet_unref(packet)
         let anew = try Self.reader(of: location, cancellation)
         defer { withExtendedLifetime(anew) {} }
-        let fresh = unsafe try Self.open(location, containerName, anew, cancellation)
-        let found: UnsafeMutablePointer<AVStream>
-        do throws(MediaError) { unsafe found = try Self.stream(kind, of: fresh, location) } catch {
-            var fresh: UnsafeMutablePointer<AVFormatContext>? = unsafe fresh
-            unsafe avformat_close_input(&fresh)
-            throw error
-        }
+        let fresh = unsafe try Self.open(location, containerName, kind, anew, cancellation)
         var old: UnsafeMutablePointer<AVFormatContext>? = unsafe context
         unsafe avformat_close_input(&old)
-        unsafe (context, stream) = (fresh, found)
+        unsafe (context, stream) = fresh
         reader = anew
         awaitFirstPackets()
     }

@@ -16,6 +16,9 @@ class LibraryReader {
     private var position: Int64 = 0
     /// Why the last call failed; libavformat knows numbers only.
     private(set) var failure: MediaError?
+    /// Why the first of those failed that did. A demuxer that reads on behind it, or takes it for the
+    /// end, finds anything wrong but that.
+    private(set) var firstFailure: MediaError?
 
     /// What libavformat reads by; valid as long as this object.
     private(set) var io: UnsafeMutablePointer<AVIOContext>
@@ -83,6 +86,7 @@ class LibraryReader {
             return got == 0 ? cff_error_eof : Int32(got)
         } catch {
             failure = error
+            firstFailure = firstFailure ?? error
             return error.code == .cancelled ? cff_error_exit : cff_error(EIO)
         }
     }

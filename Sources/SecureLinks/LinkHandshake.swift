@@ -21,10 +21,13 @@ package enum HandshakeError: Error, Equatable, Sendable, CustomStringConvertible
     case late
     /// It sent more than any handshake has.
     case tooLong
+    /// It speaks something else altogether; what, where that is known.
+    case speaks(String?)
     /// It speaks TLS, and nothing that is ours.
     case nothingInCommon
     /// It has no certificate that could be a node's.
     case noNode
+    /// The words of the library are for those who look into it.
     case failed(String)
 
     package var description: String {
@@ -32,11 +35,15 @@ package enum HandshakeError: Error, Equatable, Sendable, CustomStringConvertible
         case .closed: "the connection was closed during the handshake"
         case .late: "no answer in time"
         case .tooLong: "the handshake is longer than any of ours"
+        case .speaks(let what): what.map { "it is \($0)" } ?? "it does not speak TLS"
         case .nothingInCommon: "it speaks TLS, but no protocol of Tutti"
         case .noNode: "it shows no certificate of a Tutti node"
-        case .failed(let reason): reason
+        case .failed: "the handshake failed"
         }
     }
+
+    /// What the library says; empty where it says nothing.
+    package var call: String { if case .failed(let call) = self { call } else { "" } }
 }
 
 /// What a handshake may cost who waits for the other side.
@@ -115,20 +122,36 @@ private final class SeenKey: Sendable {
     }
 }
 
-/// Counts what comes before the handshake is over, and leaves with it.
+/// Counts what comes before the handshake is over, looks what it begins with, and leaves with it.
 private final class HandshakeMeter: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
+    /// Change cipher spec, alert, handshake, application data (RFC 8446, 5.1).
+    private static let recordTypes: ClosedRange<UInt8> = 20...23
+
     private var left = HandshakeLimits.byteCount
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        left -= unwrapInboundIn(data).readableBytes
-        guard left >= 0 else {
-            context.fireErrorCaught(HandshakeError.tooLong)
-            return context.close(promise: nil)
+        let bytes = unwrapInboundIn(data).readableBytesView
+        if left == HandshakeLimits.byteCount, let first = bytes.first,
+            !Self.recordTypes.contains(first)
+        {
+            return end(.speaks(Self.name(of: bytes)), context)
         }
+        left -= bytes.count
+        guard left >= 0 else { return end(.tooLong, context) }
         context.fireChannelRead(data)
+    }
+
+    private func end(_ error: HandshakeError, _ context: ChannelHandlerContext) {
+        context.fireErrorCaught(error)
+        context.close(promise: nil)
+    }
+
+    private static func name(of bytes: ByteBufferView) -> String? {
+        if bytes.starts(with: "HTTP/".utf8) { return "a web server" }
+        return bytes.starts(with: "SSH-".utf8) ? "an SSH server" : nil
     }
 }
 
@@ -192,9 +215,9 @@ private final class HandshakeEnd: ChannelInboundHandler, RemovableChannelHandler
         case let error as HandshakeError: error
         case NIOSSLError.handshakeFailed(.sslError([.eofDuringHandshake])): .closed
         case NIOSSLError.handshakeFailed(.sslError(let stack)):
-            .failed("the handshake failed (\(stack.map { "\($0)" }.joined(separator: ", ")))")
+            .failed(stack.map { "\($0)" }.joined(separator: ", "))
         case NIOSSLError.uncleanShutdown, is IOError, ChannelError.eof: .closed
-        default: .failed("the handshake failed (\(error))")
+        default: .failed("\(error)")
         }
     }
 

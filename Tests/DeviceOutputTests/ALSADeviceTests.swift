@@ -112,7 +112,7 @@ enum SilentCards {
     /// Mixing needs a card of the kernel under it; here there is none. One error, and it says so.
     @Test(arguments: [
         ("mixed", "hw: card"), ("shared", "hw: card"), ("mixed_by_plug", "hw: card"),
-        ("no_card", "no card"),
+        ("no_card", "no such card"),
     ])
     func `what cannot be played without a card is one clear error`(name: String, advice: String) {
         let error = #expect(throws: OutputError.self) { try SilentCards.open(name) }

@@ -34,4 +34,37 @@ import Testing
             #expect(!lacks(text), "\(text)")
         }
     }
+
+    /// An owner's names for cards, as an asound.conf has them.
+    @Test func `a card is missed also behind a name of its owner's`() throws {
+        let configuration = try #require(
+            ALSADefinition.parsed(
+                """
+                pcm.kitchen { type hw card Foo }
+                pcm.bath { type plug slave.pcm "hw:Foo,0" }
+                pcm.attic { type plug slave { pcm { type hw card 1 } rate 48000 } }
+                pcm.hall "bath"
+                pcm.cellar { type asym playback.pcm "hall" capture.pcm "hw:PCH" }
+                pcm_slave.far { pcm "hw:Foo" }
+                pcm.loft { type dmix ipc_key 7 slave far }
+                pcm.desk { type hw card PCH }
+                pcm.door { type plug slave.pcm "desk" }
+                pcm.one { type asym playback.pcm "desk" capture.pcm "hw:Foo" }
+                pcm.left "right"
+                pcm.right { type plug slave.pcm "left" }
+                pcm.any { @args [ CARD ] @args.CARD { type string } type hw card $CARD }
+                """))
+        func defined(_ key: String) -> ALSADefinition? {
+            key.split(separator: ".").reduce(configuration) { $0?[String($1)] }
+        }
+        func lacks(_ text: String) -> Bool {
+            PCMName(text).lacksCard(isPresent: { $0 == "PCH" || $0 == "0" }, defined: defined)
+        }
+        for text in ["kitchen", "bath", "attic", "hall", "cellar", "loft", "plug:'kitchen'"] {
+            #expect(lacks(text), "\(text)")
+        }
+        for text in ["desk", "door", "one", "left", "right", "any", "nothing", "plug:door"] {
+            #expect(!lacks(text), "\(text)")
+        }
+    }
 }

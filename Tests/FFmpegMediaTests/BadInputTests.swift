@@ -1,3 +1,4 @@
+import CTuttiFFmpeg
 import Foundation
 import Testing
 import TuttiChance
@@ -43,6 +44,50 @@ import TuttiPlayout
         #expect(code(Fixtures.path("encrypted.mp4")) == .encrypted)
         #expect(code("ftp://example.org/a.mp3") == .unsupported)
         #expect(code("concat:\(Fixtures.path("s16.wav"))") == .notFound)
+    }
+
+    /// Bytes of a disk that fails behind a place, and is read on all the same.
+    private final class BrokenReader: LibraryReader {
+        private let bytes: [UInt8]
+        private let end: Int
+
+        init(_ bytes: [UInt8], until end: Int) {
+            self.bytes = bytes
+            self.end = end
+            super.init(part: 0..<Int64(bytes.count))
+        }
+
+        override func fill(
+            _ buffer: UnsafeMutableBufferPointer<UInt8>, at offset: Int64
+        ) throws(MediaError) -> Int {
+            guard offset < end else {
+                guard firstFailure == nil else { return 0 }
+                throw MediaError(
+                    .notReadable, operation: "read", subject: "disk", reason: "the disk fails")
+            }
+            let part = bytes[Int(offset)..<min(end, Int(offset) + buffer.count)]
+            return unsafe buffer.update(fromContentsOf: part) - buffer.startIndex
+        }
+    }
+
+    @Test(arguments: ["16.flac", "aac.m4a", "cbr.mp3", "bare.mp3", "vorbis.ogg", "s16.wav"])
+    func `a disk that fails while a file is opened is what is said of it`(name: String) throws {
+        let bytes = [UInt8](try data(name))
+        let location = try MediaLocation(Fixtures.path(name)).opened()
+        var reasons: [String] = []
+        for end in [0, 4, 60, 700, 5_000, 20_000] where end < bytes.count {
+            let reader = BrokenReader(bytes, until: end)
+            do throws(MediaError) {
+                let (context, _) = unsafe try Demuxer.open(
+                    location, nil, .audio, reader, MediaCancellation())
+                var opened: UnsafeMutablePointer<AVFormatContext>? = unsafe context
+                unsafe avformat_close_input(&opened)
+            } catch {
+                reasons.append(error.reason)
+            }
+        }
+        #expect(!reasons.isEmpty)
+        #expect(reasons.allSatisfy { $0 == "the disk fails" }, "\(reasons)")
     }
 
     /// The file was replaced since it was opened, or the name is nonsense or forbidden.

@@ -257,3 +257,56 @@ import TuttiTiming
         #expect(stage.sent.contains { $0.message == .stop })
     }
 }
+
+/// A disk that goes while it is read from.
+@Suite struct `An item that breaks off` {
+    let queue = [asset(1, seconds: 60), asset(2, seconds: 60)]
+
+    private func playing(_ queue: [AssetDescriptor]) -> Stage {
+        var stage = Stage.playing(configuration(queue: queue, rooms: 2), links: [1, 2])
+        stage.advance(by: .seconds(5), heard: [1, 2])
+        return stage
+    }
+
+    /// The line breaks, and each preparation that it is offered again.
+    private func breakLine(_ stage: inout Stage, of links: [LinkID]) {
+        for _ in 0..<LeaderMachine.mostAttempts {
+            for link in links {
+                let line = stage.leader.members.first { $0.link == link }?.line
+                guard let line, line.standing != .failed else { continue }
+                stage.receive(
+                    .notReady(preparation: line.id, reason: "cannot be read"), from: link)
+            }
+            stage.advance(by: .seconds(3), heard: [1, 2])
+        }
+    }
+
+    @Test func `in every room is left, and counts as one that failed`() {
+        var stage = playing(queue)
+        breakLine(&stage, of: [1, 2])
+        #expect(stage.skipped == [queue[0]])
+        stage.ready(1)
+        stage.ready(2)
+        #expect(stage.leader.session.current == queue[1])
+        #expect(stage.leader.session.phase == .playing)
+        // What had failed is no word about what plays now.
+        #expect(stage.leader.status(at: stage.now).detail == nil)
+    }
+
+    @Test func `in some rooms goes on in the others`() {
+        var stage = playing(queue)
+        let line = stage.leader.session.change
+        breakLine(&stage, of: [2])
+        #expect(stage.skipped.isEmpty)
+        #expect(stage.leader.session.change == line)
+    }
+
+    @Test func `and was the last one ends the session, with its reason`() {
+        var stage = playing([queue[0]])
+        breakLine(&stage, of: [1, 2])
+        #expect(stage.skipped == [queue[0]])
+        #expect(stage.effects.count { $0 == .ended } == 1)
+        #expect(stage.leader.session.phase == .ended)
+        #expect(stage.leader.status(at: stage.now).detail?.contains("cannot be read") == true)
+    }
+}

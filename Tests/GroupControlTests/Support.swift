@@ -95,7 +95,10 @@ struct Stage {
     mutating func take(_ input: LeaderInput) { note(leader.receive(input, at: now)) }
 
     mutating func change(_ hash: ContentHash, to asset: AssetDescriptor?) {
-        note(leader.receive(.changed(hash, to: asset), at: now))
+        note(
+            leader.receive(
+                .changed(hash, to: asset.map { .other($0) } ?? .unplayable(reason: "gone")), at: now
+            ))
     }
 
     var skipped: [AssetDescriptor] {

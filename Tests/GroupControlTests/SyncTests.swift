@@ -293,7 +293,11 @@ import TuttiTiming
         var acquiring = `What a room promises`.report(quality: .acquiring)
         acquiring.sync.isAlarming = false
         let silent = `What a room promises`.report(quality: .none)
-        for report in [loud, acquiring, silent, loud, `What a room promises`.report()] {
+        // A room at rest judges nothing: its bound is as wide as it was.
+        var resting = `What a room promises`.report(clock: .milliseconds(2))
+        resting.sync.isAlarming = false
+        let reports = [loud, acquiring, silent, resting, loud, `What a room promises`.report()]
+        for report in reports {
             stage.receive(.report(report), from: 1)
         }
         stage.command(.seek(seconds: 3))
@@ -313,6 +317,19 @@ import TuttiTiming
 }
 
 @Suite struct `News of rooms` {
+    @Test func `what a node's own room has said itself the leader does not say again`() {
+        var configuration = configuration(rooms: 1)
+        configuration.ownInstance = 1
+        var stage = Stage.playing(configuration, links: [1, 2])
+        var loud = `What a room promises`.report()
+        loud.sync.isAlarming = true
+        for link in [1, 2] { stage.receive(.report(loud), from: link) }
+        let alarmed = stage.effects.compactMap {
+            if case .news(.alarm, let name) = $0 { name } else { nil }
+        }
+        #expect(alarmed == [room("room 2")])
+    }
+
     @Test func `the same of one room passes once a second, and of all no more than some`() {
         var filter = NewsFilter()
         let start = GroupInstant(nanoseconds: 0)

@@ -113,7 +113,10 @@ final class World {
     }
 
     func change(_ hash: ContentHash, to asset: AssetDescriptor?) {
-        perform(leader.receive(.changed(hash, to: asset), at: group))
+        perform(
+            leader.receive(
+                .changed(hash, to: asset.map { .other($0) } ?? .unplayable(reason: "gone")),
+                at: group))
     }
 
     func cut(_ number: Int) {

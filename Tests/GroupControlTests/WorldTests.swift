@@ -119,7 +119,8 @@ import TuttiTiming
             } else if id % 7 == 1 {
                 let other = asset(id, seconds: Double(id))
                 let changed = queue[link % 2].hash
-                _ = leader.receive(.changed(changed, to: link < 2 ? other : nil), at: group)
+                let change = link < 2 ? ItemChange.other(other) : .unplayable(reason: "gone")
+                _ = leader.receive(.changed(changed, to: change), at: group)
             }
             _ = leader.perform(commands.randomElement(using: &random)!, at: group)
             _ = leader.advance(to: group)

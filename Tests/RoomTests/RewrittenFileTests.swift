@@ -57,6 +57,50 @@ extension IntegrationTests {
             }
         }
 
+        @Test(arguments: [true, false])
+        func `of several files with the same bytes the one that changed is meant`(
+            isRewritten: Bool
+        ) async throws {
+            try await withGroup { group in
+                let paths = try ["a.wav", "b.wav", "c.wav"].map {
+                    try group.folder.writeNoise(seconds: Self.seconds.old, seed: 86, as: $0)
+                }
+                let other = try group.folder.writeNoise(
+                    seconds: Self.seconds.new, seed: 87, as: "d.wav")
+                try await group.lead(paths)
+                try await group.untilPlaying(["leader"])
+                let client = try await group.client()
+                func queue() async throws -> [QueueListing.Item] { try await client.queue().items }
+                try await until("all have been read") {
+                    try await queue().allSatisfy { $0.state == .known }
+                }
+                // What comes behind the first is looked at too.
+                for changed in [1, 0] {
+                    let file = URL(fileURLWithPath: paths[changed])
+                    let before = try await queue()
+                    if isRewritten {
+                        try Data(contentsOf: URL(fileURLWithPath: other)).write(
+                            to: file, options: [])
+                    } else if changed == 1 {
+                        try FileManager.default.removeItem(at: file)
+                    } else {
+                        // The one that plays goes on without its name.
+                        break
+                    }
+                    try await until("it is seen") { try await queue()[changed] != before[changed] }
+                    let now = try await queue()
+                    #expect(now.indices.filter { now[$0] != before[$0] } == [changed])
+                    if isRewritten {
+                        #expect(now[changed].durationSeconds == Self.seconds.new)
+                    } else {
+                        #expect(now[changed].reason?.isEmpty == false)
+                    }
+                }
+                let status = try await client.status()
+                #expect(status.rooms.allSatisfy { $0.detail == "" })
+            }
+        }
+
         @Test func `a room says of an edited file that it was changed`() async throws {
             let folder = try TemporaryFolder()
             defer { folder.remove() }

@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 import NIOPosix
 import Testing
@@ -25,8 +26,15 @@ import Testing
         }
     }
 
+    private func credentials(_ isHousehold: Bool) throws -> Credentials {
+        guard isHousehold else { return .open }
+        let keeper = try HouseholdKeeper(nil, name: "desk", logger: Logger(label: "desk"))
+        try keeper.foundIfNone()
+        return Credentials(kind: .household(keeper))
+    }
+
     private func complaint(
-        whenServed greeting: String, closes: Bool = false
+        whenServed greeting: String, closes: Bool = false, _ credentials: Credentials = .open
     ) async throws -> String {
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
@@ -34,29 +42,47 @@ import Testing
             }
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(server.localAddress?.port)
-        let text = await complaint(HostPort(host: "127.0.0.1", port: port))
+        let text = await complaint(HostPort(host: "127.0.0.1", port: port), credentials)
         try await server.close()
         return text
     }
 
-    private func complaint(_ address: HostPort) async -> String {
+    private func complaint(
+        _ address: HostPort, _ credentials: Credentials = .open
+    ) async -> String {
         do {
-            _ = try await GroupClient.connect(to: address, timeout: .milliseconds(800))
+            _ = try await GroupClient.connect(
+                to: address, timeout: .milliseconds(800), credentials: credentials)
             return ""
         } catch {
             return "\(error)"
         }
     }
 
-    @Test func `a web server on the port is called no leader`() async throws {
+    @Test(arguments: [false, true])
+    func `a web server on the port is called no leader`(isHousehold: Bool) async throws {
         let text = try await complaint(
-            whenServed: "HTTP/1.1 400 Bad Request\r\nContent-Length: 11\r\n\r\nBad Request")
-        #expect(text.contains("no Tutti leader"), "\(text)")
-        #expect(!text.contains("frame") && !text.contains("tooLong"), "\(text)")
+            whenServed: "HTTP/1.1 400 Bad Request\r\nContent-Length: 11\r\n\r\nBad Request",
+            try credentials(isHousehold))
+        #expect(text.contains(isHousehold ? "is a web server" : "no Tutti leader"), "\(text)")
+        for word in ["frame", "tooLong", "rror", "SSL", "swift"] {
+            #expect(!text.contains(word), "\(text)")
+        }
     }
 
-    @Test func `a server that is silent is said to have taken the connection`() async throws {
-        let text = try await complaint(whenServed: "")
+    @Test(arguments: [("SSH-2.0-OpenSSH_9.2\r\n", "an SSH server"), ("220 mail\r\n", "no Tutti")])
+    func `another service is no link of a household`(
+        greeting: String, words: String
+    ) async throws {
+        let text = try await complaint(whenServed: greeting, try credentials(true))
+        #expect(text.contains(words), "\(text)")
+    }
+
+    @Test(arguments: [false, true])
+    func `a server that is silent is said to have taken the connection`(
+        isHousehold: Bool
+    ) async throws {
+        let text = try await complaint(whenServed: "", try credentials(isHousehold))
         #expect(text.contains("took the connection"), "\(text)")
     }
 

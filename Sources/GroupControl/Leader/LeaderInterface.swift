@@ -78,11 +78,19 @@ package enum LeaderInput: Equatable, Sendable {
     case read(QueueEntry.ID, as: AssetDescriptor)
     /// An item cannot be played.
     case unplayable(QueueEntry.ID, reason: String)
-    /// The bytes of an item are others now: this one stands in its place, or none, where what is
-    /// there cannot be played.
-    case changed(ContentHash, to: AssetDescriptor?)
+    /// What had these bytes has them no more.
+    ///
+    /// - Parameter of: the items that are meant: other files may have the same bytes; `nil`: all.
+    case changed(ContentHash, of: Set<QueueEntry.ID>? = nil, to: ItemChange)
     /// What a node has answered that was asked with ``LeaderEffect/askWhoLeads(_:)``.
     case sight(LeadSight, of: NextLeader)
+}
+
+/// What an item has become whose bytes are others now.
+package enum ItemChange: Equatable, Sendable {
+    /// This one stands in its place.
+    case other(AssetDescriptor)
+    case unplayable(reason: String)
 }
 
 /// What the shell does for the leader, in order.

@@ -97,7 +97,7 @@ extension LeaderMachine {
     /// wherever it is now, and tells the rooms.
     mutating func setEntries(_ wished: [QueueEntry], at now: GroupInstant) {
         let before = queue
-        let currentID = queue.id(of: session.index)
+        let currentID = currentID
         let pendingID = pending.flatMap { before.id(of: $0.index) }
         let planned = ([followUp].compactMap(\.self) + chain).map { before.id(of: $0.index) }
         let held = pinned(at: now)

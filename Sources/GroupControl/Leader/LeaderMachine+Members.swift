@@ -29,16 +29,10 @@ extension LeaderMachine {
             receiveNotReady(id, reason: reason, from: place, at: now)
         case .report(let report):
             members[place].take(report, at: now)
-            // A room that promises nothing just now has not come back to its target.
-            if let bound = report.bound, report.sync.quality.isPlayable,
-                report.sync.isAlarming != members[place].isAlarming
-            {
-                members[place].isAlarming = report.sync.isAlarming
-                tell(.alarm(report.sync.isAlarming, bound: bound), of: members[place])
-            }
+            noteAlarm(report, of: place)
             if members[place].isOffLine ? report.line == .onLine : report.line.isAlarm {
                 members[place].isOffLine.toggle()
-                tell(.line(report.line), of: members[place])
+                tellOfOthers(.line(report.line), of: members[place])
             }
         case .lead(let answer): receiveLead(answer, from: place)
         case .goodbye:
@@ -205,6 +199,22 @@ extension LeaderMachine {
             receiveChainReady(id, from: place)
         }
         // Anything else answers an offer that was withdrawn meanwhile, or says it twice.
+    }
+
+    /// A room that promises nothing just now, or rests and judges nothing, has not come back to its
+    /// target.
+    private mutating func noteAlarm(_ report: RoomReport, of place: Int) {
+        guard let bound = report.bound, report.sync.quality.isPlayable,
+            report.sync.isAlarming != members[place].isAlarming,
+            report.sync.isAlarming || bound <= report.sync.target
+        else { return }
+        members[place].isAlarming = report.sync.isAlarming
+        tellOfOthers(.alarm(report.sync.isAlarming, bound: bound), of: members[place])
+    }
+
+    /// The node's own room has said it on the same terminal.
+    private mutating func tellOfOthers(_ news: RoomNews, of member: LeaderMember) {
+        if !isOwn(member) { tell(news, of: member) }
     }
 
     private mutating func commitLine(to place: Int) {

@@ -76,6 +76,9 @@ extension LeaderMachine {
         }
     }
 
+    /// The item that the session is at.
+    package var currentID: QueueEntry.ID? { queue.id(of: session.index) }
+
     /// What plays or is prepared, and what comes behind it: the files that must stay as they are.
     package var upcoming: [AssetDescriptor] {
         let at = pending?.index ?? session.index
@@ -172,19 +175,36 @@ extension LeaderMachine {
 
     /// What an item was is not to be had any more: all rooms go over to what it is now, or on
     /// without it.
-    mutating func change(_ hash: ContentHash, to asset: AssetDescriptor?, at now: GroupInstant) {
-        let places = session.queue.indices.filter { session.queue[$0].hash == hash }
-        guard !places.isEmpty, asset?.hash != hash else { return }
-        // Where the parts of another file begin nobody has said.
-        if let asset, places.allSatisfy({ session.queue[$0].excerpt == nil }) {
-            replace(places, with: asset, at: now)
-        } else {
-            var entries = queue.entries
-            for place in places.compactMap({ queue.position(of: $0) }) {
-                entries[place].state = .unplayable(reason: "its file was changed, or is gone")
+    mutating func change(
+        _ hash: ContentHash, of items: Set<QueueEntry.ID>?, to change: ItemChange,
+        at now: GroupInstant
+    ) {
+        let places = session.queue.indices.filter { place in
+            guard session.queue[place].hash == hash, let id = queue.id(of: place) else {
+                return false
             }
-            setEntries(entries, at: now)
+            return items?.contains(id) ?? true
         }
+        switch change {
+        case .other(let asset):
+            guard asset.hash != hash else { return }
+            let parts = places.filter { session.queue[$0].excerpt != nil }
+            if parts.count < places.count {
+                replace(places.filter { !parts.contains($0) }, with: asset, at: now)
+            }
+            leaveOut(parts, "its file was changed, and where its part begins is not known", at: now)
+        case .unplayable(let reason): leaveOut(places, reason, at: now)
+        }
+    }
+
+    private mutating func leaveOut(_ places: [Int], _ reason: String, at now: GroupInstant) {
+        guard !places.isEmpty else { return }
+        var entries = queue.entries
+        for place in places.compactMap({ queue.position(of: $0) }) {
+            entries[place].state = .unplayable(
+                reason: reason.limited(toBytes: RoomReport.longestText))
+        }
+        setEntries(entries, at: now)
     }
 
     private mutating func replace(
@@ -214,6 +234,18 @@ extension LeaderMachine {
             guard let frame = place(of: frame, in: old) else { return leaveItem(at: now) }
             move(to: session.index, frame: frame, at: now)
         }
+    }
+
+    /// An item at which all rooms have failed, and failed again, is over: nothing would be heard up to
+    /// its end. The disk that it is on has gone, say.
+    mutating func leaveWhatNobodyPlays(at now: GroupInstant) {
+        let rooms = members.filter(\.takesPart)
+        guard isRunning, pending == nil, let asset = session.current, !rooms.isEmpty,
+            rooms.allSatisfy({ $0.line.map(hasGivenUp) ?? false })
+        else { return }
+        complaint = failures(at: session.index)
+        outbox.append(.skipped(asset, reason: complaint))
+        leaveItem(at: now)
     }
 
     /// The current item is over before its time.

@@ -77,7 +77,7 @@ extension LeaderMachine {
             : "waits for a sound card of \(names.count) rooms"
     }
 
-    private func hasGivenUp(_ offer: Offer) -> Bool {
+    func hasGivenUp(_ offer: Offer) -> Bool {
         offer.standing == .failed && offer.attempt >= Self.mostAttempts
     }
 

@@ -106,9 +106,9 @@ package struct LeaderMachine: Sendable {
             list(items, at: place, coming: coming, at: now)
         case .read(let id, let asset): read(id, as: asset, at: now)
         case .unplayable(let id, let reason): leaveOut(id, reason, at: now)
-        case .changed(let hash, let asset):
+        case .changed(let hash, let items, let change):
             giveUpSuccessor("an item of the queue has changed")
-            change(hash, to: asset, at: now)
+            self.change(hash, of: items, to: change, at: now)
         case .sight(let sight, let place): take(sight, of: place, at: now)
         }
         return settled(at: now)
@@ -181,6 +181,7 @@ package struct LeaderMachine: Sendable {
 
     private mutating func settled(at now: GroupInstant) -> [LeaderEffect] {
         noteMissing(at: now)
+        leaveWhatNobodyPlays(at: now)
         decidePending(at: now)
         planFollowUp(at: now)
         planChain(at: now)

@@ -69,7 +69,7 @@ actor LeaderCore {
         moved: @escaping @Sendable (Set<ContentHash>) -> Void = { _ in },
         removed: @escaping @Sendable ([QueueEntry.ID]) -> Void = { _ in },
         obstacle: @escaping @Sendable (AssetDescriptor) async -> String? = { _ in nil },
-        check: @escaping Check = { _, _ in .none },
+        check: @escaping Check = { _, _ in [] },
         handedOver: @escaping @Sendable (NextLeader) -> Void = { _ in },
         ask: @escaping @Sendable ([NextLeader], LeadClaim?) async -> [SightAnswer] = { _, _ in [] },
         resuming: Leading.Resumption? = nil
@@ -200,17 +200,21 @@ actor LeaderCore {
         return GroupEvent(sequence: sequence, status: status(hasPoints: false))
     }
 
-    /// An item has other bytes now, or none.
-    func change(_ hash: ContentHash, to asset: AssetDescriptor?) {
-        step { machine, now in machine.receive(.changed(hash, to: asset), at: now) }
+    /// Items have other bytes now, or none.
+    ///
+    /// - Parameter items: `nil`: all with these bytes.
+    func change(_ hash: ContentHash, of items: Set<QueueEntry.ID>? = nil, to change: ItemChange) {
+        step { machine, now in machine.receive(.changed(hash, of: items, to: change), at: now) }
+    }
+
+    /// Notices what has become of the files that have the bytes of an asset.
+    func lookAtFiles(of hash: ContentHash) async {
+        for change in await check(hash, machine.currentID) {
+            self.change(hash, of: change.items, to: change.outcome)
+        }
     }
 
     /// What plays and what is about to.
-    var upcoming: (current: ContentHash?, all: [ContentHash]) {
-        (machine.session.current?.hash, machine.upcoming.map(\.hash))
-    }
-
-    /// … in full.
     var upcomingAssets: [AssetDescriptor] { machine.upcoming }
 
     /// Whether it plays, and rooms are silent since its bytes are missing.
@@ -272,18 +276,14 @@ actor LeaderCore {
     }
 
     /// What a file has become that may play now, or is asked for.
-    typealias Check = @Sendable (ContentHash, _ isPlaying: Bool) async -> AssetReader.Change
+    typealias Check =
+        @Sendable (ContentHash, _ current: QueueEntry.ID?) async -> [AssetReader.Change]
 
     /// What a command goes to is described as it is on the disk now: otherwise rooms that have the
     /// bytes of before would play those, and this node's own room nothing.
     private func look(at item: AssetDescriptor) async {
         guard refusal == nil else { return }
-        let isPlaying = item.hash == machine.session.current?.hash
-        switch await check(item.hash, isPlaying) {
-        case .none: break
-        case .other(let asset): change(item.hash, to: asset)
-        case .nothing: change(item.hash, to: nil)
-        }
+        await lookAtFiles(of: item.hash)
     }
 
     var present: CommandEffect { machine.present }

@@ -153,7 +153,7 @@ final class Leading: Sendable {
             ended: events.ended,
             moved: { reader.move(near: $0) }, removed: { reader.forget($0) },
             obstacle: { await reader.obstacle(to: $0) },
-            check: { await reader.check($0, isPlaying: $1) },
+            check: { await reader.check($0, current: $1) },
             handedOver: events.handedOver, ask: events.ask,
             resuming: resuming)
         announcement = (node.usesAvahi ? session : nil).map {
@@ -269,17 +269,11 @@ final class Leading: Sendable {
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.fileInterval)
             guard !isRetired else { continue }
-            let (current, upcoming) = await core.upcoming
+            let upcoming = await core.upcomingAssets.map(\.hash)
             _ = try? await blocking { [media = services.media] _ throws(MediaError) in
                 media.hold(upcoming.map(\.hex))
             }
-            for hash in upcoming {
-                switch await reader.check(hash, isPlaying: hash == current) {
-                case .none: break
-                case .other(let asset): await core.change(hash, to: asset)
-                case .nothing: await core.change(hash, to: nil)
-                }
-            }
+            for hash in upcoming { await core.lookAtFiles(of: hash) }
         }
     }
 

@@ -16,6 +16,10 @@ final class SessionAssets: Sendable {
         var identity: FileIdentity
         /// A file of the cache belongs to it: nobody writes to it, and it may go when it is not held.
         var isCached: Bool
+
+        fileprivate func isSameCopy(as other: Asset) -> Bool {
+            item.location == other.item.location
+        }
     }
 
     /// What has become of an asset's file.
@@ -26,7 +30,8 @@ final class SessionAssets: Sendable {
         case gone
     }
 
-    private let assets = Mutex<[ContentHash: Asset]>([:])
+    /// Of each, the files that have its bytes, the one that was read last at the end.
+    private let assets = Mutex<[ContentHash: [Asset]]>([:])
     let cache: MediaCache
     private let pieces: PieceLists
     private let logger: Logger
@@ -38,15 +43,37 @@ final class SessionAssets: Sendable {
         self.logger = logger
     }
 
-    func insert(_ asset: Asset) { assets.withLock { $0[asset.descriptor.hash] = asset } }
+    func insert(_ asset: Asset) {
+        assets.withLock { assets in
+            let copies = assets[asset.descriptor.hash, default: []]
+            assets[asset.descriptor.hash] = copies.filter { !$0.isSameCopy(as: asset) } + [asset]
+        }
+    }
 
-    func remove(_ hash: ContentHash) { assets.withLock { $0[hash] = nil } }
+    /// One file has these bytes no more.
+    ///
+    /// - Returns: another one that has.
+    func remove(_ copy: Asset) -> Asset? {
+        assets.withLock { assets in
+            let hash = copy.descriptor.hash
+            assets[hash]?.removeAll { $0.isSameCopy(as: copy) }
+            if assets[hash]?.isEmpty == true { assets[hash] = nil }
+            return assets[hash]?.last
+        }
+    }
 
-    func asset(_ hash: ContentHash) -> Asset? { assets.withLock { $0[hash] } }
+    /// The one that was read last.
+    func asset(_ hash: ContentHash) -> Asset? { assets.withLock { $0[hash]?.last } }
+
+    /// All that have these bytes.
+    func copies(of hash: ContentHash) -> [Asset] { assets.withLock { $0[hash] ?? [] } }
 
     /// For the leader's own room.
     func file(of asset: AssetDescriptor) throws(RoomError) -> Member.AssetFile {
-        guard let known = self.asset(asset.hash) else {
+        let copies = copies(of: asset.hash)
+        guard
+            let known = copies.last(where: { Self.standing(of: $0) == .untouched }) ?? copies.last
+        else {
             throw RoomError(.badAsset, "\(asset.title): not in this session")
         }
         switch Self.standing(of: known) {
@@ -61,9 +88,10 @@ final class SessionAssets: Sendable {
     /// Lets files of the cache go that are neither playing nor soon to be.
     func release(except near: Set<ContentHash>) {
         assets.withLock { assets in
-            for (hash, asset) in assets
-            where asset.isCached && asset.file.hold != nil && !near.contains(hash) {
-                assets[hash]?.file.hold = nil
+            for hash in assets.keys where !near.contains(hash) {
+                for place in assets[hash]!.indices where assets[hash]![place].isCached {
+                    assets[hash]![place].file.hold = nil
+                }
             }
         }
     }
@@ -193,7 +221,7 @@ final class SessionAssets: Sendable {
 
     /// One that tells all of another part of the same file.
     private func known(where isSameFile: (Asset) -> Bool) -> Asset? {
-        assets.withLock { $0.values.first(where: isSameFile) }
+        assets.withLock { $0.values.lazy.joined().first(where: isSameFile) }
     }
 
     /// How often a file is read that is written to meanwhile.

@@ -7,14 +7,17 @@ import TuttiWire
 
 /// Connects to a leader's control service.
 ///
-/// - Parameter limit: longest message accepted, bytes.
+/// - Parameters:
+///   - limit: longest message accepted, bytes.
+///   - isTaken: called once somebody has taken the connection, whoever it is.
 /// - Throws: `RoomError` with code `unreachable` that names the address and the cause;
 ///   ``StrangerError`` where the leader is of another household.
 func connect(
     to address: HostPort, timeout: TimeAmount, limit: Int,
-    attempts: ConnectionRace.Attempts = .many, _ credentials: Credentials
+    attempts: ConnectionRace.Attempts = .many, _ credentials: Credentials,
+    isTaken: @escaping @Sendable () -> Void = {}
 ) async throws -> EnvelopeChannel {
-    let race = ConnectionRace(address, timeout, attempts) { channel in
+    let race = ConnectionRace(address, timeout, attempts, isTaken: isTaken) { channel in
         channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHandler(FirstByte())
             try EnvelopeCodec.add(to: channel, limit: limit)
@@ -105,15 +108,17 @@ final class ConnectionRace: Sendable {
     private let timeout: TimeAmount
     private let attempts: Attempts
     private let initializer: Initializer
+    private let isTaken: @Sendable () -> Void
     private let state = Mutex(State())
 
     init(
         _ address: HostPort, _ timeout: TimeAmount, _ attempts: Attempts = .many,
-        initializer: @escaping Initializer
+        isTaken: @escaping @Sendable () -> Void = {}, initializer: @escaping Initializer
     ) {
         self.address = address
         self.timeout = timeout
         self.attempts = attempts
+        self.isTaken = isTaken
         self.initializer = initializer
     }
 
@@ -172,6 +177,7 @@ final class ConnectionRace: Sendable {
         }
         for channel in channels where channel !== winner { channel.close(promise: nil) }
         if isFirst {
+            if winner != nil { isTaken() }
             result?.completeWith(outcome)
         } else {
             winner?.close(promise: nil)

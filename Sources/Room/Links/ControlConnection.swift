@@ -22,6 +22,8 @@ final class ControlConnection: Sendable {
 
     fileprivate enum Phase {
         case connecting
+        /// Somebody has taken it, and has not shown yet who it is.
+        case taken
         case open
         case closed(any Error)
     }
@@ -231,13 +233,11 @@ extension ControlConnection.Shared {
             let channel = try await introduced(to: address, credentials) {
                 try await connect(
                     to: address, timeout: .nanoseconds(timeout.wholeNanoseconds),
-                    limit: FrameDecoder.clientLimit, attempts: attempts, credentials)
+                    limit: FrameDecoder.clientLimit, attempts: attempts, credentials,
+                    isTaken: { self.advance(to: .taken) })
             }
-            state.withLock {
-                guard case .connecting = $0.phase else { return }
-                $0.phase = .open
-                $0.isToThisMachine = channel.channel.isFromHere
-            }
+            advance(to: .open)
+            state.withLock { $0.isToThisMachine = channel.channel.isFromHere }
             try await channel.executeThenClose { inbound, outbound in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask {
@@ -279,6 +279,13 @@ extension ControlConnection.Shared {
                         "the leader at \(address) closed the connection (\(error))"))
         } catch {
             close(error)
+        }
+    }
+
+    private func advance(to phase: ControlConnection.Phase) {
+        state.withLock {
+            if case .closed = $0.phase { return }
+            $0.phase = phase
         }
     }
 

@@ -180,11 +180,16 @@ extension ConnectionRace {
             throw error
         } catch is CancellationError {
             throw CancellationError()
+        } catch HandshakeError.speaks(let what?) {
+            throw RoomError(
+                .unreachable,
+                "what listens at \(address) is \(what), and no Tutti: is the port right? A leader's is \(HostPort.defaultPort) as a rule"
+            )
         } catch let error as HandshakeError {
             throw RoomError(
                 .unreachable,
-                "what listens at \(address) makes no link (\(error)): is it an open group (--open), an older Tutti, or no Tutti at all?"
-            )
+                "what listens at \(address) makes no link (\(error)): is it an open group (--open), an older Tutti, or no Tutti at all?",
+                call: error.call)
         } catch {
             let cause = reason(of: error)
             if cause == noSuchHost {

@@ -199,12 +199,12 @@ extension Node {
                     .flatMap { leading.reader.item($0) }
                 if let source, let anew = await leading.reader.readAgain(source) {
                     if anew.hash != asset.hash {
-                        await leading.core.change(asset.hash, to: anew)
+                        await leading.core.change(asset.hash, to: .other(anew))
                     }
                     continue
                 }
                 logger.error("\(asset.title): \(gone), and no room has all of it")
-                await leading.core.change(asset.hash, to: nil)
+                await leading.core.change(asset.hash, to: .unplayable(reason: gone))
             }
         }
     }

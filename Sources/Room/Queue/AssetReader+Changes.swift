@@ -5,38 +5,52 @@ import TuttiPlayout
 
 /// Files that are written anew while they are queued.
 extension AssetReader {
-    /// What an asset of the session has become.
-    enum Change: Equatable, Sendable {
-        /// The same as before.
-        case none
-        case other(AssetDescriptor)
-        /// Nothing that can be played.
-        case nothing
+    /// What has become of items that were read from one file.
+    struct Change: Sendable {
+        var items: Set<QueueEntry.ID>
+        var outcome: ItemChange
     }
 
     /// Between two looks at a file that is being written.
     private static let settling = Duration.milliseconds(250)
     private static let mostLooks = 12
 
-    /// Looks whether the file of an asset is the one that was hashed, and reads it again if not.
+    /// Looks whether the files of an asset are the ones that were hashed, and reads those again that
+    /// are not. Of several with the same bytes each is looked at for itself.
     ///
-    /// - Parameter isPlaying: what plays is not given up because its name is gone.
-    func check(_ hash: ContentHash, isPlaying: Bool) async -> Change {
-        guard let asset = library.asset(hash) else { return .none }
-        let standing = await standing(of: asset)
-        guard standing != .untouched else { return .none }
-        // A file that was sent here, and has gone with its item, says nothing of the same bytes elsewhere.
-        if standing == .gone, !items.values.contains(where: { $0.location == asset.item.location })
-        {
-            library.remove(hash)
-            return .none
+    /// - Parameter current: what the session is at is not given up because its name is gone.
+    func check(_ hash: ContentHash, current: QueueEntry.ID?) async -> [Change] {
+        var changes: [Change] = []
+        for copy in library.copies(of: hash) {
+            guard let standing = await standing(of: copy), standing != .untouched else { continue }
+            let items = items.filter { $0.value.location == copy.item.location }
+            // A file that was sent here, and has gone with its item, says nothing of others.
+            guard !items.isEmpty else {
+                forget(copy)
+                continue
+            }
+            let isCurrent = current.map { items[$0] != nil } ?? false
+            guard let outcome = await look(at: copy, standing, isCurrent: isCurrent) else {
+                continue
+            }
+            if case .unplayable = outcome { lose(items.count) }
+            changes.append(Change(items: Set(items.keys), outcome: outcome))
+            forget(copy)
         }
-        if standing == .gone, isPlaying, !asset.isCached { return .none }
+        return changes
+    }
+
+    /// Reads a file anew that is not the one any more that was hashed; `nil`: nothing has changed for
+    /// the group.
+    private func look(
+        at asset: SessionAssets.Asset, _ standing: SessionAssets.Standing, isCurrent: Bool
+    ) async -> ItemChange? {
+        if standing == .gone, isCurrent, !asset.isCached { return nil }
         if asset.isCached, let held = await cached(asset) {
             var asset = asset
             asset.file.hold = held
             library.insert(asset)
-            return .none
+            return nil
         }
         await settle(asset)
         // Of a cue sheet's track, where it is in the new file nobody knows.
@@ -47,28 +61,33 @@ extension AssetReader {
                 try self.library.describe(item, cancellation)
             }
             keep(anew)
-            guard anew.descriptor.hash != hash else { return .none }
+            guard anew.descriptor.hash != asset.descriptor.hash else { return nil }
             logger.notice(
                 "changed on the disk; it is played as it is now",
                 metadata: ["title": "\(anew.descriptor.title)"])
             return .other(anew.descriptor)
         } catch let error as MediaError where error.code != .cancelled {
-            if isPlaying, error.code == .notFound { return .none }
+            if isCurrent, error.code == .notFound { return nil }
             logger.error("skipped \(error.subject): it was changed, and \(error.reason)")
-            lose()
-            return .nothing
+            return .unplayable(reason: error.reason)
         } catch {
-            return .none
+            return nil
         }
+    }
+
+    /// A file has other bytes now, or is gone: others with the same bytes are served in its place.
+    private func forget(_ copy: SessionAssets.Asset) {
+        if let other = library.remove(copy) { keep(other) }
     }
 
     /// Why an asset cannot be played from another place, for people; `nil` where nothing is known of.
     func obstacle(to asset: AssetDescriptor) async -> String? {
-        guard let known = library.asset(asset.hash) else { return nil }
-        let reason = try? await blocking { _ throws(MediaError) in
-            SessionAssets.obstacle(to: known)
+        let copies = library.copies(of: asset.hash)
+        let reasons = try? await blocking { _ throws(MediaError) in
+            copies.map { SessionAssets.obstacle(to: $0) }
         }
-        return reason ?? nil
+        guard let reasons, !reasons.contains(nil) else { return nil }
+        return reasons.last ?? nil
     }
 
     /// What was let go of and has not been removed since.
@@ -81,11 +100,8 @@ extension AssetReader {
         return held ?? nil
     }
 
-    private func standing(of asset: SessionAssets.Asset) async -> SessionAssets.Standing {
-        let looked = try? await blocking { _ throws(MediaError) in
-            SessionAssets.standing(of: asset)
-        }
-        return looked ?? .untouched
+    private func standing(of asset: SessionAssets.Asset) async -> SessionAssets.Standing? {
+        try? await blocking { _ throws(MediaError) in SessionAssets.standing(of: asset) }
     }
 
     /// Editors write for a while, or remove a file before they put another in its place.

@@ -338,11 +338,11 @@ final class AssetReader: Sendable {
         if state.withLock({ $0.isDone }) { begun.yield() }
     }
 
-    /// An asset of the session became something that cannot be played.
-    func lose() {
+    /// Items of the session became something that cannot be played.
+    func lose(_ count: Int) {
         state.withLock {
-            $0.lost += 1
-            $0.known -= 1
+            $0.lost += count
+            $0.known -= count
         }
     }
 
