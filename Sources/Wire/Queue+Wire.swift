@@ -135,10 +135,13 @@ extension PBQueueItem {
         case .unread: unread = PBNothing()
         case .unplayable: unplayable = item.reason ?? ""
         }
+        if item.state != .unplayable { obstacle = item.reason ?? "" }
     }
 
     func checked(_ subject: String) throws(WireError) -> QueueListing.Item {
         let title = try text(title, "\(subject).title", limit: AssetDescriptor.longestTitle)
+        let obstacle = try text(obstacle, "\(subject).obstacle", limit: longestReason)
+        let reason = obstacle.isEmpty ? nil : obstacle
         return switch state {
         case .known(let seconds):
             QueueListing.Item(

@@ -2443,6 +2443,9 @@ nonisolated struct PBQueueItem: Sendable {
     set {state = .unplayable(newValue)}
   }
 
+  /// why it was left out the last time, where it may be played; empty: it was not
+  var obstacle: String = String()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_State: Equatable, Sendable {
@@ -6819,7 +6822,7 @@ nonisolated extension PBQueueListing: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension PBQueueItem: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".QueueItem"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}title\0\u{1}known\0\u{1}unread\0\u{1}unplayable\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}title\0\u{1}known\0\u{1}unread\0\u{1}unplayable\0\u{1}obstacle\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6858,6 +6861,7 @@ nonisolated extension PBQueueItem: SwiftProtobuf.Message, SwiftProtobuf._Message
           self.state = .unplayable(v)
         }
       }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.obstacle) }()
       default: break
       }
     }
@@ -6889,6 +6893,9 @@ nonisolated extension PBQueueItem: SwiftProtobuf.Message, SwiftProtobuf._Message
     }()
     case nil: break
     }
+    if !self.obstacle.isEmpty {
+      try visitor.visitSingularStringField(value: self.obstacle, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6896,6 +6903,7 @@ nonisolated extension PBQueueItem: SwiftProtobuf.Message, SwiftProtobuf._Message
     if lhs.id != rhs.id {return false}
     if lhs.title != rhs.title {return false}
     if lhs.state != rhs.state {return false}
+    if lhs.obstacle != rhs.obstacle {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

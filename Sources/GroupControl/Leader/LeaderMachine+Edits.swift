@@ -53,6 +53,9 @@ extension LeaderMachine {
         case .unplayable(let reason):
             return .refused(reason: "\"\(entry.name)\" cannot be played: \(reason)")
         case .unread:
+            if let obstacle = entry.obstacle {
+                return .refused(reason: "\"\(entry.name)\" cannot be played now: \(obstacle)")
+            }
             if isIdle {
                 update(index: session.index, change: nil, phase: .preparing)
             } else if session.phase == .paused {

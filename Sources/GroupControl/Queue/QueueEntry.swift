@@ -23,6 +23,9 @@ public struct QueueEntry: Equatable, Sendable, Identifiable {
     public let address: String?
     /// Whether it can be played, as far as is known.
     public internal(set) var state: State
+    /// Why the group went on without it the last time, though it may be played later: the machine that has
+    /// its file is away. `nil` where it did not, and once it plays.
+    public internal(set) var obstacle: String?
 
     /// An entry; the name is cut to ``AssetDescriptor/longestTitle`` bytes.
     public init(id: ID, name: String, state: State = .unread, address: String? = nil) {
@@ -139,10 +142,11 @@ public struct QueueListing: Equatable, Codable, Sendable {
         public var state: State
         /// `nil` where nobody knows yet.
         public var durationSeconds: Double?
-        /// Why it is left out.
+        /// Why it is left out; of an item in another state than `unplayable`, why it was the last time: it
+        /// is tried again.
         public var reason: String?
 
-        /// One entry; `reason` belongs to one that is left out.
+        /// One entry; `reason` belongs to one that is, or was, left out.
         public init(
             id: QueueEntry.ID, title: String, state: State, durationSeconds: Double? = nil,
             reason: String? = nil
@@ -194,11 +198,12 @@ public struct QueueListing: Equatable, Codable, Sendable {
 extension QueueListing.Item {
     init(_ entry: QueueEntry) {
         switch entry.state {
-        case .unread: self.init(id: entry.id, title: entry.name, state: .unread)
+        case .unread:
+            self.init(id: entry.id, title: entry.name, state: .unread, reason: entry.obstacle)
         case .known(let asset):
             self.init(
                 id: entry.id, title: asset.title.isEmpty ? entry.name : asset.title, state: .known,
-                durationSeconds: asset.durationSeconds)
+                durationSeconds: asset.durationSeconds, reason: entry.obstacle)
         case .unplayable(let reason):
             self.init(id: entry.id, title: entry.name, state: .unplayable, reason: reason)
         }

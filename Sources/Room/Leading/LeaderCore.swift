@@ -205,6 +205,12 @@ actor LeaderCore {
         step { machine, now in machine.receive(.changed(hash, to: asset), at: now) }
     }
 
+    /// Nobody has the bytes of these items just now.
+    func passOver(_ hash: ContentHash, _ reason: String) {
+        let items = machine.entries.filter { $0.asset?.hash == hash }.map(\.id)
+        step { machine, now in machine.receive(.absent(items, reason: reason), at: now) }
+    }
+
     /// What plays and what is about to.
     var upcoming: (current: ContentHash?, all: [ContentHash]) {
         (machine.session.current?.hash, machine.upcoming.map(\.hash))

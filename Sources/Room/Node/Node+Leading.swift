@@ -204,7 +204,7 @@ extension Node {
                     continue
                 }
                 logger.error("\(asset.title): \(gone), and no room has all of it")
-                await leading.core.change(asset.hash, to: nil)
+                await leading.core.passOver(asset.hash, gone)
             }
         }
     }
@@ -223,7 +223,7 @@ extension Node {
             guard let now = awaited, now.since + patience <= .now,
                 leading.reader.item(now.id) == nil
             else { continue }
-            await leading.core.take([.unplayable(now.id, reason: reason)])
+            await leading.core.take([.absent([now.id], reason: reason)])
         }
     }
 
