@@ -83,7 +83,7 @@ extension LeaderMachine {
         case .position(let position): min(max(0, position), queue.count)
         case .behind(let id): queue.position(of: id).map { $0 + 1 } ?? queue.count
         case .next:
-            (pinned(at: now).last ?? playingID).flatMap { queue.position(of: $0) }.map { $0 + 1 }
+            (pinned(at: now).last ?? placeID).flatMap { queue.position(of: $0) }.map { $0 + 1 }
                 ?? 0
         }
     }

@@ -184,7 +184,12 @@ struct Previous: AsyncParsableCommand {
 struct Stop: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Stop playing; the rooms stay in the group.",
-        discussion: "Example:\n  tutti stop")
+        discussion: """
+            The queue and the place in it stay: tutti play begins the item anew that was stopped.
+
+            Example:
+              tutti stop
+            """)
     @OptionGroup var options: ControlOptions
     func run() async throws { try await options.perform(.stop) }
 }
