@@ -194,8 +194,10 @@ actor LeaderCore {
     /// Nobody is told of anything any more.
     nonisolated func endWatching() { watchers.finish() }
 
-    /// The present state, numbered.
-    func event() -> GroupEvent {
+    /// The present state, numbered; `nil` where another leads: what this leader has given up is not what the
+    /// group does.
+    func event() -> GroupEvent? {
+        guard !isRetired else { return nil }
         sequence += 1
         return GroupEvent(sequence: sequence, status: status(hasPoints: false))
     }
@@ -237,6 +239,13 @@ actor LeaderCore {
 
     /// Why nothing can be asked for while another leads, or is about to.
     var refusal: CommandOutcome? { machine.refusalAfterHandover }
+
+    /// What this leader has given up is not what the group does: who asks is told where to.
+    ///
+    /// - Throws: `RoomError` with code `refused` where another leads.
+    func checkLeads() throws {
+        if isRetired, case .refused(let reason)? = refusal { throw RoomError(.refused, reason) }
+    }
 
     /// What joins the queue joins that of this leader: between the question and the work nobody else
     /// begins to lead.

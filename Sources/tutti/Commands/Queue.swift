@@ -42,7 +42,7 @@ struct QueueList: AsyncParsableCommand {
 
     func run() async throws {
         try await untilInterrupted {
-            let listing = try await options.connect().wholeQueue()
+            let listing = try await options.connect().whoeverLeads { try await $0.wholeQueue() }
             if json {
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -59,7 +59,8 @@ struct Status: AsyncParsableCommand {
                 ).run()
             } else {
                 let client = try await options.connect()
-                print(try await client.status(hasPoints: sync), isOpen: isOpen)
+                let status = try await client.whoeverLeads { try await $0.status(hasPoints: sync) }
+                print(status, isOpen: isOpen)
             }
         }
     }
