@@ -112,6 +112,12 @@ final class AssetReader: Sendable {
     /// Whether items are listed that it has not read.
     var hasUnread: Bool { state.withLock { !$0.unread.isEmpty } }
 
+    /// Whether files of other machines are kept for what it lists.
+    var hasUploads: Bool {
+        guard let kept = uploads?.paths, !kept.isEmpty else { return false }
+        return items.values.contains { kept.contains($0.location) }
+    }
+
     /// What is wanted may be something else by now.
     func lookAgain() { readSignal.yield() }
 

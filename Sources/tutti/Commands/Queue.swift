@@ -295,20 +295,4 @@ extension GroupClient {
             try await perform(.queue(.remove(Array(part))))
         }
     }
-
-    /// All of the queue; asked for again where it changes meanwhile.
-    func wholeQueue() async throws -> QueueListing {
-        var listing = try await queue()
-        while listing.items.count < listing.count {
-            let more = try await queue(
-                first: listing.items.count, count: QueueListing.mostItems)
-            guard more.revision == listing.revision else {
-                listing = try await queue()
-                continue
-            }
-            guard !more.items.isEmpty else { break }
-            listing.items += more.items
-        }
-        return listing
-    }
 }
