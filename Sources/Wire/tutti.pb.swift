@@ -2399,6 +2399,11 @@ nonisolated struct PBQueueListing: Sendable {
 
   var items: [PBQueueItem] = []
 
+  /// the latest, a sentence each
+  var leftOut: [String] = []
+
+  var leftOutCount: UInt64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -6753,7 +6758,7 @@ nonisolated extension PBQueuePart: SwiftProtobuf.Message, SwiftProtobuf._Message
 
 nonisolated extension PBQueueListing: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".QueueListing"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}count\0\u{1}coming\0\u{1}current\0\u{1}phase\0\u{1}repeats\0\u{1}first\0\u{1}items\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}count\0\u{1}coming\0\u{1}current\0\u{1}phase\0\u{1}repeats\0\u{1}first\0\u{1}items\0\u{3}left_out\0\u{3}left_out_count\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6769,6 +6774,8 @@ nonisolated extension PBQueueListing: SwiftProtobuf.Message, SwiftProtobuf._Mess
       case 6: try { try decoder.decodeSingularEnumField(value: &self.repeats) }()
       case 7: try { try decoder.decodeSingularInt32Field(value: &self.first) }()
       case 8: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
+      case 9: try { try decoder.decodeRepeatedStringField(value: &self.leftOut) }()
+      case 10: try { try decoder.decodeSingularUInt64Field(value: &self.leftOutCount) }()
       default: break
       }
     }
@@ -6803,6 +6810,12 @@ nonisolated extension PBQueueListing: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if !self.items.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 8)
     }
+    if !self.leftOut.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.leftOut, fieldNumber: 9)
+    }
+    if self.leftOutCount != 0 {
+      try visitor.visitSingularUInt64Field(value: self.leftOutCount, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6815,6 +6828,8 @@ nonisolated extension PBQueueListing: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if lhs.repeats != rhs.repeats {return false}
     if lhs.first != rhs.first {return false}
     if lhs.items != rhs.items {return false}
+    if lhs.leftOut != rhs.leftOut {return false}
+    if lhs.leftOutCount != rhs.leftOutCount {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -338,7 +338,7 @@ extension SplitMix64 {
                 QueueListing.Item(id: next(), title: text(), state: .unread, reason: "away"),
                 QueueListing.Item(
                     id: next(), title: text(), state: .unplayable, reason: text()),
-            ])
+            ], leftOut: [text(), text()], leftOutCount: next())
     }
 
     mutating func request() -> ControlRequest {

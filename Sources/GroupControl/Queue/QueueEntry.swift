@@ -100,6 +100,16 @@ public struct QueueAddition: Equatable, Sendable {
         self.place = place
     }
 
+    /// Why a location can be none, in a sentence; `nil` where it may be one.
+    public static func obstacle(to location: String) -> String? {
+        let start = location.lowercased()
+        guard let scheme = ["http://", "https://"].first(where: start.hasPrefix) else { return nil }
+        let authority = location.dropFirst(scheme.count).prefix { !"/?#".contains($0) }
+        let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+        return host.isEmpty || host.hasPrefix(":")
+            ? "\(location) names no machine: an address is http://nas.local/song.flac" : nil
+    }
+
     /// The same as requests that each fit a message, in the order in which they are to be made.
     public var parts: [QueueAddition] {
         var parts: [[String]] = []
@@ -175,15 +185,27 @@ public struct QueueListing: Equatable, Codable, Sendable {
     public var first: Int
     /// A part of the queue in its order; at most ``mostItems``.
     public var items: [Item]
+    /// What was to be added lately and is not in the queue: an empty folder, a broken playlist, an entry that
+    /// may not be read. A sentence each, the latest last; at most ``mostLeftOut``.
+    public var leftOut: [String]
+    /// So many there were under this leader: who has seen fewer sees which of ``leftOut`` are new.
+    public var leftOutCount: UInt64
 
+    /// Most sentences of one listing; older ones are in the leader's log.
+    public static let mostLeftOut = 16
+    /// Bytes of one of them: a path and its reason.
+    public static let longestSentence = 1_024
     /// Most items of one listing; one message holds them.
     public static let mostItems = 500
 
     /// A part of a queue of `count` items, from position `first` on.
     public init(
         revision: UInt64, count: Int, coming: Int, current: Int?, phase: SessionPhase,
-        repeats: RepeatMode, first: Int, items: [Item]
+        repeats: RepeatMode, first: Int, items: [Item], leftOut: [String] = [],
+        leftOutCount: UInt64 = 0
     ) {
+        self.leftOut = leftOut
+        self.leftOutCount = leftOutCount
         self.revision = revision
         self.count = count
         self.coming = coming

@@ -54,6 +54,9 @@ struct LeaderControl: GroupControlling {
         guard !addition.locations.isEmpty else {
             throw RoomError(.refused, "nothing was named to be added")
         }
+        if let obstacle = addition.locations.compactMap(QueueAddition.obstacle).first {
+            throw RoomError(.refused, obstacle)
+        }
         var arguments: [AssetList.Argument] = []
         for location in addition.locations {
             if let reference = UploadReference(location) {

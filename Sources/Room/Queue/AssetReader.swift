@@ -241,7 +241,10 @@ final class AssetReader: Sendable {
             }
             guard let step = step ?? nil else { break }
             switch step {
-            case .passedOver(let passed): leaveOut(passed.subject, passed.reason, passed.isMissed)
+            case .passedOver(let passed):
+                leaveOut(passed.subject, passed.reason, passed.isMissed)
+                guard passed.isMissed else { continue }
+                state.withLock { $0.noteLeftOut("\(passed.subject): \(passed.reason)") }
             case .item(let item):
                 guard
                     let id = state.withLock({ state -> QueueEntry.ID? in
