@@ -77,19 +77,21 @@ struct Status: AsyncParsableCommand {
                     StatusDocument(status: status, sequence: sequence, isOpen: isOpen),
                     pretty: !watch) + "\n")
         } else {
-            let width = terminal.isInteractive ? terminal.width : Self.plainWidth
+            let isLive = terminal.isInteractive
             let lines = lines(
-                status, width: width, showsColour: terminal.showsColour, isOpen: isOpen)
+                status, width: isLive ? terminal.width : Self.plainWidth,
+                bar: isLive ? nil : Self.plainBar, showsColour: terminal.showsColour, isOpen: isOpen
+            )
             return terminal.write(lines.joined(separator: "\n") + "\n")
         }
     }
 
     private func lines(
-        _ status: GroupStatus, width: Int, showsColour: Bool, isOpen: Bool
+        _ status: GroupStatus, width: Int, bar: Int? = nil, showsColour: Bool, isOpen: Bool
     ) -> [String] {
         (sync
-            ? SyncView(status: status, width: width, showsColour: showsColour).lines
-            : StatusView(status: status, width: width, showsColour: showsColour).lines)
+            ? SyncView(status: status, width: width, bar: bar, showsColour: showsColour).lines
+            : StatusView(status: status, width: width, bar: bar, showsColour: showsColour).lines)
             + (isOpen ? [Self.openWarning] : [])
     }
 
@@ -97,14 +99,18 @@ struct Status: AsyncParsableCommand {
 
     /// A pipe has no width: wide enough that nothing is left out.
     private static let plainWidth = 200
+    /// … but for a bar, which tells no more by its length.
+    private static let plainBar = 80
 
     static func plainLine(_ status: GroupStatus) -> String {
+        let title = status.title.isEmpty ? "nothing" : "\"\(status.title.printable)\""
         let rooms = status.rooms.map { room in
             "\(room.name.printable) \(room.state.rawValue) "
                 + StatusView.text(room.errorMicroseconds, sign: true) + " µs"
                 + (StatusView.alarm(of: room).map { " \($0)" } ?? "")
         }
-        return "\(status.phase.rawValue) \(PositionArgument.text(status.positionSeconds)) · "
+        return
+            "\(status.phase.rawValue) \(title) \(PositionArgument.text(status.positionSeconds)) · "
             + rooms.joined(separator: ", ")
     }
 }
