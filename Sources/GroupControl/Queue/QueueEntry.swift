@@ -169,7 +169,7 @@ public struct QueueListing: Equatable, Codable, Sendable {
         }
     }
 
-    /// Counts the changes of the queue in this session.
+    /// Counts the changes of the queue under one leader; the next one begins anew.
     public var revision: UInt64
     /// Items of the whole queue.
     public var count: Int

@@ -17,7 +17,9 @@ struct Status: AsyncParsableCommand {
             measured error of the card's crystal, and by how much the sound is late (+) or early \
             (−) at the DAC. On a terminal, --watch draws a live table; elsewhere it prints a line \
             when something changed, one a second at most, or with --json an object on a line for \
-            each change.
+            each change. The numbers "sequence" and "queueRevision" of the JSON grow under one \
+            leader; the next one counts anew ("leader", "sessionTerm" and "session" say who leads, in \
+            which term, and which session it is).
 
             --sync shows the truth about lockstep. Promised: the room is within ± this of the \
             group's line, however the network divides its delay between the two directions, and \
