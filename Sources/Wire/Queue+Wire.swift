@@ -105,6 +105,8 @@ extension PBQueueListing {
         repeats = PBRepeatMode(listing.repeats)
         first = Int32(clamping: listing.first)
         items = listing.items.map(PBQueueItem.init)
+        leftOut = listing.leftOut
+        leftOutCount = listing.leftOutCount
     }
 
     func checked() throws(WireError) -> QueueListing {
@@ -115,13 +117,21 @@ extension PBQueueListing {
         for (place, item) in items.enumerated() {
             checkedItems.append(try item.checked("queue.items[\(place)]"))
         }
+        guard leftOut.count <= QueueListing.mostLeftOut else {
+            throw WireError(.tooLong, "queue.leftOut", "\(leftOut.count) sentences")
+        }
+        var checkedLeftOut: [String] = []
+        for sentence in leftOut {
+            checkedLeftOut.append(try text(sentence, "queue.leftOut", limit: longestReason))
+        }
         return QueueListing(
             revision: revision, count: try TuttiWire.index(count, "queue.count"),
             coming: try TuttiWire.index(coming, "queue.coming"),
             current: hasCurrent ? try TuttiWire.index(current, "queue.current") : nil,
             phase: try phase.checked("queue.phase"),
             repeats: try repeats.checked("queue.repeats"),
-            first: try TuttiWire.index(first, "queue.first"), items: checkedItems)
+            first: try TuttiWire.index(first, "queue.first"), items: checkedItems,
+            leftOut: checkedLeftOut, leftOutCount: leftOutCount)
     }
 }
 
@@ -135,16 +145,20 @@ extension PBQueueItem {
         case .unread: unread = PBNothing()
         case .unplayable: unplayable = item.reason ?? ""
         }
+        if item.state != .unplayable { obstacle = item.reason ?? "" }
     }
 
     func checked(_ subject: String) throws(WireError) -> QueueListing.Item {
         let title = try text(title, "\(subject).title", limit: AssetDescriptor.longestTitle)
+        let obstacle = try text(obstacle, "\(subject).obstacle", limit: longestReason)
+        let reason = obstacle.isEmpty ? nil : obstacle
         return switch state {
         case .known(let seconds):
             QueueListing.Item(
                 id: id, title: title, state: .known,
-                durationSeconds: try figure(seconds, Figures.position, "\(subject).length"))
-        case .unread: QueueListing.Item(id: id, title: title, state: .unread)
+                durationSeconds: try figure(seconds, Figures.position, "\(subject).length"),
+                reason: reason)
+        case .unread: QueueListing.Item(id: id, title: title, state: .unread, reason: reason)
         case .unplayable(let reason):
             QueueListing.Item(
                 id: id, title: title, state: .unplayable,

@@ -2399,6 +2399,11 @@ nonisolated struct PBQueueListing: Sendable {
 
   var items: [PBQueueItem] = []
 
+  /// the latest, a sentence each
+  var leftOut: [String] = []
+
+  var leftOutCount: UInt64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2442,6 +2447,9 @@ nonisolated struct PBQueueItem: Sendable {
     }
     set {state = .unplayable(newValue)}
   }
+
+  /// why it was left out the last time, where it may be played; empty: it was not
+  var obstacle: String = String()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -6750,7 +6758,7 @@ nonisolated extension PBQueuePart: SwiftProtobuf.Message, SwiftProtobuf._Message
 
 nonisolated extension PBQueueListing: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".QueueListing"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}count\0\u{1}coming\0\u{1}current\0\u{1}phase\0\u{1}repeats\0\u{1}first\0\u{1}items\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}count\0\u{1}coming\0\u{1}current\0\u{1}phase\0\u{1}repeats\0\u{1}first\0\u{1}items\0\u{3}left_out\0\u{3}left_out_count\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6766,6 +6774,8 @@ nonisolated extension PBQueueListing: SwiftProtobuf.Message, SwiftProtobuf._Mess
       case 6: try { try decoder.decodeSingularEnumField(value: &self.repeats) }()
       case 7: try { try decoder.decodeSingularInt32Field(value: &self.first) }()
       case 8: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
+      case 9: try { try decoder.decodeRepeatedStringField(value: &self.leftOut) }()
+      case 10: try { try decoder.decodeSingularUInt64Field(value: &self.leftOutCount) }()
       default: break
       }
     }
@@ -6800,6 +6810,12 @@ nonisolated extension PBQueueListing: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if !self.items.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 8)
     }
+    if !self.leftOut.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.leftOut, fieldNumber: 9)
+    }
+    if self.leftOutCount != 0 {
+      try visitor.visitSingularUInt64Field(value: self.leftOutCount, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6812,6 +6828,8 @@ nonisolated extension PBQueueListing: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if lhs.repeats != rhs.repeats {return false}
     if lhs.first != rhs.first {return false}
     if lhs.items != rhs.items {return false}
+    if lhs.leftOut != rhs.leftOut {return false}
+    if lhs.leftOutCount != rhs.leftOutCount {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6819,7 +6837,7 @@ nonisolated extension PBQueueListing: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension PBQueueItem: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".QueueItem"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}title\0\u{1}known\0\u{1}unread\0\u{1}unplayable\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}title\0\u{1}known\0\u{1}unread\0\u{1}unplayable\0\u{1}obstacle\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6858,6 +6876,7 @@ nonisolated extension PBQueueItem: SwiftProtobuf.Message, SwiftProtobuf._Message
           self.state = .unplayable(v)
         }
       }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.obstacle) }()
       default: break
       }
     }
@@ -6889,6 +6908,9 @@ nonisolated extension PBQueueItem: SwiftProtobuf.Message, SwiftProtobuf._Message
     }()
     case nil: break
     }
+    if !self.obstacle.isEmpty {
+      try visitor.visitSingularStringField(value: self.obstacle, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6896,6 +6918,7 @@ nonisolated extension PBQueueItem: SwiftProtobuf.Message, SwiftProtobuf._Message
     if lhs.id != rhs.id {return false}
     if lhs.title != rhs.title {return false}
     if lhs.state != rhs.state {return false}
+    if lhs.obstacle != rhs.obstacle {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -48,6 +48,10 @@ struct Tutti: AsyncParsableCommand {
     )
 }
 
+/// A command that takes no words: where it is meant without its name, a word in its place is a command that
+/// there is not.
+protocol Wordless {}
+
 /// What is wrong with `tutti stauts` and `tutti help nonsense`: ArgumentParser calls the first an
 /// unexpected argument and answers the second with the help of `tutti` itself.
 ///
@@ -72,10 +76,13 @@ func unknownCommand(in arguments: [String]) -> String? {
         let names = commands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }
         let question = Suggestion.question(for: word, among: names)
         // What stands there may be meant for the command that needs no name.
-        if command.configuration.defaultSubcommand != nil, !isForHelp, question.isEmpty {
+        if let standard = command.configuration.defaultSubcommand, !(standard is any Wordless.Type),
+            !isForHelp, question.isEmpty
+        {
             return nil
         }
-        return "there is no command \"\(word)\" (tutti help lists them)" + question
+        let path = command == Tutti.self ? "tutti help" : "tutti help \(command._commandName)"
+        return "there is no command \"\(word)\" (\(path) lists them)" + question
     }
     return nil
 }

@@ -91,6 +91,10 @@ import TuttiGroupControl
         (["queue", "shufle"], "did you mean \"shuffle\"?"),
         (["queue", "repat", "all"], "did you mean \"repeat\"?"),
         (["help", "queue", "nonsense"], "\"nonsense\""), (["help", "lead", "x"], "no commands"),
+        // Where a command that takes no words is meant without its name.
+        (["queue", "foo"], "no command \"foo\" (tutti help queue lists them)"),
+        (["household", "482913"], "tutti help household"),
+        (["scene", "evening"], "tutti help scene"),
         (["help", "simulate", "clcks"], "did you mean \"clocks\"?"),
     ])
     func `a command that there is not is named, and the nearest one`(
@@ -107,5 +111,38 @@ import TuttiGroupControl
     ])
     func `a command that there is is left to the parser`(words: [String]) {
         #expect(unknownCommand(in: ["tutti"] + words) == nil)
+    }
+
+    @Test(arguments: [
+        ["queue", "remove", "-1"], ["queue", "remove", "2", "0"], ["queue", "play", "-1"],
+        ["queue", "play", "0"], ["queue", "move", "-1", "2"], ["queue", "move", "1", "0"],
+        ["queue", "add", "x.flac", "--at", "-1"], ["queue", "remove", "first"],
+    ])
+    func `what is no position is answered with what positions are`(words: [String]) {
+        let answer = complaint(words)
+        #expect(
+            answer.contains("is no position: they go from 1 to the number of items"), "\(answer)")
+    }
+
+    @Test(arguments: [
+        (["queue", "remove", "--laeder", "x", "1"], "there is no option \"--laeder\""),
+        (["queue", "remove"], "Missing expected argument"),
+        (["queue", "move", "1"], "tutti queue move 7 2"),
+        (["queue", "play", "1", "2"], "tutti queue play 4"),
+        (["add", "http://"], "names no machine"),
+        (["add", "a.flac", "https:///x"], "names no machine"),
+    ])
+    func `what a queue cannot do is said in a sentence`(words: [String], text: String) {
+        let answer = complaint(words)
+        #expect(answer.contains(text), "\(answer)")
+    }
+
+    @Test func `positions are read beside options`() throws {
+        let remove = try Tutti.parseAsRoot(["queue", "remove", "3", "--leader", "host", "5"])
+        #expect((remove as? QueueRemove)?.positions == ["3", "5"])
+        let all = try Tutti.parseAsRoot(["queue", "remove", "all"])
+        #expect((all as? QueueRemove)?.positions == ["all"])
+        let move = try Tutti.parseAsRoot(["queue", "move", "7", "2", "--group", "attic"])
+        #expect((move as? QueueMove)?.positions == ["7", "2"])
     }
 }

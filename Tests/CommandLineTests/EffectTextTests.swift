@@ -62,4 +62,81 @@ import TuttiTiming
         #expect(lines[0] == "attic: 40 %")
         #expect(lines[1].hasSuffix(": muted, 7 %") && !lines[1].contains("\u{1B}"))
     }
+
+    private func queue(
+        _ count: Int, current: Int? = 0, phase: SessionPhase = .playing, coming: Int = 0,
+        leftOut: [String] = [], count leftOutCount: UInt64 = 0
+    ) -> QueueListing {
+        QueueListing(
+            revision: 1, count: count, coming: coming, current: count == 0 ? nil : current,
+            phase: phase, repeats: .off, first: 0, items: [], leftOut: leftOut,
+            leftOutCount: leftOutCount)
+    }
+
+    @Test func `an empty queue is called empty, whatever is to be done with it`() {
+        #expect(QueueText.cleared(from: queue(0), to: queue(0)) == "the queue was empty already")
+        #expect(
+            QueueText.cleared(from: queue(1), to: queue(1)) == "removed nothing: what plays stays")
+        #expect(
+            QueueText.cleared(from: queue(5), to: queue(1)) == "removed 4 items: what plays stays")
+        #expect(
+            QueueText.cleared(from: queue(5, phase: .stopped), to: queue(0))
+                == "removed 5 items: the queue is empty")
+        #expect(QueueText.shuffled(queue(0)).contains("empty"))
+        #expect(QueueText.shuffled(queue(2)).contains("fewer than two"))
+        #expect(QueueText.shuffled(queue(3)) == "shuffled what comes next")
+        #expect(QueueText.shuffled(queue(3, current: 1)).contains("fewer than two"))
+        #expect(
+            QueueText.shuffled(queue(2, current: 1, phase: .ended)) == "shuffled what comes next")
+    }
+
+    @Test func `what is left out since a listing is said, line by line`() {
+        let before = queue(1, leftOut: ["old: is none"], count: 1)
+        let now = queue(1, leftOut: ["old: is none", "a: is empty", "b: is none"], count: 3)
+        #expect(
+            QueueText.leftOut(from: before, to: now)
+                == ["tutti: skipped a: is empty", "tutti: skipped b: is none"])
+        #expect(QueueText.leftOut(from: now, to: now).isEmpty)
+        let many = queue(1, leftOut: ["z: is none"], count: 40)
+        #expect(
+            QueueText.leftOut(from: now, to: many)
+                == ["tutti: skipped 36 more", "tutti: skipped z: is none"])
+        // Another leader has counted less.
+        #expect(QueueText.leftOut(from: many, to: before) == ["tutti: skipped old: is none"])
+    }
+
+    @Test func `a rate that nothing plays at yet is said`() {
+        func text(_ phase: SessionPhase, _ rate: Double, at place: Double? = nil) -> String {
+            EffectText(CommandEffect(phase: phase, title: "Arabesque", positionSeconds: place))
+                .lines(atRate: rate).joined(separator: "\n")
+        }
+        #expect(text(.stopped, 1.25) == "nothing plays; what begins next plays 1.25 times as fast")
+        #expect(text(.ended, 1) == "nothing plays; what begins next plays as recorded")
+        #expect(text(.paused, 0.5, at: 83).hasSuffix(", and goes on 0.5 times as fast"))
+        #expect(text(.playing, 2, at: 83).hasPrefix("plays \"Arabesque\""))
+    }
+
+    @Test(
+        arguments: [
+            (0, "0 bytes"), (1, "1 byte"), (18, "18 bytes"), (999, "999 bytes"), (1_000, "1 kB"),
+            (1_499, "1 kB"), (1_500, "2 kB"), (999_499, "999 kB"), (999_500, "1 MB"),
+            (1_500_000, "2 MB"), (34_400_000, "34 MB"), (Int64.max, "9223372036855 MB"),
+        ] as [(Int64, String)])
+    func `a number of bytes is said in the unit that fits`(count: Int64, text: String) {
+        #expect(count.bytesText == text)
+    }
+
+    @Test func `what was left out for a while is marked, and plays again`() {
+        var listing = queue(3)
+        listing.items = [
+            .init(id: 1, title: "a", state: .known, durationSeconds: 60),
+            .init(id: 2, title: "b", state: .known, durationSeconds: 61, reason: "bath is away"),
+            .init(id: 3, title: "c", state: .unread, reason: "bath is away"),
+        ]
+        let lines = QueueView(listing).lines(width: 80)
+        #expect(lines.filter { $0.contains("✗") }.count == 2)
+        #expect(lines.contains { $0.contains("✗ 1:01") })
+        #expect(
+            lines.suffix(2) == ["2 was left out: bath is away", "3 was left out: bath is away"])
+    }
 }

@@ -78,4 +78,9 @@ import Testing
         #expect(process.terminationStatus == 0)
         #expect(String(decoding: said, as: UTF8.self) == "")
     }
+
+    @Test func `the help of what prints numbers of one leader says so`() {
+        #expect(Status.helpMessage(columns: 10_000).contains("counts anew"))
+        #expect(QueueList.helpMessage(columns: 10_000).contains("counts anew"))
+    }
 }

@@ -132,6 +132,22 @@ import TuttiGroupControl
         }
     }
 
+    /// A pipe has room for a long table; a bar tells no more by its length.
+    @Test func `a bar may be narrower than the rest`() throws {
+        let status = try Self.status(rooms: 1)
+        #expect(StatusView(status: status, width: 200).progress.columns == 200)
+        #expect(StatusView(status: status, width: 200, bar: 80).progress.columns == 80)
+        #expect(StatusView(status: status, width: 40, bar: 80).progress.columns == 40)
+        #expect(SyncView(status: status, width: 200, bar: 80).lines[1].columns == 80)
+    }
+
+    @Test func `a line of what happens names the item`() throws {
+        var status = try Self.status(rooms: 1)
+        #expect(Status.plainLine(status).hasPrefix("playing \"Song\" 0:30.0 · room 0 playing"))
+        status.title = ""
+        #expect(Status.plainLine(status).hasPrefix("playing nothing "))
+    }
+
     @Test func `the table shows what the room reports`() throws {
         let line = try #require(
             StatusView(status: try Self.status(rooms: 1), width: 200).lines.last)

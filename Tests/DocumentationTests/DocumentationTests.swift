@@ -68,6 +68,33 @@ import Testing
         #expect(count >= 9, "samples are not found any more")
     }
 
+    /// What a function around a sample is given, a reader has to have from the page.
+    @Test func `use no name that neither they nor another sample of the page defines`() throws {
+        let pages = Dictionary(
+            Self.files(below: ["Sources"], ending: ".md").map {
+                ($0.deletingPathExtension().lastPathComponent, $0)
+            }, uniquingKeysWith: { first, _ in first })
+        var count = 0
+        for file in Self.files(below: ["Tests/DocumentationTests"], ending: "Samples.swift") {
+            let name = String(file.deletingPathExtension().lastPathComponent.dropLast(7))
+            guard let page = pages[name] else { continue }
+            let text = Self.samples(in: try String(contentsOf: page, encoding: .utf8))
+                .map { $0.joined(separator: "\n") }.joined(separator: "\n")
+            let code = try String(contentsOf: file, encoding: .utf8)
+            for function in code.matches(of: /func (\w+)(?:<[^>]*>)?\(([^)]*)\)/)
+            where !text.contains("func \(function.output.1)(") {
+                for parameter in function.output.2.matches(of: /(\w+):\s/) {
+                    count += 1
+                    let word = String(parameter.output.1)
+                    let isDefined = try Regex("\\b(let|var) [^=\n]*\\b\(word)\\b|[(, _]\(word): ")
+                    #expect(
+                        text.contains(isDefined), "\(name).md: no line defines \"\(word)\"")
+                }
+            }
+        }
+        #expect(count > 0, "functions around samples are not found any more")
+    }
+
     /// An application names one product and imports what the samples import.
     @Test func `import nothing that the product does not have`() throws {
         let manifest = try String(

@@ -58,16 +58,20 @@ func wanted(_ client: ClockClient) {
     client.expectStart(.common)
 }
 
-func soon(by clock: ClockCell) -> GroupInstant {
+func instant(by clock: ClockCell) -> GroupInstant {
     let instant = clock.load().map(HostClock.now()) + .milliseconds(250)
     return instant
 }
 
-func seekAndPause(_ player: Player, soon: GroupInstant) async throws {
+/// Goes to 1:23.5 in every room at one instant, and pauses ten seconds later.
+func seekAndPause(_ player: Player, by clock: ClockCell) async throws {
+    let place = MediaTime(seconds: 83.5)
+    guard try await player.preroll(atRate: 1, time: place) else { return }
+    let instant = clock.load().map(HostClock.now()) + .milliseconds(250)
+
     // Exact seek: the old place sounds until the instant, the new one from it on.
-    guard try await player.preroll(atRate: 1, time: MediaTime(seconds: 83.5)) else { return }
-    try player.setRate(1, time: MediaTime(seconds: 83.5), atHostTime: soon)
+    try player.setRate(1, time: place, atHostTime: instant)
 
     // Pause: the last sound ends at the instant, and item time stands there.
-    try player.setRate(0, atHostTime: soon)
+    try player.setRate(0, atHostTime: instant + .seconds(10))
 }

@@ -239,7 +239,7 @@ import TuttiTiming
                 return (["play"], .goesOn)
             default:
                 phase = "playing"
-                return (["play"], begin(at: 0, now))
+                return (["play"], begin(at: place, now))
             }
         }
 
@@ -295,7 +295,7 @@ import TuttiTiming
                 return (["play"], .goesOn)
             default:
                 phase = "playing"
-                return (["play"], begin(at: 0, now))
+                return (["play"], begin(at: place, now))
             }
         }
     }

@@ -203,19 +203,79 @@ import TuttiTiming
         #expect(stage.commits(1).last?.change == stage.commits(2).last?.change)
     }
 
-    @Test func `stop silences everybody and play begins at the beginning`() {
-        var stage = Stage.playing(configuration(queue: [asset(1), asset(2)]))
+    @Test func `stop silences everybody, and play begins the same item at its beginning`() {
+        var stage = Stage.playing(configuration(queue: [asset(1), asset(2), asset(3)]))
         stage.command(.next)
         stage.ready(1)
+        stage.advance(by: .seconds(5), heard: [1])
         stage.command(.stop)
         #expect(stage.sent.contains { $0.message == .stop })
         #expect(stage.leader.session.change == nil)
         #expect(stage.command(.pause) != .accepted)
         #expect(stage.command(.seek(seconds: 1)) != .accepted)
+        let (status, listing) = (
+            stage.leader.status(at: stage.now), stage.leader.listing(from: 0, count: 9)
+        )
+        #expect(status.index == 1 && status.title == "item 2" && status.positionSeconds == 0)
+        #expect(listing.current == 1 && listing.phase == .stopped)
+        #expect(stage.leader.destination(of: .play, at: stage.now) == asset(2))
         stage.command(.play)
-        #expect(stage.preparations(1).last?.asset == asset(1))
+        #expect(stage.preparations(1).last?.asset == asset(2))
+        #expect(stage.preparations(1).last?.itemFrame == 0)
         stage.ready(1)
-        #expect(stage.leader.session.phase == .playing)
+        #expect(stage.leader.session.phase == .playing && stage.leader.session.index == 1)
+    }
+
+    @Test func `the place in the queue stays through a stop, whatever is edited meanwhile`() {
+        var stage = Stage.playing(configuration(queue: (1...4).map { asset($0) }))
+        stage.command(.queue(.play(stage.ids[2])))
+        stage.ready(1)
+        stage.command(.stop)
+        stage.list([QueueEntry(id: 9, name: "next")], at: .next)
+        stage.command(.queue(.remove([stage.ids[0]])))
+        stage.read(9, as: asset(9))
+        #expect(
+            stage.leader.session.queue.map(\.title) == ["item 2", "item 3", "item 9", "item 4"])
+        stage.command(.queue(.reorder(seed: 5)))
+        #expect(stage.leader.session.queue.prefix(2).map(\.title) == ["item 2", "item 3"])
+        stage.command(.play)
+        #expect(stage.preparations(1).last?.asset == asset(3))
+        stage.ready(1)
+        // Where it is removed, what comes behind it is begun.
+        stage.command(.stop)
+        let behind = stage.leader.session.queue[2]
+        stage.command(.queue(.remove([stage.ids[1]])))
+        stage.command(.play)
+        #expect(stage.preparations(1).last?.asset == behind)
+    }
+
+    @Test func `an empty queue is called empty, whatever is asked of it`() {
+        var stage = Stage(configuration(queue: []))
+        stage.hello(1, "kitchen")
+        for command in [.play, .pause, .next, .previous, .seek(seconds: 1)] as [GroupCommand] {
+            #expect(
+                stage.command(command)
+                    == .refused(reason: "the queue is empty; add something with tutti add FILE"))
+        }
+        // One of which nothing can be played is not.
+        stage.list([QueueEntry(id: 1, name: "a")], at: .end)
+        stage.unplayable(1, "is no audio")
+        guard case .refused(let reason) = stage.command(.play) else {
+            Issue.record("there is nothing to play")
+            return
+        }
+        #expect(reason.hasPrefix("nothing in the queue can be played"))
+    }
+
+    @Test func `after a queue that was played to its end, and after a failure, it begins anew`() {
+        var stage = Stage.playing(
+            configuration(queue: [asset(1, seconds: 3), asset(2, seconds: 3)]))
+        stage.ready(1)
+        stage.advance(by: .seconds(20), heard: [1])
+        #expect(stage.leader.session.phase == .ended && stage.leader.session.index == 1)
+        stage.command(.stop)
+        stage.command(.play)
+        #expect(stage.preparations(1).last?.asset == asset(1, seconds: 3))
     }
 
     @Test func `volume survives a reconnect and reaches rooms that come later`() throws {

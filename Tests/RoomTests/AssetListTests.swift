@@ -60,6 +60,49 @@ import TuttiPlayout
         }
     }
 
+    /// A disc that was copied as one file.
+    @Test func `a cue sheet beside the file that it names stands for it`() throws {
+        try withFolder { folder in
+            try make(folder, ["m/0 intro.flac", "m/b album.flac", "m/c.flac", "m/other.flac"])
+            func sheet(_ file: String) -> Data {
+                Data(
+                    """
+                    FILE "\(file)" WAVE
+                    TRACK 01 AUDIO
+                    TITLE "One"
+                    INDEX 01 00:00:00
+                    TRACK 02 AUDIO
+                    TITLE "Two"
+                    INDEX 01 03:00:00
+                    """.utf8)
+            }
+            // It still names the file that was copied first.
+            _ = try folder.write(sheet("b album.wav"), as: "m/b album.cue")
+            _ = try folder.write(sheet("b album.flac"), as: "m/b album.flac.cue")
+            _ = try folder.write(sheet("elsewhere/c.flac"), as: "m/c.cue")
+            var list = AssetList([folder.path("m")])
+            var items: [AssetList.Item] = []
+            var passed: [AssetList.PassedOver] = []
+            while let step = list.next(MediaCancellation()) {
+                switch step {
+                case .item(let item): items.append(item)
+                case .passedOver(let one): passed.append(one)
+                }
+            }
+            #expect(
+                items.map { AssetName.shown($0.location) } == [
+                    "0 intro.flac", "b album.flac", "b album.flac", "c.flac", "other.flac",
+                ])
+            #expect(items.map(\.title) == [nil, "One", "Two", nil, nil])
+            #expect(
+                items.map(\.span) == [
+                    nil, CueSpan(first: 0, end: 13_500), CueSpan(first: 13_500, end: nil), nil, nil,
+                ])
+            #expect(passed.map { $0.subject.hasSuffix(".cue") } == [true, true])
+            #expect(passed.allSatisfy { !$0.isMissed })
+        }
+    }
+
     @Test func `a folder is looked into when it is its turn`() throws {
         try withFolder { folder in
             try make(folder, ["m/a/1.flac", "m/b/2.flac"])

@@ -187,6 +187,48 @@ extension IntegrationTests {
             }
         }
 
+        /// What a leader has given up is not what the group does.
+        @Test(.timeLimit(.minutes(2)))
+        func `who watches or asks never sees a stopped group while the lead goes over`()
+            async throws
+        {
+            try await withGroup { group in
+                let asset = try group.folder.writeNoise(seconds: 60, seed: 9, as: "a.wav")
+                try await group.lead([asset], roomsToWaitFor: 2)
+                group.follow("attic")
+                try await group.untilPlaying(["attic", "leader"])
+                let (client, asking) = (try await group.client(), try await group.client())
+                let phases = Mutex<[SessionPhase]>([])
+                async let watching: Void = {
+                    do {
+                        for try await event in client.events() {
+                            phases.withLock { $0.append(event.status.phase) }
+                        }
+                    } catch {}
+                }()
+                try await until("it is watched") { !phases.withLock(\.isEmpty) }
+                try await until("the lead is handed over") {
+                    (try? await group.perform(.handOver(to: RoomID("attic")))) != nil
+                }
+                // On a connection that was there before, and on others, until its node follows.
+                var next: NextLeader?
+                try await until("it says where to ask") {
+                    do {
+                        let phase = try await asking.status().phase
+                        phases.withLock { $0.append(phase) }
+                        let listed = try await asking.queue().phase
+                        phases.withLock { $0.append(listed) }
+                    } catch let error as RoomError where error.code == .refused {
+                        next = NextLeader(refusal: error.description)
+                    }
+                    return next != nil
+                }
+                await watching
+                #expect(try next?.name == RoomID("attic"))
+                #expect(Set(phases.withLock { $0 }) == [.playing])
+            }
+        }
+
         @Test(.timeLimit(.minutes(2)))
         func `what is added around a hand-over is in the queue or refused`() async throws {
             try await withGroup { group in

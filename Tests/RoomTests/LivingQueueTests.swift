@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 import TuttiGroupControl
-import TuttiRoom
+
+@testable import TuttiRoom
 
 /// A queue that is changed by clients while it plays, and what they are told of it.
 extension IntegrationTests {
@@ -67,6 +68,82 @@ extension IntegrationTests {
                     try await client.perform(.queue(.play(999)))
                 }
                 #expect(try await client.queue() == before)
+            }
+        }
+
+        /// The file of each is on the leader's machine: nobody else could say why.
+        @Test func `what is left out of what was added is listed with its reason`() async throws {
+            try await withGroup { group in
+                let song = try group.folder.writeNoise(seconds: 30, seed: 76, as: "song.wav")
+                let empty = group.folder.path("empty")
+                try FileManager.default.createDirectory(
+                    atPath: empty, withIntermediateDirectories: true)
+                let broken = try group.folder.write(Data([0, 1, 2]), as: "broken.m3u")
+                let list =
+                    "<playlist><trackList><track><location>file:///etc/hostname</location></track>"
+                    + "<track><location>http://127.0.0.1:1/a.flac</location></track></trackList></playlist>"
+                let server = try await ScriptedNode.open { _, _, channel in
+                    channel.say(
+                        "HTTP/1.1 200 OK\r\nContent-Length: \(list.utf8.count)\r\n\r\n" + list,
+                        closes: true)
+                }
+                let host = try #require(server.url.components(separatedBy: "/asset").first)
+                try await group.lead([song])
+                try await group.untilPlaying(["leader"])
+                let client = try await group.client()
+                #expect(try await client.queue().leftOutCount == 0)
+                try await client.add(QueueAddition(locations: [empty, broken], place: .end))
+                try await until("both are said") { try await client.queue().leftOutCount == 2 }
+                let listing = try await client.queue()
+                #expect(listing.count == 1 && listing.coming == 0)
+                #expect(listing.leftOut[0].contains("empty: is a folder without anything to play"))
+                #expect(listing.leftOut[1].contains("broken.m3u: is called a playlist and is none"))
+                // A playlist that was fetched has no say over the files of whoever fetches it.
+                try await client.add(
+                    QueueAddition(locations: [host + "/list.xspf"], place: .end))
+                try await until("the foreign path is said") {
+                    try await client.queue().leftOutCount == 3
+                }
+                let last = try await client.queue()
+                #expect(
+                    last.leftOut[2].contains("/etc/hostname: is a path in a playlist of another"))
+                try await server.close()
+            }
+        }
+
+        @Test func `an address without a machine is refused`() async throws {
+            try await withGroup { group in
+                try await group.lead([])
+                let client = try await group.client()
+                for address in ["http://", "https:///a.flac", "HTTP://:80/", "http://me@/x"] {
+                    let error = await #expect(throws: RoomError.self) {
+                        try await client.add(QueueAddition(locations: [address], place: .end))
+                    }
+                    #expect(error?.description.contains("names no machine") == true)
+                }
+            }
+        }
+
+        /// Who looks right after a request sees that it is not through.
+        @Test func `a listing says that more is coming until all that was given is listed`()
+            async throws
+        {
+            try await withGroup { group in
+                let songs = try (0..<3).map {
+                    try group.folder.writeNoise(seconds: 2, seed: 80 + UInt64($0), as: "\($0).wav")
+                }
+                try await group.lead([])
+                let client = try await group.client()
+                for round in 1...20 {
+                    for song in songs {
+                        try await client.add(QueueAddition(locations: [song], place: .end))
+                    }
+                    var listing = try await client.queue(first: 0, count: 0)
+                    while listing.coming > 0 {
+                        listing = try await client.queue(first: 0, count: 0)
+                    }
+                    #expect(listing.count == 3 * round)
+                }
             }
         }
 

@@ -1,6 +1,7 @@
 import Testing
 import TuttiChance
 import TuttiGroupControl
+import TuttiTiming
 
 @testable import TuttiRoom
 
@@ -123,5 +124,28 @@ import TuttiGroupControl
         #expect(throws: RoomError.self) { try sessions.read() }
         sessions.remove()
         #expect(try sessions.read() == nil)
+    }
+
+    /// After a power cut, as before it.
+    @Test(.timeLimit(.minutes(1)))
+    func `the place of a session that was stopped is found again, and nothing plays`() async throws
+    {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let paths = try (0..<3).map {
+            try folder.writeNoise(seconds: 2, seed: UInt64($0), as: "\($0).wav")
+        }
+        var saved = SavedSession(
+            session: 5, term: 6,
+            items: paths.enumerated().map { SavedSession.Item(id: UInt64($0 + 1), location: $1) })
+        saved.place = SavedSession.Place(index: 1, seconds: 0, phase: .stopped)
+        let before = await AssetReaderTests.reader([], in: folder).restore(saved, plays: true)
+        let leader = LeaderMachine(
+            LeaderConfiguration(
+                name: "attic", queue: [], term: 7, groupClockEpoch: 1, timePort: 1, mediaPort: 1),
+            resuming: before.session, before.handover, at: GroupInstant(nanoseconds: 0))
+        let listing = leader.listing(from: 0, count: 9)
+        #expect(listing.current == 1 && listing.phase == .stopped && listing.count == 3)
+        #expect(leader.status(at: GroupInstant(nanoseconds: 0)).title == "1")
     }
 }

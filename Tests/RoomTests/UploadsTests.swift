@@ -252,6 +252,50 @@ extension IntegrationTests {
             }
         }
 
+        /// The folder is that of the leader before, and so is whoever looks after it.
+        @Test(.timeLimit(.minutes(2)))
+        func `after a hand-over a file stays while it is listed, whoever leads, and then goes`()
+            async throws
+        {
+            try await withGroup { group in
+                let assets = try (0..<3).map {
+                    try group.folder.writeNoise(seconds: 60, seed: 90 + UInt64($0), as: "\($0).wav")
+                }
+                try await group.lead([])
+                group.follow("attic")
+                let client = try await group.client()
+                try await client.addSending(assets, at: .end) { _ in }
+                try await group.untilPlaying(["attic", "leader"])
+                try await until("all is read") {
+                    try await client.queue().items.count { $0.state == .known } == 3
+                }
+                func sent() throws -> [String] {
+                    let folder = group.folder.path("cache-leader")
+                    return try FileManager.default.subpathsOfDirectory(atPath: folder)
+                        .filter { $0.hasPrefix("uploads-") && $0.hasSuffix(".wav") }
+                        .map { String($0.suffix(5)) }.sorted()
+                }
+                #expect(try sent() == ["0.wav", "1.wav", "2.wav"])
+                func remove(_ place: Int) async throws {
+                    let own = try await group.client()
+                    let item = try await own.queue().items[place].id
+                    try await own.perform(.queue(.remove([item])))
+                }
+                try await until("the lead is handed over") {
+                    (try? await group.perform(.handOver(to: RoomID("attic")))) != nil
+                }
+                try await group.goOver(to: "attic")
+                try await remove(1)
+                try await until("what was removed is gone") { try sent() == ["0.wav", "2.wav"] }
+                // Under the next leader, and when the lead is back, too.
+                try await group.perform(.handOver(to: RoomID("leader")))
+                try await group.goOver(to: "leader")
+                #expect(try sent() == ["0.wav", "2.wav"])
+                try await remove(1)
+                try await until("what was removed is gone") { try sent() == ["0.wav"] }
+            }
+        }
+
         /// The tracks of a sheet stay parts of one file, and what a playlist says of names arrives.
         @Test(.timeLimit(.minutes(1)))
         func `a cue sheet and a playlist are sent as what they name`() async throws {

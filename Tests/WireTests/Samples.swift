@@ -331,10 +331,14 @@ extension SplitMix64 {
                 QueueListing.Item(
                     id: next(), title: text(), state: .known,
                     durationSeconds: number().magnitude),
+                QueueListing.Item(
+                    id: next(), title: text(), state: .known,
+                    durationSeconds: number().magnitude, reason: "away"),
                 QueueListing.Item(id: next(), title: text(), state: .unread),
+                QueueListing.Item(id: next(), title: text(), state: .unread, reason: "away"),
                 QueueListing.Item(
                     id: next(), title: text(), state: .unplayable, reason: text()),
-            ])
+            ], leftOut: [text(), text()], leftOutCount: next())
     }
 
     mutating func request() -> ControlRequest {

@@ -59,7 +59,7 @@ extension LeaderMachine {
         var index: Int?
         switch command {
         case .play where session.phase != .playing:
-            if case .item(let first) = queue.first(from: 0, wraps: false) {
+            if case .item(let first) = queue.first(from: beginning, wraps: true) {
                 index = isIdle ? first : current
             }
         case .next:
@@ -84,19 +84,19 @@ extension LeaderMachine {
             }
             retryFailed(at: now)
         case .stopped, .ended:
-            let first = queue.first(from: 0, wraps: false)
-            guard first != .none else {
-                return .refused(reason: "the queue is empty; add something with tutti add FILE")
-            }
+            let first = queue.first(from: beginning, wraps: true)
+            guard first != .none else { return nothingToPlay }
+            let (position, index) = (beginning, isHalted ? session.index : 0)
             skipped = 0
             complaint = ""
-            update(index: 0, change: nil, phase: .preparing)
-            guard case .item(let index) = first else {
-                awaited = AwaitedItem(place: .position(0))
+            if case .item(let index) = first {
+                update(index: index, change: nil, phase: .preparing)
+                prepareStart(index: index, frame: 0, starts: true, at: now)
+            } else {
+                update(index: index, change: nil, phase: .preparing)
+                awaited = AwaitedItem(place: .position(position))
                 goToAwaited(at: now)
-                break
             }
-            prepareStart(index: index, frame: 0, starts: true, at: now)
         case .waiting, .preparing, .paused:
             // By hand it starts with the rooms that are there.
             pending?.starts = true
@@ -333,6 +333,8 @@ extension LeaderMachine {
 
     private mutating func stop() -> CommandOutcome {
         guard session.phase != .stopped else { return .accepted }
+        // A queue that has been played begins anew.
+        let place = session.phase == .ended ? 0 : pending?.index ?? session.index
         for place in members.indices {
             members[place].forgetOffers()
             send(.stop, to: members[place].link)
@@ -342,8 +344,22 @@ extension LeaderMachine {
         chain = []
         awaited = nil
         complaint = ""
-        update(index: 0, change: nil, phase: .stopped)
+        update(index: place, change: nil, phase: .stopped)
         return .accepted
+    }
+
+    /// Whether somebody has stopped it: its place in the queue stays. Where it has stopped by itself nothing
+    /// could be played.
+    var isHalted: Bool { session.phase == .stopped && complaint.isEmpty }
+
+    /// The position that a group which plays nothing begins at.
+    private var beginning: Int { isHalted ? queue.position(of: session.index) ?? 0 : 0 }
+
+    private var nothingToPlay: CommandOutcome {
+        .refused(
+            reason: queue.count == 0
+                ? "the queue is empty; add something with tutti add FILE"
+                : "nothing in the queue can be played; tutti queue says why")
     }
 
     private var stillReading: CommandOutcome {
@@ -351,6 +367,7 @@ extension LeaderMachine {
     }
 
     private var nothingPlays: CommandOutcome {
-        .refused(reason: "nothing is playing; use play first")
+        queue.count == 0 && coming == 0
+            ? nothingToPlay : .refused(reason: "nothing is playing; use play first")
     }
 }

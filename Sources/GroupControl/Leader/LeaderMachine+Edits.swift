@@ -25,7 +25,7 @@ extension LeaderMachine {
             let kept = Set([playingID].compactMap(\.self) + pinned(at: now))
             entries.removeAll { !kept.contains($0.id) }
         case .reorder(let seed):
-            let fixed = (pinned(at: now).last ?? playingID).flatMap { queue.position(of: $0) }
+            let fixed = (pinned(at: now).last ?? placeID).flatMap { queue.position(of: $0) }
             var chance = SplitMix64(seed: seed)
             // Fisher and Yates; a queue is so short that the remainder favours nobody.
             let first = fixed.map { $0 + 1 } ?? 0
@@ -53,6 +53,9 @@ extension LeaderMachine {
         case .unplayable(let reason):
             return .refused(reason: "\"\(entry.name)\" cannot be played: \(reason)")
         case .unread:
+            if let obstacle = entry.obstacle {
+                return .refused(reason: "\"\(entry.name)\" cannot be played now: \(obstacle)")
+            }
             if isIdle {
                 update(index: session.index, change: nil, phase: .preparing)
             } else if session.phase == .paused {
@@ -82,6 +85,9 @@ extension LeaderMachine {
     var playingID: QueueEntry.ID? {
         isIdle ? nil : queue.id(of: pending?.index ?? session.index)
     }
+
+    /// The item that plays or is about to, or that somebody has stopped.
+    var placeID: QueueEntry.ID? { isHalted ? queue.id(of: session.index) : playingID }
 
     /// What follows so soon that it stays, in order.
     func pinned(at now: GroupInstant) -> [QueueEntry.ID] {

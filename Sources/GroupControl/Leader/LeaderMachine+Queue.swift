@@ -53,7 +53,18 @@ extension LeaderMachine {
         else { return }
         var entries = queue.entries
         entries[position].state = .known(asset)
+        entries[position].obstacle = nil
         setEntries(entries, at: now)
+    }
+
+    /// Items are marked, and what plays or is waited for among them is left.
+    mutating func passOver(_ ids: [QueueEntry.ID], _ reason: String, at now: GroupInstant) {
+        for position in ids.compactMap({ queue.position(of: $0) }) {
+            queue.note(reason, at: position)
+        }
+        let goals = [session.index, pending?.index].compactMap { $0.flatMap { queue.id(of: $0) } }
+        if isRunning, goals.allSatisfy(ids.contains) { leaveItem(at: now) }
+        goToAwaited(at: now)
     }
 
     /// An item cannot be played: it stays in the list, with the reason, and is left out.
@@ -62,6 +73,7 @@ extension LeaderMachine {
         var entries = queue.entries
         entries[position].state = .unplayable(
             reason: reason.limited(toBytes: RoomReport.longestText))
+        entries[position].obstacle = nil
         setEntries(entries, at: now)
     }
 
@@ -71,7 +83,7 @@ extension LeaderMachine {
         case .position(let position): min(max(0, position), queue.count)
         case .behind(let id): queue.position(of: id).map { $0 + 1 } ?? queue.count
         case .next:
-            (pinned(at: now).last ?? playingID).flatMap { queue.position(of: $0) }.map { $0 + 1 }
+            (pinned(at: now).last ?? placeID).flatMap { queue.position(of: $0) }.map { $0 + 1 }
                 ?? 0
         }
     }
@@ -110,7 +122,8 @@ extension LeaderMachine {
     }
 
     /// The items that are to be read next, the most urgent first: those that come behind what plays,
-    /// and then those just before it, which people see in the queue.
+    /// and then those just before it, which people see in the queue. Those whose machine was away come last:
+    /// it may be back, and the others are read meanwhile.
     ///
     /// - Parameters:
     ///   - ahead: known items behind the playing one that are enough; of those before it, so many are
@@ -118,6 +131,7 @@ extension LeaderMachine {
     ///   - most: of these at most.
     package func wanted(ahead: Int, most: Int) -> [QueueEntry.ID] {
         var found: [QueueEntry.ID] = []
+        var absent: [QueueEntry.ID] = []
         if let id = awaitedID { found.append(id) }
         let start = (playingID.flatMap { queue.position(of: $0) }).map { $0 + 1 } ?? 0
         let wraps = queue.repeats == .all
@@ -127,6 +141,8 @@ extension LeaderMachine {
             switch queue.entries[position].state {
             case .known: known += 1
             case .unplayable: break
+            case .unread where queue.entries[position].obstacle != nil:
+                if absent.count < most { absent.append(queue.entries[position].id) }
             case .unread:
                 let id = queue.entries[position].id
                 if !found.contains(id) { found.append(id) }
@@ -134,9 +150,10 @@ extension LeaderMachine {
         }
         for position in (max(0, start - 1 - ahead)..<start).reversed() where found.count < most {
             let entry = queue.entries[position]
-            if entry.state == .unread, !found.contains(entry.id) { found.append(entry.id) }
+            guard entry.state == .unread, !(found + absent).contains(entry.id) else { continue }
+            if entry.obstacle == nil { found.append(entry.id) } else { absent.append(entry.id) }
         }
-        return found
+        return found + absent.filter { !found.contains($0) }.prefix(max(0, most - found.count))
     }
 
     // MARK: Waiting for an item

@@ -158,6 +158,9 @@ extension LeaderMachine {
         let staysHere = isRunning && index == session.index
         if !staysHere, session.queue.indices.contains(index) {
             outbox.append(.skipped(session.queue[index], reason: failures(at: index)))
+            if let position = queue.position(of: index), let failure = firstFailure?.failure {
+                queue.note(failure, at: position)
+            }
         }
         if let next, skipped < session.queue.count, !staysHere {
             if !isRunning { update(index: next, change: nil, phase: .preparing) }

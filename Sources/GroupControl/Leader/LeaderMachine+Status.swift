@@ -94,11 +94,15 @@ extension LeaderMachine {
 
     /// Why nobody plays an item, in the words of the first room that failed at it.
     func failures(at index: Int) -> String {
-        let failed = members.filter { $0.takesPart && !$0.failure.isEmpty }
-            .min { $0.hello.room < $1.hello.room }
-        guard let failed, session.queue.indices.contains(index) else { return "" }
+        guard let failed = firstFailure, session.queue.indices.contains(index) else { return "" }
         return "no room can play \"\(session.queue[index].title)\"; "
             + "\(failed.hello.room): \(failed.failure)"
+    }
+
+    /// The first room by name that failed at what it was asked to prepare.
+    var firstFailure: LeaderMember? {
+        members.filter { $0.takesPart && !$0.failure.isEmpty }
+            .min { $0.hello.room < $1.hello.room }
     }
 
     private func status(

@@ -106,6 +106,9 @@ package struct LeaderMachine: Sendable {
             list(items, at: place, coming: coming, at: now)
         case .read(let id, let asset): read(id, as: asset, at: now)
         case .unplayable(let id, let reason): leaveOut(id, reason, at: now)
+        case .absent(let ids, let reason):
+            giveUpSuccessor("an item of the queue is on a machine that is away")
+            passOver(ids, reason, at: now)
         case .changed(let hash, let items, let change):
             giveUpSuccessor("an item of the queue has changed")
             self.change(hash, of: items, to: change, at: now)
@@ -278,6 +281,9 @@ extension LeaderMachine {
         session.change = change
         session.phase = phase
         session.sequence += 1
+        if phase == .playing, let position = queue.position(of: index) {
+            queue.note(nil, at: position)
+        }
         for member in members { send(.progress(session.progress), to: member.link) }
     }
 

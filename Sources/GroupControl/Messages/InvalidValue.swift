@@ -19,7 +19,7 @@ extension String {
     /// The longest prefix of whole characters that takes at most `limit` bytes of UTF-8.
     ///
     /// - Complexity: O(limit), whatever the length of the string.
-    func limited(toBytes limit: Int) -> String {
+    package func limited(toBytes limit: Int) -> String {
         if utf8.count <= limit { return self }
         var end = startIndex
         var used = 0

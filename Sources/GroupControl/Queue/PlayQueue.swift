@@ -85,6 +85,14 @@ struct PlayQueue: Equatable, Sendable {
         revision += 1
     }
 
+    /// Notes why the group goes on without an item, or that it does not.
+    mutating func note(_ obstacle: String?, at position: Int) {
+        let obstacle = obstacle?.limited(toBytes: RoomReport.longestText)
+        guard entries[position].obstacle != obstacle else { return }
+        entries[position].obstacle = obstacle
+        revision += 1
+    }
+
     mutating func setRepeats(_ mode: RepeatMode) {
         repeats = mode
         revision += 1
@@ -151,8 +159,8 @@ struct PlayQueue: Equatable, Sendable {
         for place in max(0, position)..<max(entries.count, max(0, position)) {
             switch entries[place].state {
             case .known: return index(at: place).map(Successor.item) ?? .none
-            case .unread: return .unread(entries[place].id)
-            case .unplayable: continue
+            case .unread where entries[place].obstacle == nil: return .unread(entries[place].id)
+            case .unread, .unplayable: continue
             }
         }
         if coming > 0 { return .unlisted }
@@ -200,8 +208,12 @@ extension QueueEntry {
         self.init(id: item.id, name: item.title, address: address)
         if let asset {
             state = .known(asset)
+            // It has been read since where it was unread.
+            obstacle = item.state == .known ? item.reason : nil
         } else if item.state == .unplayable {
             state = .unplayable(reason: item.reason ?? "")
+        } else {
+            obstacle = item.reason
         }
     }
 }

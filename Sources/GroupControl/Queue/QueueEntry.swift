@@ -23,6 +23,9 @@ public struct QueueEntry: Equatable, Sendable, Identifiable {
     public let address: String?
     /// Whether it can be played, as far as is known.
     public internal(set) var state: State
+    /// Why the group went on without it the last time, though it may be played later: the machine that has
+    /// its file is away. `nil` where it did not, and once it plays.
+    public internal(set) var obstacle: String?
 
     /// An entry; the name is cut to ``AssetDescriptor/longestTitle`` bytes.
     public init(id: ID, name: String, state: State = .unread, address: String? = nil) {
@@ -97,6 +100,16 @@ public struct QueueAddition: Equatable, Sendable {
         self.place = place
     }
 
+    /// Why a location can be none, in a sentence; `nil` where it may be one.
+    public static func obstacle(to location: String) -> String? {
+        let start = location.lowercased()
+        guard let scheme = ["http://", "https://"].first(where: start.hasPrefix) else { return nil }
+        let authority = location.dropFirst(scheme.count).prefix { !"/?#".contains($0) }
+        let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+        return host.isEmpty || host.hasPrefix(":")
+            ? "\(location) names no machine: an address is http://nas.local/song.flac" : nil
+    }
+
     /// The same as requests that each fit a message, in the order in which they are to be made.
     public var parts: [QueueAddition] {
         var parts: [[String]] = []
@@ -139,10 +152,11 @@ public struct QueueListing: Equatable, Codable, Sendable {
         public var state: State
         /// `nil` where nobody knows yet.
         public var durationSeconds: Double?
-        /// Why it is left out.
+        /// Why it is left out; of an item in another state than `unplayable`, why it was the last time: it
+        /// is tried again.
         public var reason: String?
 
-        /// One entry; `reason` belongs to one that is left out.
+        /// One entry; `reason` belongs to one that is, or was, left out.
         public init(
             id: QueueEntry.ID, title: String, state: State, durationSeconds: Double? = nil,
             reason: String? = nil
@@ -155,7 +169,7 @@ public struct QueueListing: Equatable, Codable, Sendable {
         }
     }
 
-    /// Counts the changes of the queue in this session.
+    /// Counts the changes of the queue under one leader; the next one begins anew.
     public var revision: UInt64
     /// Items of the whole queue.
     public var count: Int
@@ -171,15 +185,27 @@ public struct QueueListing: Equatable, Codable, Sendable {
     public var first: Int
     /// A part of the queue in its order; at most ``mostItems``.
     public var items: [Item]
+    /// What was to be added lately and is not in the queue: an empty folder, a broken playlist, an entry that
+    /// may not be read. A sentence each, the latest last; at most ``mostLeftOut``.
+    public var leftOut: [String]
+    /// So many there were under this leader: who has seen fewer sees which of ``leftOut`` are new.
+    public var leftOutCount: UInt64
 
+    /// Most sentences of one listing; older ones are in the leader's log.
+    public static let mostLeftOut = 16
+    /// Bytes of one of them: a path and its reason.
+    public static let longestSentence = 1_024
     /// Most items of one listing; one message holds them.
     public static let mostItems = 500
 
     /// A part of a queue of `count` items, from position `first` on.
     public init(
         revision: UInt64, count: Int, coming: Int, current: Int?, phase: SessionPhase,
-        repeats: RepeatMode, first: Int, items: [Item]
+        repeats: RepeatMode, first: Int, items: [Item], leftOut: [String] = [],
+        leftOutCount: UInt64 = 0
     ) {
+        self.leftOut = leftOut
+        self.leftOutCount = leftOutCount
         self.revision = revision
         self.count = count
         self.coming = coming
@@ -194,11 +220,12 @@ public struct QueueListing: Equatable, Codable, Sendable {
 extension QueueListing.Item {
     init(_ entry: QueueEntry) {
         switch entry.state {
-        case .unread: self.init(id: entry.id, title: entry.name, state: .unread)
+        case .unread:
+            self.init(id: entry.id, title: entry.name, state: .unread, reason: entry.obstacle)
         case .known(let asset):
             self.init(
                 id: entry.id, title: asset.title.isEmpty ? entry.name : asset.title, state: .known,
-                durationSeconds: asset.durationSeconds)
+                durationSeconds: asset.durationSeconds, reason: entry.obstacle)
         case .unplayable(let reason):
             self.init(id: entry.id, title: entry.name, state: .unplayable, reason: reason)
         }

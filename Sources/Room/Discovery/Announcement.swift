@@ -10,6 +10,7 @@ final class Announcement: Sendable {
         var group = ""
         var household: String?
         var isHidden = false
+        var isAnnounced = false
         var publication: PublicationID?
     }
 
@@ -69,9 +70,13 @@ final class Announcement: Sendable {
         return others.subtracting([own]).allSatisfy { own < $0 }
     }
 
+    /// Whether the LAN hears of it, where there is Avahi.
+    var isAnnounced: Bool { state.withLock(\.isAnnounced) }
+
     /// Nothing is announced any more.
     func withdraw() {
         state.withLock { state in
+            state.isAnnounced = false
             if let publication = state.publication.take() { session?.withdraw(publication) }
         }
     }
@@ -80,9 +85,10 @@ final class Announcement: Sendable {
     func rename(_ name: RoomID) { change { $0.name = name } }
 
     private func change(_ change: (inout State) -> Void) {
-        guard let session else { return }
         state.withLock { state in
             change(&state)
+            state.isAnnounced = !state.isHidden
+            guard let session else { return }
             if let old = state.publication.take() { session.withdraw(old) }
             guard !state.isHidden else { return }
             let name = state.name.name

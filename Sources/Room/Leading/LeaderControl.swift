@@ -15,7 +15,9 @@ struct LeaderControl: GroupControlling {
     var isFromHere = true
 
     func status(hasPoints: Bool) async throws -> GroupStatus {
-        await core.status(hasPoints: hasPoints)
+        let status = await core.status(hasPoints: hasPoints)
+        try await core.checkLeads()
+        return status
     }
 
     func perform(_ command: GroupCommand) async throws -> CommandEffect {
@@ -26,15 +28,17 @@ struct LeaderControl: GroupControlling {
     }
 
     func queue(first: Int, count: Int) async throws -> QueueListing {
-        await core.listing(from: first, count: count)
+        let listing = await core.listing(from: first, count: count)
+        try await core.checkLeads()
+        return reader.complete(listing)
     }
 
     func events() -> AsyncThrowingStream<GroupEvent, any Error> {
         AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let task = Task {
                 for await _ in core.watch() {
-                    guard !Task.isCancelled else { break }
-                    continuation.yield(await core.event())
+                    guard !Task.isCancelled, let event = await core.event() else { break }
+                    continuation.yield(event)
                     try? await Task.sleep(for: Self.eventInterval)
                 }
                 var reason = "the leader has ended"
@@ -49,6 +53,9 @@ struct LeaderControl: GroupControlling {
         if case .refused(let reason)? = await core.refusal { throw RoomError(.refused, reason) }
         guard !addition.locations.isEmpty else {
             throw RoomError(.refused, "nothing was named to be added")
+        }
+        if let obstacle = addition.locations.compactMap(QueueAddition.obstacle).first {
+            throw RoomError(.refused, obstacle)
         }
         var arguments: [AssetList.Argument] = []
         for location in addition.locations {

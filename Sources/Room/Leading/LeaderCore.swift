@@ -194,8 +194,10 @@ actor LeaderCore {
     /// Nobody is told of anything any more.
     nonisolated func endWatching() { watchers.finish() }
 
-    /// The present state, numbered.
-    func event() -> GroupEvent {
+    /// The present state, numbered; `nil` where another leads: what this leader has given up is not what the
+    /// group does.
+    func event() -> GroupEvent? {
+        guard !isRetired else { return nil }
         sequence += 1
         return GroupEvent(sequence: sequence, status: status(hasPoints: false))
     }
@@ -212,6 +214,12 @@ actor LeaderCore {
         for change in await check(hash, machine.currentID) {
             self.change(hash, of: change.items, to: change.outcome)
         }
+    }
+
+    /// Nobody has the bytes of these items just now.
+    func passOver(_ hash: ContentHash, _ reason: String) {
+        let items = machine.entries.filter { $0.asset?.hash == hash }.map(\.id)
+        step { machine, now in machine.receive(.absent(items, reason: reason), at: now) }
     }
 
     /// What plays and what is about to.
@@ -235,6 +243,13 @@ actor LeaderCore {
 
     /// Why nothing can be asked for while another leads, or is about to.
     var refusal: CommandOutcome? { machine.refusalAfterHandover }
+
+    /// What this leader has given up is not what the group does: who asks is told where to.
+    ///
+    /// - Throws: `RoomError` with code `refused` where another leads.
+    func checkLeads() throws {
+        if isRetired, case .refused(let reason)? = refusal { throw RoomError(.refused, reason) }
+    }
 
     /// What joins the queue joins that of this leader: between the question and the work nobody else
     /// begins to lead.

@@ -123,7 +123,7 @@ final class Leading: Sendable {
     let services: Services
     /// Of what is put into the queue here.
     let reader: AssetReader
-    private let announcement: Announcement?
+    private let announcement: Announcement
     private let session: AvahiSession?
     private let credentials: Credentials
     let logger: Logger
@@ -156,13 +156,12 @@ final class Leading: Sendable {
             check: { await reader.check($0, current: $1) },
             handedOver: events.handedOver, ask: events.ask,
             resuming: resuming)
-        announcement = (node.usesAvahi ? session : nil).map {
-            Announcement(
-                session: $0, name: name, role: .leader, port: services.door.port,
-                household: node.credentials.announcedHousehold, logger: node.logger)
-        }
+        announcement = Announcement(
+            session: node.usesAvahi ? session : nil, name: name, role: .leader,
+            port: services.door.port, household: node.credentials.announcedHousehold,
+            logger: node.logger)
         services.tell(clock)
-        announcement?.update(group: name.name)
+        announcement.update(group: name.name)
     }
 
     var port: UInt16 { services.port }
@@ -203,8 +202,11 @@ final class Leading: Sendable {
     /// Another leads: it is not announced any more. Time and files are still there for whoever asks.
     func retire() {
         retired.store(true, ordering: .relaxed)
-        announcement?.withdraw()
+        announcement.withdraw()
     }
+
+    /// See ``Announcement/isAnnounced``.
+    var isAnnounced: Bool { announcement.isAnnounced }
 
     var isRetired: Bool { retired.load(ordering: .relaxed) }
 
@@ -248,7 +250,7 @@ final class Leading: Sendable {
     /// Another household, or none, may be this node's meanwhile. One that belongs to nobody leads
     /// nobody, and is not announced: that would be an open group.
     private func announceHousehold() async {
-        guard let keeper = credentials.keeper, let announcement else { return }
+        guard let keeper = credentials.keeper else { return }
         for await _ in keeper.changes() where !isRetired {
             if keeper.isSeated {
                 announcement.update(household: credentials.announcedHousehold)
@@ -280,7 +282,7 @@ final class Leading: Sendable {
     // MARK: Avahi
 
     private func lookForNamesakes() async {
-        guard let session, let announcement else { return }
+        guard let session else { return }
         for await event in session.browse() {
             if let sighting = RoomSighting(event) { announcement.notice(sighting) }
         }

@@ -18,7 +18,7 @@ extension SessionAssets.Asset {
         }
         guard let frames = span.frames(sampleRate: descriptor.sampleRate, count: count) else {
             throw failure(
-                "begins behind the end of its file; the cue sheet is of another file (\(item.location.readableFileName))"
+                "begins behind the end of its file; the cue sheet is of another file (\(AssetName.shown(item.location)))"
             )
         }
         do {

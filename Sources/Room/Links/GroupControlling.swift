@@ -37,4 +37,19 @@ extension GroupControlling {
     public func queue() async throws -> QueueListing {
         try await queue(first: 0, count: QueueListing.mostItems)
     }
+
+    /// All of the queue; asked for again where it changes meanwhile.
+    package func wholeQueue() async throws -> QueueListing {
+        var listing = try await queue()
+        while listing.items.count < listing.count {
+            let more = try await queue(first: listing.items.count, count: QueueListing.mostItems)
+            guard more.revision == listing.revision else {
+                listing = try await queue()
+                continue
+            }
+            guard !more.items.isEmpty else { break }
+            listing.items += more.items
+        }
+        return listing
+    }
 }

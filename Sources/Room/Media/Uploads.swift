@@ -83,6 +83,9 @@ final class Uploads: Sendable {
 
     var hasAny: Bool { state.withLock { !$0.kept.isEmpty } }
 
+    /// Where the files are.
+    var paths: Set<String> { state.withLock { Set($0.kept.values.map(\.path)) } }
+
     /// Whether all of it is here already.
     func contains(_ id: String) -> Bool { path(of: id) != nil }
 

@@ -127,7 +127,10 @@ extension Node {
         case .stopped, .ended: break
         }
         if place.phase != .stopped { place.seconds = now.seconds }
-        if let position = now.position, session.items.indices.contains(position) {
+        // What has been played to its end begins anew.
+        if now.session.phase != .ended, let position = now.position,
+            session.items.indices.contains(position)
+        {
             place.index = position
         }
         session.place = place

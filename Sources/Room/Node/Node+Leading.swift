@@ -161,8 +161,6 @@ extension Node {
     private static let readingPatience = Duration.seconds(10)
     /// … and that another machine put into the queue before the power failed: it is started like this one.
     private static let bootPatience = Duration.seconds(90)
-    /// A leader that has handed over, and is asked in vain so often, one after the other, has ended.
-    private static let mostSilences = 5
 
     /// What only the leader before had does not hold up the group once that one is gone: what every machine
     /// can fetch this node fetches. Where the bytes of what plays are nowhere, and rooms are silent for it,
@@ -171,17 +169,12 @@ extension Node {
         _ leading: Leading, of predecessor: NextLeader, _ resumption: Leading.Resumption
     ) async {
         let gone = "its file went with \(predecessor.name.name.shown())"
-        var silences = 0
-        while !resumption.isPredecessorLost, silences < Self.mostSilences {
+        var answers = PredecessorAnswers()
+        while !resumption.isPredecessorLost, !answers.haveEnded {
             guard (try? await Task.sleep(for: Self.inheritanceInterval)) != nil,
                 isLeading(leading), !leading.isRetired
             else { return }
-            switch await askWhoLeads([predecessor]).first {
-            case .sight?: silences = 0
-            // A machine that is busy takes connections.
-            case .stalled?, nil: break
-            case .refused?, .silent?: silences += 1
-            }
+            if let answer = await askWhoLeads([predecessor]).first { answers.take(answer) }
         }
         files.losePredecessor()
         leading.reader.adopt(
@@ -204,7 +197,7 @@ extension Node {
                     continue
                 }
                 logger.error("\(asset.title): \(gone), and no room has all of it")
-                await leading.core.change(asset.hash, to: .unplayable(reason: gone))
+                await leading.core.passOver(asset.hash, gone)
             }
         }
     }
@@ -223,7 +216,7 @@ extension Node {
             guard let now = awaited, now.since + patience <= .now,
                 leading.reader.item(now.id) == nil
             else { continue }
-            await leading.core.take([.unplayable(now.id, reason: reason)])
+            await leading.core.take([.absent([now.id], reason: reason)])
         }
     }
 

@@ -367,6 +367,7 @@ final class Node: Sendable {
         guard case .leading(let leading)? = state.withLock({ $0.role }) else { return }
         leading.retire()
         begin { await self.readOn(leading) }
+        begin { await self.keepUploads(of: leading) }
         logger.notice("handed over", metadata: ["to": "\(next.name)"])
     }
 

@@ -177,7 +177,7 @@ struct AssetList {
         guard folders.insert(folder.identity).inserted else {
             return passOver(path, "leads to a folder that is played already", isMissed: false)
         }
-        var (files, below): ([String], [Entry]) = ([], [])
+        var (files, sheets, below): ([String], [String], [Entry]) = ([], [], [])
         var passed: [Step] = []
         for (name, kind) in folder.entries {
             let inside = folder.path(of: name)
@@ -194,11 +194,15 @@ struct AssetList {
                 below.append(.place(deeper))
             case (let kind, .missing): pass("leads nowhere", isMissed: kind == .audio)
             case (_, .special): pass("is not a file")
+            case (.playlist, _) where Playlist.Format(name: name) == .cue: sheets.append(name)
             case (.playlist, _): pass("is a playlist; name it to play it")
             case (.other, _): pass("is no audio")
             case (.audio, _), (.unknown, _): files.append(name)
             }
         }
+        let tracks =
+            sheets.isEmpty ? FolderTracks() : self.tracks(sheets, files, of: folder, cancellation)
+        passed += tracks.passed
         if files.isEmpty, below.isEmpty, !place.isFound {
             passed.append(
                 .passedOver(
@@ -207,14 +211,77 @@ struct AssetList {
                         reason: "is a folder without anything to play", isMissed: true)))
         }
         stack += below.reversed()
-        push(
-            inOrder(files, of: folder, cancellation).map {
-                .item(
-                    Item(
-                        location: folder.path(of: $0), title: nil,
-                        isMissed: AssetName.kind(of: $0) == .audio))
-            })
+        let entries = inOrder(files, of: folder, cancellation).flatMap { name -> [Entry] in
+            if let places = tracks.places[name] {
+                return places.map {
+                    var track = $0
+                    track.depth = place.depth
+                    return .place(track)
+                }
+            }
+            if tracks.files.contains(name) { return [] }
+            return [
+                .step(
+                    .item(
+                        Item(
+                            location: folder.path(of: name), title: nil,
+                            isMissed: AssetName.kind(of: name) == .audio)))
+            ]
+        }
+        stack += entries.reversed()
         push(passed)
+    }
+
+    /// What the cue sheets of a folder make of its files.
+    private struct FolderTracks {
+        /// By the first file of a sheet: all of its tracks.
+        var places: [String: [Place]] = [:]
+        /// Played as tracks, and not by themselves.
+        var files: Set<String> = []
+        var passed: [Step] = []
+    }
+
+    /// A disc that was copied as one file has its sheet beside it, which says where its tracks are.
+    private mutating func tracks(
+        _ sheets: [String], _ names: [String], of folder: Folder, _ cancellation: MediaCancellation
+    ) -> FolderTracks {
+        var found = FolderTracks()
+        let names = Set(names)
+        for sheet in sheets {
+            let location = folder.path(of: sheet)
+            func pass(_ reason: String) {
+                found.passed.append(
+                    .passedOver(
+                        PassedOver(
+                            subject: location.readableFileName, reason: reason, isMissed: false)))
+            }
+            let bytes = try? MediaBytes.read(
+                location, atMost: Playlist.longestFile, cancellation: cancellation)
+            guard let bytes, let list = Playlist(bytes, .cue, base: folder.path(of: "")) else {
+                pass("is called a cue sheet and is none")
+                continue
+            }
+            let files = list.entries.map { entry in
+                entry.places.lazy.compactMap(folder.name).first(where: names.contains)
+            }
+            guard let first = files.first ?? nil, !files.contains(nil) else {
+                pass("is a cue sheet of files that are not beside it; name it to play it")
+                continue
+            }
+            let known = Set(files.compactMap(\.self))
+            guard found.files.isDisjoint(with: known) else {
+                pass("is a cue sheet of files that are played by another one")
+                continue
+            }
+            playlists.append(location)
+            found.files.formUnion(known)
+            found.places[first] = zip(list.entries, files).map { entry, name in
+                Place(
+                    locations: [name.map(folder.path) ?? ""], title: entry.title, span: entry.span,
+                    credits: entry.credits)
+            }
+        }
+        return found
     }
 
     private func inOrder(
@@ -317,6 +384,13 @@ private struct Folder {
     }
 
     func path(of name: String) -> String { base + name }
+
+    /// `nil` where a path is not directly in this folder.
+    func name(of path: String) -> String? {
+        guard path.hasPrefix(base) else { return nil }
+        let name = path.dropFirst(base.count)
+        return name.isEmpty || name.contains("/") ? nil : String(name)
+    }
 
     private static func kind(of path: String, _ type: UInt8) -> Kind {
         switch Int(type) {

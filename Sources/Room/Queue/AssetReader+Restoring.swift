@@ -15,7 +15,7 @@ extension AssetReader {
     func restore(_ saved: SavedSession, plays: Bool) async -> Leading.Resumption {
         let place = saved.place.index
         var current: SessionAssets.Asset?
-        if saved.place.phase != .stopped, saved.items.indices.contains(place),
+        if saved.items.indices.contains(place),
             let item = AssetList.Item(saved.items[place])
         {
             do {

@@ -1,3 +1,4 @@
+import Synchronization
 import TuttiGroupControl
 
 extension AssetReader {
@@ -30,6 +31,9 @@ extension AssetReader {
         var lost = 0
         /// Why the first of them is not.
         var firstReason: String?
+        /// What was to be added and is not, a sentence each, the latest last, and how many there were.
+        var leftOut: [String] = []
+        var leftOutCount: UInt64 = 0
         var isGivenAny = false
         var wanted: Wanted?
         var tell: Tell?
@@ -43,10 +47,29 @@ extension AssetReader.State {
         return jobs.removeFirst()
     }
 
+    mutating func noteLeftOut(_ sentence: String) {
+        leftOutCount += 1
+        leftOut.append(sentence.limited(toBytes: QueueListing.longestSentence))
+        leftOut = leftOut.suffix(QueueListing.mostLeftOut)
+    }
+
     var isDone: Bool { jobs.isEmpty && !isListing && unread.isEmpty }
 
     var reasonOfNothing: String? {
         firstReason ?? (isGivenAny ? "there is nothing to play in what was given" : nil)
+    }
+}
+
+extension AssetReader {
+    /// What of it people see in a listing, beside the queue itself: what is about to join it, or will not.
+    func complete(_ listing: QueueListing) -> QueueListing {
+        let isListing = isListing
+        return state.withLock { state in
+            var listing = listing
+            listing.coming = max(listing.coming, isListing ? max(1, state.coming) : 0)
+            (listing.leftOut, listing.leftOutCount) = (state.leftOut, state.leftOutCount)
+            return listing
+        }
     }
 }
 

@@ -112,6 +112,12 @@ final class AssetReader: Sendable {
     /// Whether items are listed that it has not read.
     var hasUnread: Bool { state.withLock { !$0.unread.isEmpty } }
 
+    /// Whether files of other machines are kept for what it lists.
+    var hasUploads: Bool {
+        guard let kept = uploads?.paths, !kept.isEmpty else { return false }
+        return items.values.contains { kept.contains($0.location) }
+    }
+
     /// What is wanted may be something else by now.
     func lookAgain() { readSignal.yield() }
 
@@ -235,7 +241,10 @@ final class AssetReader: Sendable {
             }
             guard let step = step ?? nil else { break }
             switch step {
-            case .passedOver(let passed): leaveOut(passed.subject, passed.reason, passed.isMissed)
+            case .passedOver(let passed):
+                leaveOut(passed.subject, passed.reason, passed.isMissed)
+                guard passed.isMissed else { continue }
+                state.withLock { $0.noteLeftOut("\(passed.subject): \(passed.reason)") }
             case .item(let item):
                 guard
                     let id = state.withLock({ state -> QueueEntry.ID? in

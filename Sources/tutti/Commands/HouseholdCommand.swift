@@ -63,7 +63,7 @@ struct HouseholdOptions: ParsableArguments {
 }
 
 /// `tutti household list`.
-struct HouseholdList: AsyncParsableCommand {
+struct HouseholdList: AsyncParsableCommand, Wordless {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the members: name, fingerprint, since when, last seen."
     )

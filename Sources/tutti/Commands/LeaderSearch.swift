@@ -86,7 +86,7 @@ struct LeaderSearch {
                 "no leader named \"\($0)\" answers on this network: see tutti rooms, or give --leader HOST:PORT"
                     + Suggestion.question(for: "\($0)", among: seen.sorted())
             }
-                ?? "no leader answers on this network: start one with tutti lead FILE, or give --leader HOST:PORT"
+                ?? "no leader answers on this network: start one with tutti node or tutti lead FILE, or give --leader HOST:PORT"
         )
     }
 

@@ -26,11 +26,13 @@ struct Queue: AsyncParsableCommand {
 }
 
 /// `tutti queue list`.
-struct QueueList: AsyncParsableCommand {
+struct QueueList: AsyncParsableCommand, Wordless {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Show the queue.",
         discussion: """
-            A mark shows what plays. What cannot be played is listed with the reason.
+            A mark shows what plays. What cannot be played, or was left out since the machine that has \
+            its file is away, is listed with the reason. The "revision" of the JSON grows with each \
+            change under one leader; the next one counts anew.
 
             Examples:
               tutti queue
@@ -42,7 +44,7 @@ struct QueueList: AsyncParsableCommand {
 
     func run() async throws {
         try await untilInterrupted {
-            let listing = try await options.connect().wholeQueue()
+            let listing = try await options.connect().whoeverLeads { try await $0.wholeQueue() }
             if json {
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -81,7 +83,10 @@ struct QueueAdd: AsyncParsableCommand {
     var assets: [String]
 
     @Flag(help: "Behind what plays now.") var next = false
-    @Option(help: ArgumentHelp("At this position, from 1.", valueName: "n")) var at: Int?
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("At this position, from 1.", valueName: "n"))
+    var at: Int?
     @OptionGroup var options: ControlOptions
 
     func validate() throws {
@@ -89,16 +94,22 @@ struct QueueAdd: AsyncParsableCommand {
             throw ValidationError(
                 "An asset without a name: write the path of a file, or an http URL")
         }
+        if let obstacle = assets.compactMap(QueueAddition.obstacle).first {
+            throw ValidationError(obstacle)
+        }
         if next, at != nil { throw ValidationError("--next and --at exclude each other") }
-        if let at, at < 1 { throw ValidationError("positions count from 1, not \(at)") }
+        if let at, at < 1 { throw ValidationError(noPosition("\(at)")) }
     }
 
     func run() async throws {
         let place: QueuePlace = next ? .next : at.map { .position($0 - 1) } ?? .end
         let locations = assets.map(Self.whole)
         let progress = SendingLine()
-        try await options.steer { client in
+        try await options.steer { [at] client in
             let before = try await client.queue(first: 0, count: 0)
+            if let at, at > before.count + 1 {
+                throw CommandError(before.noPlace(at, most: before.count + 1))
+            }
             try await client.add(locations, at: place) { progress.tell($0) }
             return [try await client.addition(since: before)]
         }
@@ -128,8 +139,7 @@ private final class SendingLine: Sendable {
                 return last != name
             }
             guard isNew else { return }
-            let megabytes = max(1, (whole + 500_000) / 1_000_000)
-            Terminal.error.say("sending \(name), \(megabytes) MB".printable)
+            Terminal.error.say("sending \(name), \(whole.bytesText)".printable)
         }
     }
 }
@@ -137,23 +147,31 @@ private final class SendingLine: Sendable {
 /// The position that a word means, from 0; people count from 1.
 private func position(_ word: String) throws -> Int {
     guard let position = Int(word), position >= 1 else {
-        throw ValidationError(
-            "\"\(word)\" is no position: they count from 1; look with tutti queue")
+        throw ValidationError(noPosition(word))
     }
     return position - 1
+}
+
+private func noPosition(_ word: String) -> String {
+    "\"\(word)\" is no position: they go from 1 to the number of items; look with tutti queue"
 }
 
 extension QueueListing {
     /// The item at a position, from 0.
     fileprivate func item(at position: Int) throws -> Item {
         guard items.indices.contains(position) else {
-            throw CommandError(
-                count == 0
-                    ? "the queue is empty"
-                    : "there is no item \(position + 1): the queue has \(count); look with tutti queue"
-            )
+            throw CommandError(noPlace(position + 1, most: count))
         }
         return items[position]
+    }
+
+    fileprivate func noPlace(_ position: Int, most: Int) -> String {
+        switch most {
+        case 0: "the queue is empty: tutti add FILE"
+        case 1: "there is no position \(position): the only one is 1; look with tutti queue"
+        default:
+            "there is no position \(position): they go from 1 to \(most); look with tutti queue"
+        }
     }
 }
 
@@ -170,26 +188,32 @@ struct QueueRemove: AsyncParsableCommand {
               tutti queue remove all
             """)
 
-    @Argument(help: ArgumentHelp("Positions, from 1, or all.", valueName: "n|all"))
+    // A negative number looks like a flag.
+    @Argument(
+        parsing: .allUnrecognized,
+        help: ArgumentHelp("Positions, from 1, or all.", valueName: "n|all"))
     var positions: [String]
     @OptionGroup var options: ControlOptions
 
     func validate() throws {
+        try refuseOptions(in: positions)
         if positions != ["all"] { _ = try positions.map(position) }
     }
 
     func run() async throws {
         try await options.steer { [positions] client in
             let before = try await client.wholeQueue()
-            let items =
+            var seen: Set<QueueEntry.ID> = []
+            let named =
                 positions == ["all"]
                 ? before.items : try positions.map { try before.item(at: position($0)) }
+            let items = named.filter { seen.insert($0.id).inserted }
             // One command takes out all but what plays, however long the queue is.
             if positions == ["all"] { try await client.perform(.queue(.clear)) }
             let left =
                 positions == ["all"]
                 ? try await client.wholeQueue().items.map(\.id) : items.map(\.id)
-            try await client.remove(Array(Set(left)))
+            try await client.remove(left)
             return [QueueText.removed(items)]
         }
     }
@@ -199,18 +223,37 @@ struct QueueRemove: AsyncParsableCommand {
 struct QueueMove: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "move", abstract: "Move an item to another position.",
+        usage: """
+            tutti queue move <from> <to> [--leader <host:port>] [--group <room>] \
+            [--config <path>] [--verbose] [--log-level <level>]
+            """,
         discussion: "Example:\n  tutti queue move 7 2")
 
-    @Argument(help: ArgumentHelp("Where it is, from 1.", valueName: "from")) var from: String
-    @Argument(help: ArgumentHelp("Where it goes.", valueName: "to")) var to: String
+    // A negative number looks like a flag.
+    @Argument(
+        parsing: .allUnrecognized,
+        help: ArgumentHelp("Where it is, from 1, and where it goes.", valueName: "position"))
+    var positions: [String]
     @OptionGroup var options: ControlOptions
 
-    func validate() throws { _ = try (position(from), position(to)) }
+    func validate() throws { _ = try parsed() }
+
+    private func parsed() throws -> (from: Int, to: Int) {
+        try refuseOptions(in: positions)
+        guard positions.count == 2 else {
+            throw ValidationError(
+                "write where the item is, and where it goes: tutti queue move 7 2")
+        }
+        return (try position(positions[0]), try position(positions[1]))
+    }
 
     func run() async throws {
-        try await options.steer { [from, to] client in
-            let item = try await client.wholeQueue().item(at: position(from))
-            try await client.perform(.queue(.move(item.id, to: position(to))))
+        let (from, to) = try parsed()
+        try await options.steer { client in
+            let before = try await client.wholeQueue()
+            let item = try before.item(at: from)
+            _ = try before.item(at: to)
+            try await client.perform(.queue(.move(item.id, to: to)))
             let queue = try await client.wholeQueue()
             return [QueueText.moved(item, in: queue)]
         }
@@ -223,7 +266,14 @@ struct QueueClear: AsyncParsableCommand {
         commandName: "clear", abstract: "Take everything out of the queue but what plays.",
         discussion: "Example:\n  tutti queue clear")
     @OptionGroup var options: ControlOptions
-    func run() async throws { try await options.perform(.queue(.clear), saying: QueueText.cleared) }
+    func run() async throws {
+        try await options.steer { client in
+            let before = try await client.queue(first: 0, count: 0)
+            try await client.perform(.queue(.clear))
+            let after = try await client.queue(first: 0, count: 0)
+            return [QueueText.cleared(from: before, to: after)]
+        }
+    }
 }
 
 /// `tutti queue shuffle`.
@@ -233,8 +283,11 @@ struct QueueShuffle: AsyncParsableCommand {
         discussion: "Example:\n  tutti queue shuffle")
     @OptionGroup var options: ControlOptions
     func run() async throws {
-        try await options.perform(
-            .queue(.reorder(seed: .random(in: .min ... .max))), saying: QueueText.shuffled)
+        try await options.steer { client in
+            let before = try await client.queue(first: 0, count: 0)
+            try await client.perform(.queue(.reorder(seed: .random(in: .min ... .max))))
+            return [QueueText.shuffled(before)]
+        }
     }
 }
 
@@ -262,28 +315,52 @@ struct QueueRepeat: AsyncParsableCommand {
 struct QueuePlay: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "play", abstract: "Go to an item of the queue, and play.",
+        usage: """
+            tutti queue play <n> [--leader <host:port>] [--group <room>] [--config <path>] \
+            [--verbose] [--log-level <level>]
+            """,
         discussion: "Example:\n  tutti queue play 4")
-    @Argument(help: ArgumentHelp("Position, from 1.", valueName: "n")) var item: String
+    // A negative number looks like a flag.
+    @Argument(
+        parsing: .allUnrecognized, help: ArgumentHelp("Position, from 1.", valueName: "n"))
+    var positions: [String]
     @OptionGroup var options: ControlOptions
 
-    func validate() throws { _ = try position(item) }
+    func validate() throws { _ = try parsed() }
+
+    private func parsed() throws -> Int {
+        try refuseOptions(in: positions)
+        guard positions.count == 1 else {
+            throw ValidationError("write the position of one item: tutti queue play 4")
+        }
+        return try position(positions[0])
+    }
 
     func run() async throws {
-        try await options.steer { [item] client in
-            let item = try await client.wholeQueue().item(at: position(item))
+        let place = try parsed()
+        try await options.steer { client in
+            let item = try await client.wholeQueue().item(at: place)
             return EffectText(try await client.perform(.queue(.play(item.id)))).lines
         }
     }
 }
 
 extension GroupClient {
-    /// What was added, once it is listed: folders and playlists are looked through meanwhile.
+    /// What was added, once it is listed: folders and playlists are looked through meanwhile. What is left
+    /// out is said.
+    ///
+    /// - Throws: where that is all.
     fileprivate func addition(since before: QueueListing) async throws -> String {
         var now = before
         for _ in 0..<20 {
             now = try await queue(first: 0, count: 0)
             if now.revision != before.revision, now.coming == 0 { break }
             try await Task.sleep(for: .milliseconds(50))
+        }
+        let leftOut = QueueText.leftOut(from: before, to: now)
+        for line in leftOut { Terminal.error.say(line.printable) }
+        guard leftOut.isEmpty || now.coming > 0 || now.count > before.count else {
+            throw CommandError("nothing was added: there is nothing to play in what was given")
         }
         return QueueText.added(from: before, to: now)
     }
@@ -294,21 +371,5 @@ extension GroupClient {
             let part = ids[start...].prefix(QueueEdit.mostItems)
             try await perform(.queue(.remove(Array(part))))
         }
-    }
-
-    /// All of the queue; asked for again where it changes meanwhile.
-    func wholeQueue() async throws -> QueueListing {
-        var listing = try await queue()
-        while listing.items.count < listing.count {
-            let more = try await queue(
-                first: listing.items.count, count: QueueListing.mostItems)
-            guard more.revision == listing.revision else {
-                listing = try await queue()
-                continue
-            }
-            guard !more.items.isEmpty else { break }
-            listing.items += more.items
-        }
-        return listing
     }
 }

@@ -23,7 +23,7 @@ struct SceneCommand: AsyncParsableCommand {
 }
 
 /// `tutti scene list`.
-struct SceneList: AsyncParsableCommand {
+struct SceneList: AsyncParsableCommand, Wordless {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the scenes that this machine keeps.")
 

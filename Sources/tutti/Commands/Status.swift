@@ -17,7 +17,9 @@ struct Status: AsyncParsableCommand {
             measured error of the card's crystal, and by how much the sound is late (+) or early \
             (−) at the DAC. On a terminal, --watch draws a live table; elsewhere it prints a line \
             when something changed, one a second at most, or with --json an object on a line for \
-            each change.
+            each change. The numbers "sequence" and "queueRevision" of the JSON grow under one \
+            leader; the next one counts anew ("leader", "sessionTerm" and "session" say who leads, in \
+            which term, and which session it is).
 
             --sync shows the truth about lockstep. Promised: the room is within ± this of the \
             group's line, however the network divides its delay between the two directions, and \
@@ -59,7 +61,8 @@ struct Status: AsyncParsableCommand {
                 ).run()
             } else {
                 let client = try await options.connect()
-                print(try await client.status(hasPoints: sync), isOpen: isOpen)
+                let status = try await client.whoeverLeads { try await $0.status(hasPoints: sync) }
+                print(status, isOpen: isOpen)
             }
         }
     }
@@ -76,19 +79,21 @@ struct Status: AsyncParsableCommand {
                     StatusDocument(status: status, sequence: sequence, isOpen: isOpen),
                     pretty: !watch) + "\n")
         } else {
-            let width = terminal.isInteractive ? terminal.width : Self.plainWidth
+            let isLive = terminal.isInteractive
             let lines = lines(
-                status, width: width, showsColour: terminal.showsColour, isOpen: isOpen)
+                status, width: isLive ? terminal.width : Self.plainWidth,
+                bar: isLive ? nil : Self.plainBar, showsColour: terminal.showsColour, isOpen: isOpen
+            )
             return terminal.write(lines.joined(separator: "\n") + "\n")
         }
     }
 
     private func lines(
-        _ status: GroupStatus, width: Int, showsColour: Bool, isOpen: Bool
+        _ status: GroupStatus, width: Int, bar: Int? = nil, showsColour: Bool, isOpen: Bool
     ) -> [String] {
         (sync
-            ? SyncView(status: status, width: width, showsColour: showsColour).lines
-            : StatusView(status: status, width: width, showsColour: showsColour).lines)
+            ? SyncView(status: status, width: width, bar: bar, showsColour: showsColour).lines
+            : StatusView(status: status, width: width, bar: bar, showsColour: showsColour).lines)
             + (isOpen ? [Self.openWarning] : [])
     }
 
@@ -96,14 +101,18 @@ struct Status: AsyncParsableCommand {
 
     /// A pipe has no width: wide enough that nothing is left out.
     private static let plainWidth = 200
+    /// … but for a bar, which tells no more by its length.
+    private static let plainBar = 80
 
     static func plainLine(_ status: GroupStatus) -> String {
+        let title = status.title.isEmpty ? "nothing" : "\"\(status.title.printable)\""
         let rooms = status.rooms.map { room in
             "\(room.name.printable) \(room.state.rawValue) "
                 + StatusView.text(room.errorMicroseconds, sign: true) + " µs"
                 + (StatusView.alarm(of: room).map { " \($0)" } ?? "")
         }
-        return "\(status.phase.rawValue) \(PositionArgument.text(status.positionSeconds)) · "
+        return
+            "\(status.phase.rawValue) \(title) \(PositionArgument.text(status.positionSeconds)) · "
             + rooms.joined(separator: ", ")
     }
 }

@@ -8,6 +8,9 @@ struct StatusWatch: Sendable {
     private static let frame = Duration.milliseconds(250)
     /// Between two attempts to find a leader that went away, and between two lines of text.
     private static let pause = Duration.seconds(1)
+    /// A node that has handed over knows in less than a second where the next leader is.
+    private static let looksForNext = 10
+    private static let lookForNext = Duration.milliseconds(100)
 
     /// Finds the leader, now or again.
     let connect: @Sendable () async throws -> GroupClient
@@ -88,25 +91,48 @@ struct StatusWatch: Sendable {
     private func listen(_ first: GroupClient, _ say: @Sendable (Moment) -> Void) async {
         var client: GroupClient? = first
         while !Task.isCancelled {
+            var leader: GroupClient?
             do {
-                let leader = if let client { client } else { try await connect() }
-                client = nil
-                for try await event in leader.events() {
+                let current = if let client { client } else { try await connect() }
+                (client, leader) = (nil, current)
+                for try await event in current.events() {
                     guard hasPoints else {
                         say(.event(event))
                         continue
                     }
-                    let status = try await leader.status(hasPoints: true)
+                    let status = try await current.status(hasPoints: true)
                     say(.event(GroupEvent(sequence: event.sequence, status: status)))
                     try await Task.sleep(for: Self.pause)
                 }
             } catch {
                 guard !Task.isCancelled else { return }
+                client = await Self.next(after: leader)
+                guard client == nil else { continue }
                 // The leader may come back at another address, so it is looked for again.
                 say(.lost(sentence(for: error)))
                 try? await Task.sleep(for: Self.pause)
             }
         }
+    }
+
+    /// Who leads since the lead went over; `nil` where a leader is lost, or is there again.
+    private static func next(after leader: GroupClient?) async -> GroupClient? {
+        guard let leader else { return nil }
+        for _ in 0..<looksForNext {
+            do {
+                let next = try await leader.whoeverLeads { client in
+                    _ = try await client.status()
+                    return client
+                }
+                return next.address == leader.address ? nil : next
+            } catch let error as RoomError where error.code == .refused {
+                // It follows by now, and does not hear the next one yet.
+                try? await Task.sleep(for: lookForNext)
+            } catch {
+                return nil
+            }
+        }
+        return nil
     }
 
     /// - Parameter said: the reason that was said last: each is said once where lines stay.

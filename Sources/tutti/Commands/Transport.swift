@@ -184,7 +184,12 @@ struct Previous: AsyncParsableCommand {
 struct Stop: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Stop playing; the rooms stay in the group.",
-        discussion: "Example:\n  tutti stop")
+        discussion: """
+            The queue and the place in it stay: tutti play begins the item anew that was stopped.
+
+            Example:
+              tutti stop
+            """)
     @OptionGroup var options: ControlOptions
     func run() async throws { try await options.perform(.stop) }
 }
@@ -209,14 +214,24 @@ struct Rate: AsyncParsableCommand {
 
     func validate() throws { _ = try parsed() }
 
-    func parsed() throws -> GroupCommand {
-        guard let rate = Double(word), RateChange.rates.contains(rate) else {
-            throw ValidationError("\"\(word)\" is no rate: write tutti rate 1.25, from 0.25 to 4")
+    func parsed() throws -> GroupCommand { .rate(try rate) }
+
+    private var rate: Double {
+        get throws {
+            guard let rate = Double(word), RateChange.rates.contains(rate) else {
+                throw ValidationError(
+                    "\"\(word)\" is no rate: write tutti rate 1.25, from 0.25 to 4")
+            }
+            return rate
         }
-        return .rate(rate)
     }
 
-    func run() async throws { try await options.perform(parsed()) }
+    func run() async throws {
+        let rate = try rate
+        try await options.steer { client in
+            EffectText(try await client.perform(.rate(rate))).lines(atRate: rate)
+        }
+    }
 }
 
 /// `tutti seek`.

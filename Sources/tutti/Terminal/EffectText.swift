@@ -15,6 +15,17 @@ struct EffectText {
         return [line]
     }
 
+    /// What a change of the rate did: what does not sound begins, or goes on, at it.
+    func lines(atRate rate: Double) -> [String] {
+        let pace = rate == 1 ? "as recorded" : "\(rate) times as fast"
+        return switch effect.phase {
+        case .playing: lines
+        case .paused: ["\(line), and goes on \(pace)"]
+        case .stopped, .ended: ["nothing plays; what begins next plays \(pace)"]
+        case .waiting, .preparing: ["\(line), \(pace)"]
+        }
+    }
+
     private var line: String {
         let title = effect.title.isEmpty ? "" : " \"\(effect.title.printable)\""
         let place = effect.positionSeconds.map(PositionArgument.text)

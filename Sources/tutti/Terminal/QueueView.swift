@@ -29,8 +29,8 @@ struct QueueView {
         var lines = table.lines(width: width)
         for (offset, item) in listing.items.enumerated() {
             guard let reason = item.reason else { continue }
-            lines.append(
-                "\(listing.first + offset + 1) cannot be played: \(reason.printable)")
+            let verdict = item.state == .unplayable ? "cannot be played" : "was left out"
+            lines.append("\(listing.first + offset + 1) \(verdict): \(reason.printable)")
         }
         if listing.coming > 0 { lines.append("More is being looked for.") }
         switch listing.repeats {
@@ -52,10 +52,12 @@ struct QueueView {
     private func length(_ item: QueueListing.Item) -> String {
         switch item.state {
         case .known:
-            item.durationSeconds.map { String(PositionArgument.text($0).split(separator: ".")[0]) }
-                ?? ""
-        case .unread: "…"
-        case .unplayable: "✗"
+            (item.reason == nil ? "" : "✗ ")
+                + (item.durationSeconds.map {
+                    String(PositionArgument.text($0).split(separator: ".")[0])
+                } ?? "")
+        case .unread where item.reason == nil: "…"
+        case .unread, .unplayable: "✗"
         }
     }
 }

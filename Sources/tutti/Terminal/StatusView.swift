@@ -7,6 +7,8 @@ struct StatusView {
 
     var status: Shown
     var width: Int
+    /// Of the bar at most, with the times at its ends; `nil`: as wide as all.
+    var bar: Int?
     var showsColour = false
     /// What a room is called here; the demo hides the tag that keeps its rooms apart.
     var roomName: (String) -> String = { $0 }
@@ -34,7 +36,8 @@ struct StatusView {
     var progress: String {
         if status.title.isEmpty, status.durationSeconds == 0 { return "" }
         return Self.progress(
-            position: status.positionSeconds, duration: status.durationSeconds, width: width)
+            position: status.positionSeconds, duration: status.durationSeconds,
+            width: min(width, bar ?? width))
     }
 
     /// `1:23.4 ━━━━━━━────────── 3:05.0`, exactly as wide as asked for.

@@ -4,6 +4,8 @@ import TuttiGroupControl
 struct SyncView {
     var status: GroupStatus
     var width: Int
+    /// See ``StatusView/bar``.
+    var bar: Int?
     var showsColour = false
 
     /// Columns of a sparkline: a bar for ten seconds.
@@ -14,7 +16,7 @@ struct SyncView {
     private static let leastTop: Float = 1
 
     var lines: [String] {
-        let view = StatusView(status: status, width: width, showsColour: showsColour)
+        let view = StatusView(status: status, width: width, bar: bar, showsColour: showsColour)
         return [view.headline, view.progress] + view.complaint
             + group.wrapped(toColumns: width, indent: 2) + dropped
             + status.rooms.flatMap { [""] + block($0) }

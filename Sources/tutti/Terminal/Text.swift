@@ -124,3 +124,15 @@ extension Double {
         return sign && scaled > 0 ? "+" + text : text
     }
 }
+
+extension Int64 {
+    /// A number of bytes as people say it: `18 bytes`, `12 kB`, `3 MB`.
+    var bytesText: String {
+        switch self {
+        case 1: "1 byte"
+        case ..<1_000: "\(self) bytes"
+        case ..<999_500: "\((self + 500) / 1_000) kB"
+        default: "\(self / 1_000_000 + (self % 1_000_000) / 500_000) MB"
+        }
+    }
+}

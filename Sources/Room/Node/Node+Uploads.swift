@@ -1,0 +1,36 @@
+import TuttiGroupControl
+
+extension Node {
+    /// A queue that is so often found to be of another session is not the one of before.
+    private static let mostOthers = 3
+
+    /// Files of other machines that were sent to this node while it led stay as long as their items are in
+    /// the queue, whoever leads it: rooms and the next leader fetch them here.
+    func keepUploads(of leading: Leading) async {
+        let (reader, number) = (leading.reader, await leading.core.sessionID)
+        let session = GroupStatus.text(of: number)
+        var leader: (any GroupControlling)?
+        var seen: (leader: String, revision: UInt64)?
+        var others = 0
+        while reader.hasUploads, (try? await Task.sleep(for: Self.lookingPause)) != nil {
+            let current = control
+            // The connection to a leader is kept.
+            if (leader as? GroupClient)?.address != (current as? GroupClient)?.address
+                || leader == nil
+            {
+                leader = current
+            }
+            guard let leader, let status = try? await leader.status() else { continue }
+            others = status.session == session ? 0 : others + 1
+            if others >= Self.mostOthers { return reader.forget(Array(reader.items.keys)) }
+            // Each leader counts anew.
+            guard others == 0,
+                seen?.leader != status.leader || seen?.revision != status.queueRevision,
+                let queue = try? await leader.wholeQueue()
+            else { continue }
+            let listed = Set(queue.items.map(\.id))
+            reader.forget(reader.items.keys.filter { !listed.contains($0) })
+            seen = (status.leader, queue.revision)
+        }
+    }
+}
