@@ -170,7 +170,7 @@ final class OutputLoop {
                 hasPosition = false
                 continue
             case .glance:
-                look(device, &hasPosition)
+                look(device, &hasPosition, isGlance: true)
                 // A card may take seconds to begin.
                 if !hasPosition, let ending = adapted(device) { return ending }
                 continue
@@ -202,9 +202,11 @@ final class OutputLoop {
         }
     }
 
-    private func look(_ device: any AudioOutput, _ hasPosition: inout Bool) {
+    private func look(
+        _ device: any AudioOutput, _ hasPosition: inout Bool, isGlance: Bool = false
+    ) {
         if let reading = device.reading() {
-            engine.observe(reading)
+            engine.observe(reading, isGlance: isGlance)
             hasPosition = true
             if hasSlept {
                 hasSlept = false

@@ -49,6 +49,9 @@ public import TuttiTiming
     private var framesAhead = 0.0
     private var restarts = 0
     private var glances = 0
+    /// Of the last plan.
+    private var glance: LocalInstant?
+    private var wakeFloor = WakeFloor()
     private var scatter = 0.0
     /// Every other wait is for the card itself, or for nothing: the second period of a pair is due
     /// with the first.
@@ -82,10 +85,14 @@ public import TuttiTiming
     // MARK: The card
 
     /// Takes in one look at the card. Several per period are welcome.
+    ///
+    /// - Parameter isGlance: whether the thread has slept until the glance of the last plan, and was
+    ///   not woken by the card.
     @_noLocks @_noAllocation
-    public func observe(_ reading: CardReading) {
+    public func observe(_ reading: CardReading, isGlance: Bool = false) {
         let anchors = card.anchors
         card.observe(reading)
+        if isGlance, let glance { wakeFloor.take(reading.instant - glance) }
         // Both are right together only: as long as the line is that of a longer way to the ear, it
         // says when there is room by that length.
         let isNew = card.anchors != anchors
@@ -107,6 +114,13 @@ public import TuttiTiming
     /// golden-ratio sequence, which never falls into the card's rhythm.
     @_noLocks @_noAllocation
     public func planWait(after now: LocalInstant) -> WaitPlan {
+        let plan = makePlan(after: now)
+        glance = plan.glance
+        return plan
+    }
+
+    @_noLocks @_noAllocation
+    private func makePlan(after now: LocalInstant) -> WaitPlan {
         guard card.isAnchored else { return WaitPlan() }
         scatter += 0.618_033_988_749_895
         if scatter >= 1 { scatter -= 1 }
@@ -371,6 +385,7 @@ public import TuttiTiming
         let report = OutputReport(
             framesWritten: framesBefore + nextFrame, cardPartsPerMillion: card.skew * 1e6,
             cardUncertainty: Nanoseconds(seconds: card.promisedUncertainty),
+            cardLateness: card.usesEdge ? wakeFloor.lateness : Nanoseconds(0),
             cardSettled: card.isSettled,
             error: Nanoseconds(Int64(saturating: worst?.errorNanoseconds ?? 0)),
             ratioPartsPerMillion: worst?.ratioPartsPerMillion ?? 0, restarts: restarts,

@@ -68,6 +68,8 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
     /// One standard deviation of the instant at which a frame leaves the card; 0 where nobody
     /// knows, as just after it was opened.
     public var cardUncertainty: Nanoseconds
+    /// By how much the looks at a card whose pointer moves in steps are late at least; see `WakeFloor`.
+    public var cardLateness: Nanoseconds
     /// Whether rate and phase of the card are known well enough to play in lockstep.
     public var cardSettled: Bool
     /// Whether there is nothing to wait for: the card is settled, or a second has shown that it will
@@ -97,7 +99,8 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
     @_noLocks @_noAllocation
     public init(
         framesWritten: Int64 = 0, cardPartsPerMillion: Double = 0,
-        cardUncertainty: Nanoseconds = Nanoseconds(0), cardSettled: Bool = false,
+        cardUncertainty: Nanoseconds = Nanoseconds(0), cardLateness: Nanoseconds = Nanoseconds(0),
+        cardSettled: Bool = false,
         error: Nanoseconds = Nanoseconds(0), ratioPartsPerMillion: Double = 0, restarts: Int = 0,
         starvedFrames: Int64 = 0, queuedFrames: Int = 0,
         at: LocalInstant = LocalInstant(nanoseconds: 0), cardClass: CardClass = .probing,
@@ -110,6 +113,7 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
         self.framesWritten = framesWritten
         self.cardPartsPerMillion = cardPartsPerMillion
         self.cardUncertainty = cardUncertainty
+        self.cardLateness = cardLateness
         self.cardSettled = cardSettled
         self.error = error
         self.ratioPartsPerMillion = ratioPartsPerMillion
@@ -133,14 +137,14 @@ extension OutputReport {
         at + Nanoseconds(seconds: Double(queuedFrames) / Double(max(1, sampleRate)))
     }
 
-    /// Half width of what may be wrong with the position of the card: what its model says, and half
-    /// a frame, since a pointer counts whole frames and nobody says from where. `nil` where nobody
-    /// knows: the card was just opened, or does not say where it is.
+    /// Half width of what may be wrong with the position of the card: what its model says, what no
+    /// look can tell from it, and half a frame, since a pointer counts whole frames and nobody says
+    /// from where. `nil` where nobody knows: the card was just opened, or does not say where it is.
     ///
     /// - Parameter sampleRate: of the card.
     public func bound(sampleRate: Int) -> Nanoseconds? {
         guard cardUncertainty > .zero else { return nil }
         let frame = Nanoseconds.seconds(1) / Int64(sampleRate)
-        return cardUncertainty * Self.deviations + frame / 2
+        return cardUncertainty * Self.deviations + cardLateness + frame / 2
     }
 }

@@ -55,18 +55,15 @@ extension Member {
     private func report() -> RoomReport {
         let card = output?.port.report ?? OutputReport()
         let voice = stage?.figures
-        noteBreaks(card)
+        let lost: OutputError? = if case .lost(let error)? = output?.state { error } else { nil }
+        noteBreaks(card, isLost: lost != nil)
         let figures = clock.figures
         var detail = ""
         if isJoined {
             detail = figures.complaint(timePort: welcome?.timePort) ?? ""
             noteComplaint(detail)
         }
-        var isCardLost = false
-        if let output, case .lost(let error) = output.state {
-            detail = "\(error)"
-            isCardLost = true
-        }
+        if let lost { detail = "\(lost)" }
         if detail.isEmpty, let what = output?.waiting { detail = "waiting: \(what)" }
         var report = RoomReport(
             bufferSeconds: voice?.bufferedSeconds ?? 0,
@@ -76,22 +73,29 @@ extension Member {
             ratioPartsPerMillion: card.ratioPartsPerMillion, error: deviation ?? card.error,
             dropouts: dropouts, xruns: card.restarts, detail: detail,
             sync: sync(figures, card))
-        report.isCardLost = isCardLost
+        report.isCardLost = lost != nil
         return report
     }
 
-    private func noteBreaks(_ card: OutputReport) {
+    /// A card that goes, and one that comes back, has its own line: what breaks off then is no news.
+    private func noteBreaks(_ card: OutputReport, isLost: Bool) {
+        let isSaid = isLost || wasCardLost
+        wasCardLost = isLost
         if card.starvedFrames > starvedFrames {
-            logger.warning(
-                "decoded audio ran out",
-                metadata: ["frames": "\(card.starvedFrames - starvedFrames)"])
+            if !isSaid {
+                logger.warning(
+                    "decoded audio ran out",
+                    metadata: ["frames": "\(card.starvedFrames - starvedFrames)"])
+            }
             starvedFrames = card.starvedFrames
             dropouts += 1
         }
         if card.restarts > xruns {
-            logger.warning(
-                "the card ran dry and was started again",
-                metadata: ["times": "\(card.restarts - xruns)"])
+            if !isSaid {
+                logger.warning(
+                    "the card ran dry and was started again",
+                    metadata: ["times": "\(card.restarts - xruns)"])
+            }
             xruns = card.restarts
         }
     }

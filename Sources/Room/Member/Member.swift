@@ -146,6 +146,8 @@ actor Member {
     var dropouts = 0
     var starvedFrames: Int64 = 0
     var xruns = 0
+    /// When the figures were taken last.
+    var wasCardLost = false
     /// As it stands in the log.
     var clockComplaint = ""
     var latencyOffset: LatencyOffset

@@ -113,7 +113,7 @@ public struct CardTrial {
                 if awake < room {
                     now = max(now, awake)
                     wakes.append(now)
-                    look(at: now)
+                    look(at: now, isGlance: true)
                     continue
                 }
             }
@@ -131,11 +131,13 @@ public struct CardTrial {
         }
     }
 
-    private mutating func look(at now: Double) {
+    private mutating func look(at now: Double, isGlance: Bool = false) {
         let (frames, seconds) = card.look(at: now)
         engine.observe(
-            CardReading(framesHeard: frames, instant: Self.instant(seconds), resolution: 1))
+            CardReading(framesHeard: frames, instant: Self.instant(seconds), resolution: 1),
+            isGlance: isGlance)
     }
+
     private mutating func render(at now: Double) {
         var period = [Float](repeating: 0, count: card.model.periodFrames * 2)
         unsafe period.withUnsafeMutableBufferPointer {

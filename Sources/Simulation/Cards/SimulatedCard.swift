@@ -86,7 +86,7 @@ struct SimulatedCard {
 
     /// When a thread runs that sleeps until `seconds`.
     mutating func wake(at seconds: Double) -> Double {
-        let late = wakes.exponential(mean: model.wakeLateness)
+        let late = model.wakeFloor + wakes.exponential(mean: model.wakeLateness)
         return seconds + late + (wakes.chance(model.preempted) ? wakes.uniform(0, 1e-3) : 0)
     }
 }

@@ -14,6 +14,8 @@ final class TerminalMode: Sendable {
         /// Where the cursor is to be hidden; `nil`: no screen is drawn.
         var screen: Terminal?
         var isEntered = false
+        /// It has given the terminal back and stands still in a moment.
+        var isStopping = false
         /// The mode of standard input as we found it; `nil`: not changed.
         var before: termios?
         /// Takes away what would stay on the screen, such as a picture.
@@ -90,7 +92,7 @@ final class TerminalMode: Sendable {
     func refresh() {
         guard isForeground else { return }
         state.withLock { state in
-            guard let screen = state.screen, !state.isEntered else { return }
+            guard let screen = state.screen, !state.isEntered, !state.isStopping else { return }
             state.isEntered = true
             var mode = termios()
             if isatty(STDIN_FILENO) == 1, tcgetattr(STDIN_FILENO, &mode) == 0 {
@@ -129,9 +131,12 @@ final class TerminalMode: Sendable {
     }
 
     private func stop() {
+        // Whoever draws just now would hide the cursor again, and the shell would go without.
+        state.withLock { $0.isStopping = true }
         restore()
         // Stops as Ctrl-Z does: SIGTSTP itself is handled here and no longer stops anything.
         kill(getpid(), SIGSTOP)
+        state.withLock { $0.isStopping = false }
     }
 
     /// Takes the terminal again after a stop, in which others may have written on it.

@@ -27,6 +27,7 @@ import TuttiPlayout
         model.stepSeconds = 14
         model.wakeLateness = random.uniform(5e-6, 60e-6)
         model.preempted = random.uniform(0, 0.03)
+        model.wakeFloor = random.chance(0.5) ? random.uniform(0, 100e-6) : 0
         return model
     }
 
@@ -44,14 +45,19 @@ import TuttiPlayout
                 case .batch: (41.7, .batch)
                 case .milliseconds: (41.7, .coarse)
                 }
+            // An edge is met no sooner than a thread wakes: that much is lasting, and promised.
+            let floor = model.pointer == .fine ? 0 : model.wakeFloor * 1e6
             let what: Comment = "seed \(seed), \(model.pointer), \(model.sampleRate) Hz"
             #expect(result.cardClass == expected, what)
-            #expect(result.worst < limit, "\(what): \(result.worst) µs")
+            #expect(result.worst < limit + floor, "\(what): \(result.worst) µs")
             #expect(result.largestStep < 1.6, "\(what): \(result.largestStep) ppm")
             #expect(result.kept >= 0.99, "\(what): \(result.kept) of the promises")
             // And not lazily: half a frame is what nobody can know.
-            #expect(result.bound < limit + frame / 2, "\(what): \(result.bound) µs promised")
-            #expect(result.secondsToTwenty.map { $0 < 10 } ?? (limit > 20.8), what)
+            #expect(
+                result.bound < limit + 2 * floor + frame / 2, "\(what): \(result.bound) µs promised"
+            )
+            #expect(
+                floor > 0 || result.secondsToTwenty.map { $0 < 10 } ?? (limit > 20.8), what)
         }
     }
 }
