@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 
 /// A sound card, or what stands for one, with all the players that sound on it.
@@ -114,6 +115,24 @@ public final class AudioDevice: Sendable, CustomStringConvertible {
         if let threadError { return threadError }
         if case .lost(let error)? = thread?.state { return error }
         return recording.failure
+    }
+
+    /// Closes the card for good; a file is complete then. Returns when that is done; a card that does not
+    /// answer is not waited for.
+    ///
+    /// - Parameter playsOut: whether what is still queued is heard before.
+    package func close(playsOut: Bool) async {
+        guard let thread, thread.state != .opening else { return }
+        // Nobody else is given it by its name.
+        Self.cards.withLock { cards in cards = cards.filter { $0.value.device !== self } }
+        await withCheckedContinuation { continuation in
+            // It waits for the output thread, and for a disk.
+            DispatchQueue.global().async {
+                thread.stop(playsOut: playsOut)
+                continuation.resume()
+            }
+        }
+        port.setHasCard(false)
     }
 
     /// What it is open with, for people: `48000 Hz, S32_LE, 2 channels, buffer 80 ms`.

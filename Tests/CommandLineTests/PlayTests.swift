@@ -129,6 +129,40 @@ import TuttiRoom
         }
     }
 
+    private func makeFolder() throws -> String {
+        let folder =
+            FileManager.default.temporaryDirectory.path + "/tutti-play-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        return folder
+    }
+
+    @Test func `a file is complete when what was played has ended`() async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = try tone("a.wav", in: folder)
+        let device = AudioDevice.file(folder + "/out.wav")
+        try await PlayFiles(PlayableFiles([path]), on: device).run(rate: 1, start: 0)
+        let played = try Self.samples(of: folder + "/out.wav")
+        let first = try #require(played.firstIndex { abs($0) > 0.01 })
+        let last = try #require(played.lastIndex { abs($0) > 0.01 })
+        // 0.3 s; an eighth of full scale passes a hundredth within a 500th of a second.
+        #expect(last - first > 14_400 - 2 * 48_000 / 500)
+        withExtendedLifetime(device) {}
+    }
+
+    /// The left channel.
+    private static func samples(of path: String) throws -> [Float] {
+        let source = try FFmpegSource(path)
+        var samples: [Float] = []
+        let block = UnsafeMutableBufferPointer<Float>.allocate(capacity: 4_096)
+        defer { block.deallocate() }
+        while case let count = try source.read(into: block), count > 0 {
+            samples += (0..<count).map { block[2 * $0] }
+        }
+        return samples
+    }
+
     private static let sheet = """
         TITLE "Notes"
         FILE "a.wav" WAVE

@@ -70,22 +70,12 @@ final class PlayFiles: Sendable {
         } catch {
             throw CommandError("\(error)")
         }
-        let notices = player.notices()
-        player.play()
-        defer { remember() }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await self.hear(notices) }
-            if Terminal.output.isInteractive {
-                let keys = TerminalMode.shared.keys()
-                group.addTask {
-                    if await self.take(keys) { return }
-                    try await Task.sleep(for: .seconds(Int64(Int32.max)))
-                }
-            }
-            group.addTask { try await self.show() }
-            if beginning.seconds > 0 { seek(to: MediaTime(seconds: beginning.seconds)) }
-            defer { group.cancelAll() }
-            try await group.next()
+        do {
+            let isOver = try await play(from: beginning.seconds)
+            await device.close(playsOut: isOver)
+        } catch {
+            await device.close(playsOut: false)
+            throw error
         }
         let missed =
             state.withLock { $0.failures } + files.passedOver.count { $0.isMissed }
@@ -93,6 +83,34 @@ final class PlayFiles: Sendable {
             throw CommandError(
                 "\(missed) of \(files.items.count + files.passedOver.count { $0.isMissed }) "
                     + "could not be played; each has a line above that says why")
+        }
+    }
+
+    /// - Returns: whether nothing is left to play; else it was ended by a key, or nobody looks any more.
+    private func play(from seconds: Double) async throws -> Bool {
+        let notices = player.notices()
+        player.play()
+        defer { remember() }
+        return try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                await self.hear(notices)
+                return true
+            }
+            if Terminal.output.isInteractive {
+                let keys = TerminalMode.shared.keys()
+                group.addTask {
+                    if await self.take(keys) { return false }
+                    try await Task.sleep(for: .seconds(Int64(Int32.max)))
+                    return false
+                }
+            }
+            group.addTask {
+                try await self.show()
+                return false
+            }
+            if seconds > 0 { seek(to: MediaTime(seconds: seconds)) }
+            defer { group.cancelAll() }
+            return try await group.next() ?? false
         }
     }
 
