@@ -163,6 +163,26 @@ import TuttiRoom
         return samples
     }
 
+    @Test func `each press of a key moves on from where the one before it went`() async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = try tone("a.wav", in: folder, ["-af", "apad=pad_dur=60"])
+        let files = PlayFiles(PlayableFiles([path]), on: .virtual())
+        let run = Task { try await files.run(rate: 1, start: 0) }
+        // While it plays, the old place is heard until the new one is there.
+        while files.player.currentTime() == .zero { await Task.yield() }
+        for _ in 0..<4 { files.do(.seek(10)) }
+        files.do(.seek(-10))
+        #expect(files.here.seconds >= 30)
+        while files.player.currentTime().seconds < 25 { await Task.yield() }
+        // And what was played before and since.
+        #expect(30..<40 ~= files.player.currentTime().seconds)
+        for _ in 0..<9 { files.do(.seek(10)) }
+        #expect(files.here.seconds < 60.4, "no further than the end")
+        run.cancel()
+        _ = try? await run.value
+    }
+
     private static let sheet = """
         TITLE "Notes"
         FILE "a.wav" WAVE

@@ -11,9 +11,6 @@ final class PlayFiles: Sendable {
     /// Beyond them nothing can be understood.
     static let rates = 0.25...4.0
 
-    /// Into an item, from where "previous" means its own beginning.
-    private static let restartSeconds = 3.0
-
     let files: PlayableFiles
     let player: QueuePlayer
     let device: AudioDevice
@@ -35,6 +32,8 @@ final class PlayFiles: Sendable {
         /// Sentences for the screen, which is drawn by somebody else.
         var notes: [String] = []
         var hasScreen = false
+        var aim: Aim?
+        var seeks = 0
         var graphics = PlayGraphics.unasked
     }
     let state = Mutex(State())
@@ -114,7 +113,7 @@ final class PlayFiles: Sendable {
         }
     }
 
-    private func item(at place: Int) -> PlayerItem {
+    func item(at place: Int) -> PlayerItem {
         let file = files.items[place]
         let opener =
             file.part.map { part in
@@ -129,9 +128,6 @@ final class PlayFiles: Sendable {
         state.withLock { $0.places[ObjectIdentifier(item)] = place }
         return item
     }
-
-    /// Nobody waits for a slow medium: another key may be pressed meanwhile, and a newer seek ends it.
-    private func seek(to time: MediaTime) { Task { await player.seek(to: time) } }
 
     // MARK: What happens
 
@@ -150,86 +146,6 @@ final class PlayFiles: Sendable {
             default: break
             }
         }
-    }
-
-    // MARK: Keys
-
-    /// - Returns: whether it is to end; false when nothing more is typed.
-    private func take(_ bytes: AsyncStream<UInt8>) async -> Bool {
-        var parser = TerminalInputParser()
-        for await byte in bytes {
-            parser.expectsMessages = expectsAnswer
-            guard let input = parser.take(byte) else { continue }
-            hearAnswer(input)
-            guard let key = PlayKey(input) else { continue }
-            if key == .quit { return true }
-            self.do(key)
-        }
-        return false
-    }
-
-    private func `do`(_ key: PlayKey) {
-        switch key {
-        case .togglePause: if player.rate == 0 { player.play() } else { player.pause() }
-        case .next: if player.items().count > 1 { player.advanceToNextItem() }
-        case .previous: goBack()
-        case .seek(let span): move(by: span)
-        case .volume(let percent):
-            player.isMuted = false
-            player.volume =
-                Float(min(100, max(0, Int((player.volume * 100).rounded()) + percent)))
-                / 100
-        case .mute: player.isMuted.toggle()
-        case .rate(let step):
-            let wanted = step.map { player.defaultRate + Double($0) / 100 } ?? 1
-            let rate = min(Self.rates.upperBound, max(Self.rates.lowerBound, wanted))
-            try? player.setDefaultRate(rate)
-            if player.rate != 0 { try? player.setRate(rate) }
-        case .chapter(let step): goToChapter(step)
-        case .quit: break
-        }
-    }
-
-    /// Before the beginning of a part is the part before it; before that of a file there is nothing.
-    private func move(by span: Double) {
-        let time = player.currentTime().seconds + span
-        if time < 0, let place, let length = lengthBefore(place) {
-            return go(before: place, at: max(0, length + time))
-        }
-        seek(to: MediaTime(seconds: max(0, time)))
-    }
-
-    /// - Parameter step: 1: the next one; −1: the one before, or the beginning of this one.
-    private func goToChapter(_ step: Int) {
-        if let place, files.items[place].part != nil {
-            return self.do(step > 0 ? .next : .previous)
-        }
-        let chapters = player.currentItem?.metadata?.chapters ?? []
-        let now = player.currentTime()
-        let starts = chapters.map(\.range.start)
-        let target =
-            step > 0
-            ? starts.first { $0 > now }
-            : starts.last { $0.seconds < now.seconds - Self.restartSeconds } ?? starts.first
-        if let target { seek(to: target) }
-    }
-
-    private func goBack() {
-        guard let place = place, place > 0,
-            player.currentTime().seconds < Self.restartSeconds
-        else {
-            return seek(to: .zero)
-        }
-        go(before: place, at: 0)
-    }
-
-    /// Plays the item before one, from so many seconds into it on.
-    private func go(before place: Int, at seconds: Double) {
-        // What has been played has left the queue.
-        let (before, again) = (item(at: place - 1), item(at: place))
-        try? player.replaceCurrentItem(with: before)
-        try? player.insert(again, after: before)
-        if seconds > 0 { seek(to: MediaTime(seconds: seconds)) }
     }
 
     /// Of the files; `nil` while there is no item.
