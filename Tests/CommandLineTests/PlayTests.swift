@@ -163,6 +163,42 @@ import TuttiRoom
         return samples
     }
 
+    @Test(arguments: [
+        ("file:there.wav", "there already"), ("file:nowhere/out.wav", "folder"),
+        ("file:.", "irectory"), ("alsa:mistyped", "no PCM of that name"),
+    ])
+    func `an output that can never be there is an error`(
+        output: String, reason: String
+    ) async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = try tone("a.wav", in: folder)
+        let there = try tone("there.wav", in: folder)
+        let before = try Data(contentsOf: URL(fileURLWithPath: there))
+        let device = try AudioDevice(output.replacing("file:", with: "file:\(folder)/"))
+        let error = await #expect(throws: CommandError.self) {
+            try await PlayFiles(PlayableFiles([path]), on: device).run(rate: 1, start: 0)
+        }
+        #expect(error.map { "\($0)".contains(reason) } == true, "\(String(describing: error))")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: there)) == before)
+    }
+
+    @Test func `a card that is not in the machine is waited for`() throws {
+        let device = try AudioDevice("alsa:hw:17,0")
+        #expect(!device.isAvailable && device.mayCome)
+    }
+
+    @Test func `with force a file is written over`() async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = try tone("a.wav", in: folder)
+        let device = try AudioDevice("file:\(folder)/there.wav", overwrites: true)
+        try await PlayFiles(PlayableFiles([path]), on: device).run(rate: 1, start: 0)
+        let again = try AudioDevice("file:\(folder)/there.wav", overwrites: true)
+        try await PlayFiles(PlayableFiles([path]), on: again).run(rate: 1, start: 0)
+        #expect(try Play.parse(["a", "--force"]).force)
+    }
+
     @Test func `each press of a key moves on from where the one before it went`() async throws {
         let folder = try makeFolder()
         defer { try? FileManager.default.removeItem(atPath: folder) }

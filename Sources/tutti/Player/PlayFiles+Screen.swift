@@ -42,6 +42,7 @@ extension PlayFiles {
             screen.close()
         }
         while true {
+            try checkDevice()
             for note in takeNotes() { guard screen.note(note) else { return } }
             if let view {
                 last = view
@@ -76,6 +77,7 @@ extension PlayFiles {
     private func showLines() async throws {
         var isRead = true
         while true {
+            try checkDevice()
             if isRead, let view { isRead = say(view) }
             try await Task.sleep(for: Self.frame)
         }

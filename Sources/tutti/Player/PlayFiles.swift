@@ -113,6 +113,14 @@ final class PlayFiles: Sendable {
         }
     }
 
+    /// Nobody waits for an output that can never be there.
+    ///
+    /// - Throws: `CommandError` that says why it cannot.
+    func checkDevice() throws(CommandError) {
+        guard !device.mayCome else { return }
+        throw CommandError("cannot play on \(device.error.map { "\($0)" } ?? "\(device)")")
+    }
+
     func item(at place: Int) -> PlayerItem {
         let file = files.items[place]
         let opener =
