@@ -219,6 +219,10 @@ import TuttiRoom
         _ = try? await run.value
     }
 
+    @Test func `what has no end has a line, too`() {
+        #expect(Self.view { $0.duration = nil }.line == "plays Evening — Ada (2 of 12)")
+    }
+
     private static let sheet = """
         TITLE "Notes"
         FILE "a.wav" WAVE

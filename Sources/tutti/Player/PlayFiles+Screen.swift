@@ -36,7 +36,7 @@ extension PlayFiles {
             }
             for note in notes { screen.note(note) }
             // Of what was never opened there is nothing to say.
-            let result = last.flatMap { $0.duration == nil ? nil : $0 }
+            let result = last.flatMap { $0.isOpen ? $0 : nil }
             screen.draw(
                 result?.result(width: screen.width, showsColour: screen.showsColour) ?? [])
             screen.close()
@@ -113,7 +113,7 @@ extension PlayFiles {
             if isNews { Terminal.error.say("tutti: \(what)") }
             return true
         }
-        guard view.duration != nil else { return true }
+        guard view.isOpen else { return true }
         let isNews = state.withLock { state in
             defer { state.said = view.number }
             return state.said != view.number
@@ -176,6 +176,7 @@ extension PlayFiles {
             artist: item.metadata?.artist, album: item.metadata?.album,
             chapter: item.metadata?.chapter(at: time)?.title,
             number: place + 1, count: files.items.count, seconds: time.seconds,
+            isOpen: item.status == .readyToPlay,
             duration: item.duration.isNumeric ? item.duration.seconds : nil,
             state: player.rate == 0 ? .paused : waiting.map { .waiting($0) } ?? .playing,
             volume: Int((player.volume * 100).rounded()), isMuted: player.isMuted,
