@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Synchronization
 import Testing
 import Tutti
 import TuttiRoom
@@ -217,6 +218,18 @@ import TuttiRoom
         #expect(files.here.seconds < 60.4, "no further than the end")
         run.cancel()
         _ = try? await run.value
+    }
+
+    @Test func `a file that was cut off is named once`() async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let whole = try tone("a.wav", in: folder, ["-af", "aloop=loop=10:size=13230"])
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: whole))
+        let cut = folder + "/cut.wav"
+        try bytes.prefix(bytes.count / 2).write(to: URL(fileURLWithPath: cut))
+        let files = PlayFiles(PlayableFiles([whole, cut, cut]), on: .virtual())
+        try await files.run(rate: 4, start: 0)
+        #expect(files.state.withLock { $0.saidCut } == [cut])
     }
 
     @Test func `what has no end has a line, too`() {

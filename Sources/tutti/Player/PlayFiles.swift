@@ -26,6 +26,8 @@ final class PlayFiles: Sendable {
         /// Of whole files of which a part was opened, seconds.
         var lengths: [String: Double] = [:]
         var failures = 0
+        /// Files of which it was said that they were cut off.
+        var saidCut: Set<String> = []
         /// Said before, where lines stay.
         var said: Int?
         var saidWaiting = false
@@ -113,6 +115,20 @@ final class PlayFiles: Sendable {
         }
     }
 
+    /// Of a file that was cut off what is there is played; whoever hears it end early wants to know why.
+    private func warnIfCut(_ item: PlayerItem) {
+        guard let promised = item.metadata?.promisedDuration,
+            let place = state.withLock({ $0.places[ObjectIdentifier(item)] }),
+            let length = length(of: item, at: place)
+        else { return }
+        let location = files.items[place].location
+        guard state.withLock({ $0.saidCut.insert(location).inserted }) else { return }
+        tell(
+            "tutti: \(location.readableFileName): the file was cut off; what is there is played "
+                + "(\(PositionArgument.text(length)) of "
+                + "\(PositionArgument.text(promised.seconds)))")
+    }
+
     /// Nobody waits for an output that can never be there.
     ///
     /// - Throws: `CommandError` that says why it cannot.
@@ -149,7 +165,11 @@ final class PlayFiles: Sendable {
                 tell("tutti: cannot play \(cause)")
                 // The last one has nobody to follow it.
                 if player.rate == 0, player.items().count <= 1 { return }
-            case .didPlayToEnd(let item): forget(item)
+            case .didPlayToEnd(let item):
+                warnIfCut(item)
+                forget(item)
+            case .itemStatusDidChange(.readyToPlay?):
+                if let item = player.currentItem { warnIfCut(item) }
             case .currentItemDidChange(nil) where player.items().isEmpty: return
             default: break
             }
