@@ -89,12 +89,14 @@ enum Spool {
             })
         else { throw full }
         var count = Int64(head.count)
+        defer { MediaLoading.note(location, held: nil, of: nil) }
         while case let bytes = unsafe try stream.next(), !bytes.isEmpty {
             guard count <= largest else {
                 throw tooLarge("has no end, or more than \(largest.megabytes) MB")
             }
             guard unsafe file.write(bytes.baseAddress!, bytes.count, at: count) else { throw full }
             count += Int64(bytes.count)
+            MediaLoading.note(location, held: count, of: nil)
         }
         return keep(file, location)
     }
@@ -145,6 +147,7 @@ enum Spool {
     ) throws(MediaError) -> Bool {
         let size = missing.upperBound
         var held = missing.lowerBound
+        defer { MediaLoading.note(location, held: nil, of: nil) }
         var attempts = 0
         while held < size {
             let before = held
@@ -161,6 +164,7 @@ enum Spool {
                         return false
                     }
                     held += Int64(count)
+                    MediaLoading.note(location, held: held, of: size)
                 }
                 guard held < size else { return true }
                 throw MediaError(

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import TuttiPlayout
 
@@ -85,6 +86,27 @@ import TuttiPlayout
             #expect(MP4Edits.hasTableLast(bytes) == isLast)
             for count in 0..<60 { _ = MP4Edits.hasTableLast(Array(bytes.prefix(count))) }
         }
+    }
+
+    @Test func `how much has come of what is loaded whole can be asked`() throws {
+        let body = try data("vorbis.ogg")
+        let server = FileServer(body, .init(pauseMicroseconds: 5_000))
+        let loading = Mutex<[MediaLoading.Progress]>([])
+        let isOpen = Atomic(false)
+        let url = server.url()
+        let watcher = Thread {
+            while !isOpen.load(ordering: .relaxed) {
+                if let now = MediaLoading.progress(of: url) { loading.withLock { $0.append(now) } }
+                usleep(500)
+            }
+        }
+        watcher.start()
+        _ = try FFmpegSource(url)
+        isOpen.store(true, ordering: .relaxed)
+        let seen = loading.withLock { $0 }
+        #expect(seen.contains { $0.held > 0 && $0.held < body.count })
+        #expect(seen.allSatisfy { $0.whole == Int64(body.count) })
+        #expect(MediaLoading.progress(of: url) == nil)
     }
 
     private func expectSame(
