@@ -39,7 +39,7 @@ struct Play: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "With files: where the sound goes (default: alsa:default).", valueName: "out"),
-        completion: .list(["alsa", "alsa:hw:", "virtual", "file:"]))
+        completion: .custom(Completions.playedOutputs))
     var output: String?
 
     @Option(
