@@ -60,6 +60,10 @@ public final class ALSADevice: AudioOutput {
     /// Between two looks at a card that sleeps, and how many there are before it is given up.
     private static let nap = Nanoseconds.milliseconds(100)
     private static let napsMax = 20
+    /// Between two looks at a card that plays out what it holds.
+    private static let drainInterval = Nanoseconds.milliseconds(5)
+    /// From the ring to the ear, at most: links over the air, receivers.
+    private static let longestWay = Nanoseconds.seconds(2)
     /// A card that is faster than this against local time is not a card; see `hold`.
     private static let fastestRate = 1.002
 
@@ -121,6 +125,18 @@ public final class ALSADevice: AudioOutput {
         close()
         unsafe encoded.deallocate()
         unsafe snd_pcm_status_free(status)
+    }
+
+    public func playOut() {
+        // The stop of a card that was never started would begin it.
+        guard isOpen, isRunning else { return }
+        let queued = Nanoseconds(seconds: Double(cardFrames) / Double(format.sampleRate))
+        let giveUp = HostClock.now() + queued + Self.longestWay + Self.stallLimit
+        // It does not wait itself: the PCM was opened so.
+        while unsafe snd_pcm_drain(pcm) == -EAGAIN, HostClock.now() < giveUp {
+            HostClock.sleep(until: HostClock.now() + Self.drainInterval)
+            if unsafe snd_pcm_state(pcm) != SND_PCM_STATE_DRAINING { return }
+        }
     }
 
     public func close() {

@@ -1,6 +1,6 @@
 import CTuttiALSA
 import Glibc
-import TuttiPlayout
+package import TuttiPlayout
 
 /// One PCM that ALSA's configuration offers for playback.
 public struct ALSAName: Equatable, Sendable {
@@ -168,7 +168,7 @@ enum ALSAFailure {
 extension OutputSpecification {
     /// Whether an output that could not be opened may be there later, with nothing changed in what
     /// its owner wrote. What this program makes itself, a file or a virtual card, does not come.
-    func mayPass(_ error: OutputError) -> Bool {
+    package func mayPass(_ error: OutputError) -> Bool {
         switch self {
         case .alsa(let pcm): ALSAFailure.mayPass(error, pcm: pcm)
         case .virtual, .file, .none: false

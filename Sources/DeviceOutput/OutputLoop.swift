@@ -15,6 +15,8 @@ final class OutputLoop {
     /// What the owner of the thread sees of it.
     final class Shared: Sendable {
         let stopping = LatestValue(false)
+        /// Before it is closed at the end; stored before ``stopping``.
+        let playsOut = LatestValue(false)
         let counts = LatestValue(OutputThread.Counts())
         let state = Mutex(OutputThread.State.running)
         /// Signalled once the state is no longer ``OutputThread/State/opening``.
@@ -130,7 +132,10 @@ final class OutputLoop {
                 }
             }
         }
-        if let device { close(device) }
+        if let device {
+            if shared.playsOut.load() { device.playOut() }
+            close(device)
+        }
         enter(.closed)
     }
 

@@ -22,6 +22,7 @@ public class PacedDevice: AudioOutput {
     private var startFrame: Int64 = 0
     private var nextKnot: Int64 = 0
     private var isOpen = true
+    private var hasPlayedOut = false
 
     /// The crystal's rate is constant between multiples of this.
     private static let knot = Nanoseconds.milliseconds(100)
@@ -86,16 +87,25 @@ public class PacedDevice: AudioOutput {
         return .writable
     }
 
+    public func playOut() {
+        guard advance() == .writable, card.isRunning else { return }
+        let end = truth.instant(ofFrame: startTick + Double(framesWritten)).instant
+        HostClock.sleep(until: end)
+        // Half a frame further it would have run dry.
+        hasPlayedOut = advance(to: end + .microseconds(1)) == .writable
+    }
+
     public func close() {
         guard isOpen else { return }
         isOpen = false
-        if advance() == .writable, card.isRunning { note(.end) }
+        if hasPlayedOut || advance() == .writable, card.isRunning { note(.end) }
         sink?.finish()
     }
 
     /// Lets the card play until now, and writes down what it did.
-    private func advance() -> OutputEvent {
-        let now = HostClock.now()
+    private func advance() -> OutputEvent { advance(to: HostClock.now()) }
+
+    private func advance(to now: LocalInstant) -> OutputEvent {
         guard card.isRunning else { return .writable }
         let event = card.advance(to: now) { samples, _ in
             unsafe samples.withUnsafeBufferPointer { samples in

@@ -39,5 +39,7 @@ final class RecordedDevice: AudioOutput {
         try unsafe device.write(frames)
     }
 
+    func playOut() { device.playOut() }
+
     func close() { device.close() }
 }

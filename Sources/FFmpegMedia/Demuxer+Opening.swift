@@ -64,9 +64,10 @@ extension Demuxer {
         return unsafe MP4Edits.isIncomplete(opened, size: avio_size(opened))
     }
 
+    /// - Parameter location: is where it can be read, afterwards.
     /// - Returns: `nil` for what libavformat reads by itself.
     static func reader(
-        of location: MediaLocation, _ cancellation: MediaCancellation
+        of location: inout MediaLocation, _ cancellation: MediaCancellation
     ) throws(MediaError) -> LibraryReader? {
         if let file = location.incoming {
             return IncomingReader(file, location.part, cancellation: cancellation)
@@ -75,7 +76,14 @@ extension Demuxer {
             return FileReader(file, location, cancellation: cancellation)
         }
         guard location.isRemote else { return nil }
-        return try WebReader.open(location, cancellation: cancellation)
+        if let reader = try WebReader.open(location, cancellation: cancellation) { return reader }
+        switch try BodyReader.open(location, cancellation: cancellation) {
+        case .read(let reader)?: return reader
+        case .held(let here)?:
+            location = here
+            return try Self.reader(of: &location, cancellation)
+        case nil: return nil
+        }
     }
 
     /// What is opened, and the stream that is read.

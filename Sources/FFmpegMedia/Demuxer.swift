@@ -37,13 +37,13 @@ final class Demuxer {
         cancellation: MediaCancellation
     ) throws(MediaError) {
         precondition(libraryIsQuiet)
-        let location = try location.opened()
-        self.location = location
+        var location = try location.opened()
         self.kind = kind
         self.cancellation = cancellation
         guard let packet = unsafe av_packet_alloc() else { fatalError("no memory for a packet") }
         do throws(MediaError) {
-            let reader = try Self.reader(of: location, cancellation)
+            let reader = try Self.reader(of: &location, cancellation)
+            self.location = location
             // The context reads by it until it is closed.
             defer { withExtendedLifetime(reader) {} }
             unsafe (context, stream) = try Self.open(
@@ -193,7 +193,8 @@ final class Demuxer {
     func reopen() throws(MediaError) {
         isHeld = false
         unsafe av_packet_unref(packet)
-        let anew = try Self.reader(of: location, cancellation)
+        var location = location
+        let anew = try Self.reader(of: &location, cancellation)
         defer { withExtendedLifetime(anew) {} }
         let fresh = unsafe try Self.open(location, containerName, kind, anew, cancellation)
         var old: UnsafeMutablePointer<AVFormatContext>? = unsafe context

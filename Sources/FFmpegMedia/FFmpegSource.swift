@@ -1,5 +1,6 @@
 import CTuttiFFmpeg
 public import TuttiPlayout
+import TuttiTiming
 
 /// What FFmpeg opens, as decoded frames with exact numbers.
 ///
@@ -136,9 +137,13 @@ public final class FFmpegSource: MediaSource {
         format = lead.before(spliced?.format ?? own)
         tracks = demuxer.tracks
         track = demuxer.track
-        metadata = demuxer.metadata
-        info = MediaInfo(
+        let info = MediaInfo(
             demuxer, decoder, format, missing: spliced?.missing ?? map.missing)
+        var metadata = demuxer.metadata
+        metadata.promisedDuration = info.promisedFrameCount.map {
+            MediaTime(frame: $0, sampleRate: info.sampleRate)
+        }
+        (self.info, self.metadata) = (info, metadata)
         if splice == nil { try begin() } else { try seek(toFrame: 0) }
     }
 

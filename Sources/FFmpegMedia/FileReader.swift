@@ -24,7 +24,7 @@ final class FileReader: LibraryReader {
     }
 
     /// As it is now: it may have lost bytes since it was opened, or got more.
-    override var byteCount: Int64 {
+    override var byteCount: Int64? {
         max(0, min(part.upperBound, file.byteCount ?? 0) - part.lowerBound)
     }
 

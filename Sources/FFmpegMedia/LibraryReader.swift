@@ -3,7 +3,7 @@ import Glibc
 import TuttiPlayout
 
 /// Bytes that libavformat reads by a reader of ours: of a local file (``FileReader``), of one that is
-/// still being fetched (``IncomingReader``), or of one that stays on a server (``WebReader``).
+/// still being fetched (``IncomingReader``), of one that stays on a server (``WebReader``), or of what a server sends once (``BodyReader``).
 ///
 /// One thread at a time.
 @safe
@@ -57,8 +57,8 @@ class LibraryReader {
         fatalError("a kind of reader reads")
     }
 
-    /// Bytes that are read as the whole.
-    var byteCount: Int64 { part.upperBound - part.lowerBound }
+    /// Bytes that are read as the whole; `nil` where nobody knows.
+    var byteCount: Int64? { part.upperBound - part.lowerBound }
 
     /// Whether there are places behind the last byte.
     var goesBeyondEnd: Bool { false }
@@ -92,15 +92,16 @@ class LibraryReader {
     }
 
     private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
+        let size = byteCount
         let wanted: Int64
         switch whence & ~AVSEEK_FORCE {
-        case AVSEEK_SIZE: return byteCount
+        case AVSEEK_SIZE: return size ?? Int64(cff_error(ENOSYS))
         case SEEK_SET: wanted = offset
         case SEEK_CUR: wanted = position + offset
-        case SEEK_END: wanted = byteCount + offset
+        case SEEK_END where size != nil: wanted = size! + offset
         default: return Int64(cff_error(EINVAL))
         }
-        guard wanted >= 0, goesBeyondEnd || wanted <= byteCount else {
+        guard wanted >= 0, goesBeyondEnd || wanted <= size ?? .max else {
             return Int64(cff_error(EINVAL))
         }
         position = wanted

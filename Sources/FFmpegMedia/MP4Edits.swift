@@ -164,6 +164,26 @@ extension MP4Edits {
             movieTimescale: movieScale, mediaTimescale: mediaScale, edits: edits)
     }
 
+    /// Whether the samples come before the table that tells where they are, by the first bytes of a
+    /// file: whoever reads it once, from its beginning, cannot play it. False for other kinds of file;
+    /// `nil` where more of it has to be seen.
+    static func hasTableLast(_ head: [UInt8]) -> Bool? {
+        guard head.count >= ContainerSignature.length else { return nil }
+        guard ContainerSignature.container(of: head) == "mov" else { return false }
+        var offset: Int64 = 0
+        while offset + 8 <= head.count {
+            let begin = Int(offset)
+            let type = head[begin + 4..<begin + 8]
+            if type.elementsEqual("moov".utf8) { return false }
+            if type.elementsEqual("mdat".utf8) { return true }
+            let size = BoxReader.number(head[begin..<begin + 4])
+            // To the end of the file, or longer than anything that stands before either.
+            guard size >= 8 else { return false }
+            offset += size
+        }
+        return nil
+    }
+
     /// Whether a file of this kind lacks its `moov`, which tells where the samples are: what is left
     /// of a recording or download that broke off.
     static func isIncomplete(_ io: UnsafeMutablePointer<AVIOContext>, size: Int64) -> Bool {

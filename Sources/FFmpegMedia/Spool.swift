@@ -69,6 +69,38 @@ enum Spool {
         return keep(begun.file, location)
     }
 
+    /// All that a server sends without saying how much that is.
+    ///
+    /// - Parameter head: what was read of it before.
+    static func take(
+        all stream: ByteStream, behind head: [UInt8]
+    ) throws(MediaError) -> MediaLocation {
+        let location = stream.location
+        if let file = held.withLock({ $0[location.address]?.file }) {
+            return location.held(in: file)
+        }
+        func tooLarge(_ reason: String) -> MediaError {
+            MediaError(.tooLarge, operation: "spool", subject: location.subject, reason: reason)
+        }
+        let full = tooLarge("does not fit on the disk, where it is kept while it plays; make room")
+        guard let file = namelessFile(),
+            unsafe head.withUnsafeBufferPointer({
+                unsafe file.write($0.baseAddress!, $0.count, at: 0)
+            })
+        else { throw full }
+        var count = Int64(head.count)
+        defer { MediaLoading.note(location, held: nil, of: nil) }
+        while case let bytes = unsafe try stream.next(), !bytes.isEmpty {
+            guard count <= largest else {
+                throw tooLarge("has no end, or more than \(largest.megabytes) MB")
+            }
+            guard unsafe file.write(bytes.baseAddress!, bytes.count, at: count) else { throw full }
+            count += Int64(bytes.count)
+            MediaLoading.note(location, held: count, of: nil)
+        }
+        return keep(file, location)
+    }
+
     private static func keep(_ file: OpenFile, _ location: MediaLocation) -> MediaLocation {
         held.withLock { held in
             held = held.filter { $0.value.file != nil }
@@ -115,6 +147,7 @@ enum Spool {
     ) throws(MediaError) -> Bool {
         let size = missing.upperBound
         var held = missing.lowerBound
+        defer { MediaLoading.note(location, held: nil, of: nil) }
         var attempts = 0
         while held < size {
             let before = held
@@ -131,6 +164,7 @@ enum Spool {
                         return false
                     }
                     held += Int64(count)
+                    MediaLoading.note(location, held: held, of: size)
                 }
                 guard held < size else { return true }
                 throw MediaError(

@@ -116,6 +116,10 @@ public protocol AudioOutput: AnyObject {
     /// Queues one period: interleaved Float, −1…1, `periodFrames × channelCount`.
     func write(_ frames: UnsafePointer<Float>) throws(OutputError) -> OutputEvent
 
+    /// Returns once all that was written has been heard, or will not be, at the latest when a card
+    /// that plays has had the time for it; only `close` follows.
+    func playOut()
+
     /// Stops and frees the card; the object is not used afterwards.
     func close()
 }
@@ -124,6 +128,7 @@ extension AudioOutput {
     public var sampleDescription: String { "" }
     public var channelLayout: ChannelLayout? { nil }
     public var sampleRates: [Int] { [format.sampleRate] }
+    public func playOut() {}
 }
 
 /// Why a card cannot be opened or went away.

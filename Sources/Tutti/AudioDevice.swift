@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 
 /// A sound card, or what stands for one, with all the players that sound on it.
@@ -45,9 +46,10 @@ public final class AudioDevice: Sendable, CustomStringConvertible {
 
     /// As the command line writes it: `alsa:hw:1,0`, `virtual:ppm=80`, `file:/a.wav`.
     ///
+    /// - Parameter overwrites: whether a file may replace what is there.
     /// - Throws: `OutputSpecificationError` saying what is wrong and what is allowed.
-    public convenience init(_ text: String) throws {
-        self.init(try OutputSpecification(parsing: text))
+    public convenience init(_ text: String, overwrites: Bool = false) throws {
+        self.init(try OutputSpecification(parsing: text), overwrites: overwrites)
     }
 
     private struct Card {
@@ -114,6 +116,35 @@ public final class AudioDevice: Sendable, CustomStringConvertible {
         if let threadError { return threadError }
         if case .lost(let error)? = thread?.state { return error }
         return recording.failure
+    }
+
+    /// Whether a card that cannot be opened may be there later, with nothing changed in what was asked
+    /// for: unplugged, in use, its sound server off. A name that is misspelled, or a file that cannot be
+    /// written on, never comes; ``error`` says why.
+    public var mayCome: Bool {
+        guard let thread else { return false }
+        guard case .lost(let error) = thread.state else { return true }
+        if case .file = specification { return false }
+        // One that has been there is waited for, whatever it went by.
+        return thread.awakeSince != nil || specification.mayPass(error)
+    }
+
+    /// Closes the card for good; a file is complete then. Returns when that is done; a card that does not
+    /// answer is not waited for.
+    ///
+    /// - Parameter playsOut: whether what is still queued is heard before.
+    package func close(playsOut: Bool) async {
+        guard let thread, thread.state != .opening else { return }
+        // Nobody else is given it by its name.
+        Self.cards.withLock { cards in cards = cards.filter { $0.value.device !== self } }
+        await withCheckedContinuation { continuation in
+            // It waits for the output thread, and for a disk.
+            DispatchQueue.global().async {
+                thread.stop(playsOut: playsOut)
+                continuation.resume()
+            }
+        }
+        port.setHasCard(false)
     }
 
     /// What it is open with, for people: `48000 Hz, S32_LE, 2 channels, buffer 80 ms`.

@@ -100,6 +100,11 @@ enum Program {
         do {
             command = try Tutti.parseAsRoot(Array(words.dropFirst()))
         } catch {
+            let text = Tutti.fullMessage(for: error)
+            if BashCompletions.isScript(text) {
+                Terminal.output.write(BashCompletions.completing(text))
+                Tutti.exit()
+            }
             Tutti.exit(withError: error)
         }
         do {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Synchronization
 import Testing
 import Tutti
 import TuttiRoom
@@ -127,6 +128,112 @@ import TuttiRoom
         await #expect(throws: CommandError.self) {
             try await PlayFiles(PlayableFiles([]), on: .virtual()).run(rate: 1, start: 0)
         }
+    }
+
+    private func makeFolder() throws -> String {
+        let folder =
+            FileManager.default.temporaryDirectory.path + "/tutti-play-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        return folder
+    }
+
+    @Test func `a file is complete when what was played has ended`() async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = try tone("a.wav", in: folder)
+        let device = AudioDevice.file(folder + "/out.wav")
+        try await PlayFiles(PlayableFiles([path]), on: device).run(rate: 1, start: 0)
+        let played = try Self.samples(of: folder + "/out.wav")
+        let first = try #require(played.firstIndex { abs($0) > 0.01 })
+        let last = try #require(played.lastIndex { abs($0) > 0.01 })
+        // 0.3 s; an eighth of full scale passes a hundredth within a 500th of a second.
+        #expect(last - first > 14_400 - 2 * 48_000 / 500)
+        withExtendedLifetime(device) {}
+    }
+
+    /// The left channel.
+    private static func samples(of path: String) throws -> [Float] {
+        let source = try FFmpegSource(path)
+        var samples: [Float] = []
+        let block = UnsafeMutableBufferPointer<Float>.allocate(capacity: 4_096)
+        defer { block.deallocate() }
+        while case let count = try source.read(into: block), count > 0 {
+            samples += (0..<count).map { block[2 * $0] }
+        }
+        return samples
+    }
+
+    @Test(arguments: [
+        ("file:there.wav", "there already"), ("file:nowhere/out.wav", "folder"),
+        ("file:.", "irectory"), ("alsa:mistyped", "no PCM of that name"),
+    ])
+    func `an output that can never be there is an error`(
+        output: String, reason: String
+    ) async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = try tone("a.wav", in: folder)
+        let there = try tone("there.wav", in: folder)
+        let before = try Data(contentsOf: URL(fileURLWithPath: there))
+        let device = try AudioDevice(output.replacing("file:", with: "file:\(folder)/"))
+        let error = await #expect(throws: CommandError.self) {
+            try await PlayFiles(PlayableFiles([path]), on: device).run(rate: 1, start: 0)
+        }
+        #expect(error.map { "\($0)".contains(reason) } == true, "\(String(describing: error))")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: there)) == before)
+    }
+
+    @Test func `a card that is not in the machine is waited for`() throws {
+        let device = try AudioDevice("alsa:hw:17,0")
+        #expect(!device.isAvailable && device.mayCome)
+    }
+
+    @Test func `with force a file is written over`() async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = try tone("a.wav", in: folder)
+        let device = try AudioDevice("file:\(folder)/there.wav", overwrites: true)
+        try await PlayFiles(PlayableFiles([path]), on: device).run(rate: 1, start: 0)
+        let again = try AudioDevice("file:\(folder)/there.wav", overwrites: true)
+        try await PlayFiles(PlayableFiles([path]), on: again).run(rate: 1, start: 0)
+        #expect(try Play.parse(["a", "--force"]).force)
+    }
+
+    @Test func `each press of a key moves on from where the one before it went`() async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = try tone("a.wav", in: folder, ["-af", "apad=pad_dur=60"])
+        let files = PlayFiles(PlayableFiles([path]), on: .virtual())
+        let run = Task { try await files.run(rate: 1, start: 0) }
+        // While it plays, the old place is heard until the new one is there.
+        while files.player.currentTime() == .zero { await Task.yield() }
+        for _ in 0..<4 { files.do(.seek(10)) }
+        files.do(.seek(-10))
+        #expect(files.here.seconds >= 30)
+        while files.player.currentTime().seconds < 25 { await Task.yield() }
+        // And what was played before and since.
+        #expect(30..<40 ~= files.player.currentTime().seconds)
+        for _ in 0..<9 { files.do(.seek(10)) }
+        #expect(files.here.seconds < 60.4, "no further than the end")
+        run.cancel()
+        _ = try? await run.value
+    }
+
+    @Test func `a file that was cut off is named once`() async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let whole = try tone("a.wav", in: folder, ["-af", "aloop=loop=10:size=13230"])
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: whole))
+        let cut = folder + "/cut.wav"
+        try bytes.prefix(bytes.count / 2).write(to: URL(fileURLWithPath: cut))
+        let files = PlayFiles(PlayableFiles([whole, cut, cut]), on: .virtual())
+        try await files.run(rate: 4, start: 0)
+        #expect(files.state.withLock { $0.saidCut } == [cut])
+    }
+
+    @Test func `what has no end has a line, too`() {
+        #expect(Self.view { $0.duration = nil }.line == "plays Evening — Ada (2 of 12)")
     }
 
     private static let sheet = """

@@ -11,6 +11,9 @@ enum SilentCards {
     /// Sets ALSA_CONFIG_PATH for the whole process, once, before ALSA is used.
     static let folder: URL = {
         let folder = TestFolder.url
+        // Where the tests are, too.
+        let library = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+            .deletingLastPathComponent().path
         let text = """
             pcm.hole { type null hint { show on description "swallows all" } }
             pcm.tape { type file slave.pcm hole file "\(folder.path)/tape.raw" format "raw" }
@@ -25,6 +28,8 @@ enum SilentCards {
             pcm.mixed { type dmix ipc_key 583921 slave { pcm hole rate 48000 } }
             pcm.shared { type dshare ipc_key 583922 slave { pcm hole rate 48000 } bindings { 0 0 } }
             pcm.mixed_by_plug { type plug slave.pcm mixed }
+            pcm_type.tutti_card { lib "\(library)/libVirtualALSACard.so" }
+            pcm.taped { type tutti_card record "\(folder.path)/taped" }
             pcm.no_card { type hw card 9 }
             pcm.pulseAudio { type pulse server "unix:\(SoundServer.Kind.pulseAudio.socket)" }
             pcm.pipeWire { type pulse server "unix:\(SoundServer.Kind.pipeWire.socket)" }
@@ -62,6 +67,20 @@ enum SilentCards {
         #expect(device.format.periodFrames == min(rate / 50, wanted / 4))
         #expect(device.format.bufferFrames % device.format.periodFrames == 0)
         #expect(abs(device.format.bufferFrames - wanted) < device.format.periodFrames)
+    }
+
+    @Test func `all that was written is heard before a card is closed, where that is asked for`()
+        throws
+    {
+        let device = try SilentCards.open("taped", milliseconds: PacedDeviceTests.buffer)
+        // Whether its end falls on a period's or not.
+        let written = try PacedDeviceTests.play(device, periods: 27)
+        device.playOut()
+        device.close()
+        let card = try CardRecording.load(
+            path: SilentCards.folder.appendingPathComponent("taped").path)
+        #expect(card.samples.count == 2 * written && card.underruns == 0)
+        PacedDeviceTests.expectCounting(card.samples, channels: 2)
     }
 
     @Test func `a card says which rates it has, and how it takes its samples`() throws {

@@ -56,6 +56,23 @@ final class ScriptedDevice: AudioOutput {
 }
 
 @Suite(.timeLimit(.minutes(1))) struct OutputThreadTests {
+    @Test func `what is queued leaves the card before it is closed, where that is asked for`()
+        throws
+    {
+        let path = PacedDeviceTests.path("played-out")
+        let thread = try OutputThread.open(
+            .virtual(VirtualCardOptions(partsPerMillion: 50, record: path)),
+            bufferMilliseconds: PacedDeviceTests.buffer)
+        while thread.port.report.framesWritten < 2 * Int64(thread.port.format.bufferFrames) {
+            HostClock.sleep(until: HostClock.now() + .milliseconds(10))
+        }
+        thread.stop(playsOut: true)
+        let card = try CardRecording.load(path: path)
+        let end = try #require(card.segments.last?.frames.upperBound)
+        #expect(Int64(end) == thread.port.report.framesWritten)
+        #expect(card.underruns == 0)
+    }
+
     typealias States = AsyncStream<OutputThread.State>
 
     @Test func `a thread plays silence until it is stopped`() async throws {

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import TuttiPlayout
 
@@ -42,6 +43,70 @@ import TuttiPlayout
         let page = Data(String(repeating: line, count: 300).utf8)
         let body = try page + data(name) + Data(count: 90_000) + data(name) + page
         try expectSame(body, "served-junk-" + name, .init(hasRanges: hasRanges))
+    }
+
+    @Test(
+        arguments: ["16.flac", "cbr.mp3", "opus.opus", "s16.wav", "faststart.m4a"], [true, false])
+    func `what comes in chunks is played to where it breaks off, and that is an error`(
+        name: String, isBetween: Bool
+    ) throws {
+        let body = try data(name)
+        let whole = FileServer(body, .init(hasRanges: false, hasLength: false, isChunked: true))
+        let count = try readAll(FFmpegSource(whole.url())).count
+        let server = FileServer(
+            body,
+            .init(
+                hasRanges: false, hasLength: false, breaksAfter: body.count / 2, isChunked: true,
+                breaksBetweenChunks: isBetween))
+        let source = try FFmpegSource(server.url())
+        var heard = 0
+        let failure = #expect(throws: MediaError.self) {
+            while case let part = try read(source, 4_096), !part.isEmpty { heard += part.count }
+        }
+        #expect(failure?.code == .network && failure?.reason.contains("broke off") == true)
+        // Their sound is spread evenly, and a block of what is heard is less than a tenth.
+        #expect(Double(heard) > 0.3 * Double(count) && Double(heard) < 0.7 * Double(count))
+    }
+
+    @Test func `a body may end with its connection where nothing else says where it ends`() throws {
+        let server = FileServer(try data("16.flac"), .init(hasRanges: false, hasLength: false))
+        let matches = isSame(
+            try readAll(FFmpegSource(server.url())),
+            try readAll(FFmpegSource(Fixtures.path("16.flac"))))
+        #expect(matches)
+    }
+
+    @Test func `what comes in chunks with its table of contents last is loaded whole`() throws {
+        let behaviour = FileServer.Behaviour(
+            hasRanges: false, hasLength: false, isChunked: true)
+        try expectSame(data("aac.m4a"), "chunked-aac.m4a", behaviour)
+        // Which one begins with, and which has it last.
+        for (name, isLast) in [("aac.m4a", true), ("faststart.m4a", false), ("16.flac", false)] {
+            let bytes = try [UInt8](data(name))
+            #expect(MP4Edits.hasTableLast(bytes) == isLast)
+            for count in 0..<60 { _ = MP4Edits.hasTableLast(Array(bytes.prefix(count))) }
+        }
+    }
+
+    @Test func `how much has come of what is loaded whole can be asked`() throws {
+        let body = try data("vorbis.ogg")
+        let server = FileServer(body, .init(pauseMicroseconds: 5_000))
+        let loading = Mutex<[MediaLoading.Progress]>([])
+        let isOpen = Atomic(false)
+        let url = server.url()
+        let watcher = Thread {
+            while !isOpen.load(ordering: .relaxed) {
+                if let now = MediaLoading.progress(of: url) { loading.withLock { $0.append(now) } }
+                usleep(500)
+            }
+        }
+        watcher.start()
+        _ = try FFmpegSource(url)
+        isOpen.store(true, ordering: .relaxed)
+        let seen = loading.withLock { $0 }
+        #expect(seen.contains { $0.held > 0 && $0.held < body.count })
+        #expect(seen.allSatisfy { $0.whole == Int64(body.count) })
+        #expect(MediaLoading.progress(of: url) == nil)
     }
 
     private func expectSame(

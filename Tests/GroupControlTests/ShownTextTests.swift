@@ -26,6 +26,33 @@ import TuttiChance
         #expect("a\(end)".shown() == "a")
     }
 
+    @Test(arguments: [
+        ("http://nas/a.mp3", "http://nas/a.mp3"), ("http://nas:80/a", "http://nas:80/a"),
+        ("http://[::1]:80/a", "http://[::1]:80/a"),
+        ("https://ann:secret@nas:80/a?x=1", "https://ann:…@nas:80/a?x=1"),
+        ("HTTP://ann:pw@nas/", "HTTP://ann:**@nas/"), ("http://ann@nas/", "http://ann@nas/"),
+        ("http://a:b@c@nas/", "http://a:…@nas/"),
+        (
+            "cannot play b (http://nas/rest?u=ann&t=26719a1196d2a940&s=c19b2d&v=1.16.1).",
+            "cannot play b (http://nas/rest?u=ann&t=2671…&s=c…&v=1…)."
+        ),
+        (
+            "http://nas/a?26719a1196d2a940#access_token=12345678",
+            "http://nas/a?2671…#access_token=12…"
+        ),
+        (
+            "http://nas/a?k=a=bcdefgh \"http://x/?k=12345678\"",
+            "http://nas/a?k=a=…  \"http://x/?k=12…\""
+        ),
+        ("http://ann:secr", "http://ann:…"), ("tutti://ann:secret@nas?k=12345678", nil),
+        ("http://nas/?k=ääääääää", "http://nas/?k=…"), ("http://n/\u{30A}a?k=12345678", nil),
+    ])
+    func `web addresses are shown without their secrets`(text: String, shown: String?) {
+        let expected = (shown ?? text.replacing("n/\u{30A}a?k=12345678", with: "n/\u{30A}a?k=12…"))
+        #expect(text.shown() == expected.replacing("  ", with: " "))
+        #expect(text.shown().utf8.count <= text.utf8.count)
+    }
+
     @Test func `no text of any scalars has one that is not for terminals, nor is it too long`() {
         var random = SplitMix64(seed: 1)
         for _ in 0..<2_000 {

@@ -164,7 +164,8 @@ static snd_pcm_sframes_t card_pointer(snd_pcm_ioplug_t *io) {
         return (snd_pcm_sframes_t)((count - count % card->step) % (int64_t)io->buffer_size);
     }
     if (count >= card->written) {
-        end_run(card, card->written, 1);
+        // It is to play all that it holds, and has.
+        end_run(card, card->written, io->state != SND_PCM_STATE_DRAINING);
         return -EPIPE;
     }
     count -= count % card->step;

@@ -47,7 +47,8 @@ extension String {
     /// the rest included.
     ///
     /// Line breaks, tabs and every other blank become a space, at the ends none; control characters,
-    /// bidirectional controls and invisible characters are left out, marks without a letter too.
+    /// bidirectional controls and invisible characters are left out, marks without a letter too. Web
+    /// addresses are shown without their secrets.
     ///
     /// - Complexity: O(length up to `limit`).
     package func shown(limit: Int = ShownText.longest) -> String {
@@ -81,12 +82,13 @@ extension String {
             bytes += size
             blanks = 0
         }
-        guard isCut else { return String(text) }
+        guard isCut else { return String(text).withoutSecrets }
         let ellipsis = "…"
         while !text.isEmpty, bytes + ellipsis.utf8.count > limit {
             bytes -= UTF8.width(text.removeLast())
         }
-        return String(text) + (bytes + ellipsis.utf8.count <= limit ? ellipsis : "")
+        return String(text).withoutSecrets
+            + (bytes + ellipsis.utf8.count <= limit ? ellipsis : "")
     }
 
     /// What two names have in common that a person would take for the same: without what cannot be

@@ -198,7 +198,7 @@ final class SessionAssets: Sendable {
             }
             pieces.keep(list, of: print.text)
             let title = title(of: item, info, isRemote: isRemote)
-            warnIfCut(info, title)
+            warnIfCut(info, title, item.location)
             do {
                 let descriptor = try AssetDescriptor(
                     hash: ContentHash(bytes: print.hash), byteCount: print.byteCount,
@@ -237,13 +237,17 @@ final class SessionAssets: Sendable {
         return isRemote ? AssetName.title(ofAddress: item.location) : info.title
     }
 
-    private func warnIfCut(_ info: MediaInfo, _ title: String) {
+    /// Several files may have one title.
+    private func warnIfCut(_ info: MediaInfo, _ title: String, _ location: String) {
         guard let promised = info.promisedFrameCount, let count = info.frameCount else { return }
         func seconds(_ frames: Int64) -> Int {
             Int((Double(frames) / Double(info.sampleRate)).rounded())
         }
         logger.warning(
             "the file was cut off; what is there is played",
-            metadata: ["asset": "\(title)", "seconds": "\(seconds(count)) of \(seconds(promised))"])
+            metadata: [
+                "asset": "\(title)", "file": "\(location.readableFileName)",
+                "seconds": "\(seconds(count)) of \(seconds(promised))",
+            ])
     }
 }

@@ -1,12 +1,12 @@
 import Glibc
-import TuttiDeviceOutput
+package import TuttiDeviceOutput
 import TuttiPlayout
 
 /// The files that an output writes, and those that it must never write over.
-struct OutputFiles {
+package struct OutputFiles {
     private let paths: [String]
 
-    init(_ output: OutputSpecification) {
+    package init(_ output: OutputSpecification) {
         paths =
             switch output {
             case .file(let path): [path]
@@ -23,7 +23,7 @@ struct OutputFiles {
     ///   - sources: what is to be played; addresses are no files.
     ///   - cacheFolder: whose files belong to whoever fetched them.
     /// - Throws: `RoomError` with code `noOutput` that names the file.
-    func spare(sources: [String], cacheFolder: String) throws(RoomError) {
+    package func spare(sources: [String], cacheFolder: String) throws(RoomError) {
         guard !paths.isEmpty else { return }
         let cache = Self.identity(cacheFolder)
         for path in paths {

@@ -1,7 +1,7 @@
 import TuttiPlayout
 
 /// What the name of a file or an address says, before anybody looks inside.
-enum AssetName {
+package enum AssetName {
     enum Kind: Equatable {
         case hidden, playlist, audio
         /// Nothing that sounds: a cover, a log, a text.
@@ -47,7 +47,7 @@ enum AssetName {
     }
 
     /// What people see of a file or an address until its title is known.
-    static func shown(_ location: String) -> String {
+    package static func shown(_ location: String) -> String {
         if PlaylistPlace.isRemote(location) { return ofAddress(location) }
         let name = location.lastIndex(of: "/").map { location[location.index(after: $0)...] }
         return String(name ?? location[...]).readableFileName

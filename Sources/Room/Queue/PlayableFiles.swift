@@ -16,6 +16,8 @@ package struct PlayableFiles: Sendable {
     private static let mostLooks = 1_000
 
     package private(set) var items: [Item] = []
+    /// The files that it was read from, playlists among them: what must not be written over.
+    package private(set) var sources: [String] = []
     /// What is not played, each with a sentence that begins with its name.
     package private(set) var passedOver: [(sentence: String, isMissed: Bool)] = []
 
@@ -27,6 +29,7 @@ package struct PlayableFiles: Sendable {
         while let step = list.next(cancellation) {
             switch step {
             case .item(let item):
+                sources.append(item.location)
                 // What a sheet names is a track already.
                 let isWhole = item.span == nil && item.credits == nil
                 let mayHaveParts = isWhole && !PlaylistPlace.isRemote(item.location)
@@ -39,6 +42,7 @@ package struct PlayableFiles: Sendable {
                 passedOver.append(("\(passed.subject): \(passed.reason)", passed.isMissed))
             }
         }
+        sources += list.playlists
     }
 
     private static func items(_ item: AssetList.Item, parts: [FilePart]?) -> [Item] {

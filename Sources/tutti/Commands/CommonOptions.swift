@@ -68,7 +68,7 @@ struct RoomOptions: ParsableArguments {
                 file:PATH      a WAV file, written at the pace of a card
                 none           no sound; for a leader only
                 """, valueName: "out"),
-        completion: .list(["alsa", "alsa:hw:", "virtual", "file:", "none"]))
+        completion: .custom(Completions.outputs))
     var output: String?
 
     @Option(

@@ -1,6 +1,9 @@
+import ArgumentParser
 import Dispatch
+import Foundation
 import Logging
 import Synchronization
+import Tutti
 import TuttiGroupControl
 import TuttiRoom
 
@@ -48,6 +51,63 @@ enum Completions {
 
     static func leaderAddresses(words: [String], index: Int, typed: String) -> [String] {
         waiting(typed) { await found().filter { $0.role == .leader }.map { "\($0.address)" } }
+    }
+
+    /// Kinds of output and, behind them, cards and files.
+    static func outputs(words: [String], index: Int, typed: String) -> [String] {
+        playedOutputs(words: words, index: index, typed: typed) + ["none"]
+    }
+
+    /// The same where something is to be heard.
+    static func playedOutputs(words: [String], index: Int, typed: String) -> [String] {
+        let file = "file:"
+        if typed.hasPrefix(file) {
+            return shown(files(typed.dropFirst(file.count)).map { file + $0 })
+        }
+        let cards = AudioDevice.available().map { "alsa:\($0.name)" }
+        return shown(["alsa", "alsa:hw:", "virtual", file] + cards)
+    }
+
+    /// Those that go on from a path, folders with a slash.
+    private static func files(_ typed: Substring) -> [String] {
+        let folder = String(typed.lastIndex(of: "/").map { typed[...$0] } ?? "")
+        let begin = String(typed.dropFirst(folder.count))
+        let names = try? FileManager.default.contentsOfDirectory(
+            atPath: folder.isEmpty ? "." : folder)
+        return (names ?? []).filter { $0.hasPrefix(begin) && (begin != "" || !$0.hasPrefix(".")) }
+            .sorted().map { name in
+                let path = folder + name
+                let type = try? FileManager.default.attributesOfItem(atPath: path)[.type]
+                return type as? FileAttributeType == .typeDirectory ? path + "/" : path
+            }
+    }
+
+    /// As the shell takes them: zsh takes what is behind a colon for an explanation.
+    private static func shown(_ words: [String]) -> [String] {
+        words.map(\.printable).map {
+            CompletionShell.requesting == .zsh ? $0.replacing(":", with: "\\:") : $0
+        }
+    }
+
+    /// The scenes that this machine keeps.
+    static func scenes(words: [String], index: Int, typed: String) -> [String] {
+        waiting(typed) {
+            guard let folder = try? await Settings.load(flags: [:], file: nil).stateFolder,
+                let book = try? SceneBook.load(folder: folder)
+            else { return [] }
+            return book.scenes.map(\.name)
+        }
+    }
+
+    /// Who belongs to the household, as this machine knows it.
+    static func members(words: [String], index: Int, typed: String) -> [String] {
+        waiting(typed) {
+            guard let settings = try? await Settings.load(flags: [:], file: nil),
+                let access = try? HouseholdAccess(settings.credentials()),
+                let members = try? await access.members(asking: nil)
+            else { return [] }
+            return members.map(\.name)
+        }
     }
 
     /// What was written for an option, as `--option value` or `--option=value`.

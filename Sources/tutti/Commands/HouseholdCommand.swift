@@ -174,7 +174,9 @@ struct HouseholdRename: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rename", abstract: "Call a member something else; its key stays.")
 
-    @Argument(help: ArgumentHelp("Its name, or its fingerprint.", valueName: "member"))
+    @Argument(
+        help: ArgumentHelp("Its name, or its fingerprint.", valueName: "member"),
+        completion: .custom(Completions.members))
     var member: String
     @Argument(help: ArgumentHelp("What it is called from now on.", valueName: "name"))
     var name: String
@@ -200,7 +202,9 @@ struct HouseholdRemove: AsyncParsableCommand {
             asked for the invite. Files that it has fetched it keeps.
             """)
 
-    @Argument(help: ArgumentHelp("Its name, or its fingerprint.", valueName: "member"))
+    @Argument(
+        help: ArgumentHelp("Its name, or its fingerprint.", valueName: "member"),
+        completion: .custom(Completions.members))
     var member: String
     @Flag(help: "Its key is in wrong hands: whom it has let in goes too.") var stolen = false
     @OptionGroup var household: HouseholdOptions

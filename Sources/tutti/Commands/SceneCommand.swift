@@ -111,7 +111,7 @@ struct SceneRecall: AsyncParsableCommand {
             room that is not there is left out, with a line.
             """)
 
-    @Argument(help: "The scene.") var name: String
+    @Argument(help: "The scene.", completion: .custom(Completions.scenes)) var name: String
     @OptionGroup var options: ControlOptions
 
     func run() async throws {
@@ -130,7 +130,7 @@ struct SceneDelete: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Forget a scene.")
 
-    @Argument(help: "The scene.") var name: String
+    @Argument(help: "The scene.", completion: .custom(Completions.scenes)) var name: String
     @OptionGroup var options: ControlOptions
 
     func run() async throws {

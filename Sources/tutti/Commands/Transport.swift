@@ -39,7 +39,7 @@ struct Play: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "With files: where the sound goes (default: alsa:default).", valueName: "out"),
-        completion: .list(["alsa", "alsa:hw:", "virtual", "file:"]))
+        completion: .custom(Completions.playedOutputs))
     var output: String?
 
     @Option(
@@ -65,6 +65,9 @@ struct Play: AsyncParsableCommand {
     @Flag(help: "With files: show no cover, also in a terminal that can show pictures.")
     var noArtwork = false
 
+    @Flag(help: "With files: let file:PATH and record=PATH write over files that are there.")
+    var force = false
+
     @Flag(help: "List the sound cards and PCMs that ALSA knows, and end.")
     var deviceList = false
 
@@ -75,10 +78,10 @@ struct Play: AsyncParsableCommand {
         guard !resume || start == nil else {
             throw ValidationError("--resume and --start are two places: choose one")
         }
-        let isPlain = !resume && !noArtwork
+        let isPlain = !resume && !noArtwork && !force
         guard isHere || isPlain && [output, rate, start, loudness].allSatisfy({ $0 == nil }) else {
             throw ValidationError(
-                "--output, --rate, --start, --loudness, --resume and --no-artwork are for files: "
+                "--output, --rate, --start, --loudness, --resume, --no-artwork and --force are for files: "
                     + "tutti play FILE --rate 1.25")
         }
         guard !isHere || options.leader.flags.isEmpty else {
@@ -88,6 +91,7 @@ struct Play: AsyncParsableCommand {
         _ = try parsedRate()
         _ = try parsedStart()
         _ = try parsedLoudness()
+        _ = try parsedOutput()
     }
 
     private func parsedLoudness() throws(ValidationError) -> PlayerItem.LoudnessNormalization {
@@ -108,6 +112,19 @@ struct Play: AsyncParsableCommand {
         return value
     }
 
+    private func parsedOutput() throws(ValidationError) -> OutputSpecification {
+        guard let output else { return .alsa(pcm: "default") }
+        if let mistyped = MistypedOutput(output) {
+            throw ValidationError("--output \(output): \(mistyped.reason)\(mistyped.question)")
+        }
+        guard let specification = try? OutputSpecification(parsing: output),
+            specification != OutputSpecification.none
+        else {
+            throw ValidationError("--output none: without an output nothing plays")
+        }
+        return specification
+    }
+
     private func parsedStart() throws(ValidationError) -> Double {
         guard let start else { return 0 }
         guard case .time(let seconds)? = PositionArgument(argument: start) else {
@@ -125,26 +142,20 @@ struct Play: AsyncParsableCommand {
             return
         }
         guard !files.isEmpty else { return try await options.perform(.play) }
-        let device: AudioDevice
-        do {
-            device = try output.map { try AudioDevice($0) } ?? .default
-        } catch {
-            throw ValidationError("\(error)")
-        }
-        guard device.specification != .none else {
-            throw ValidationError("--output none: without an output nothing plays")
-        }
+        let specification = try parsedOutput()
         let (rate, start, loudness) = (
             try parsedRate(), try parsedStart(), try parsedLoudness()
         )
-        let folder = try await Settings.announced(
-            flags: options.common.flags, file: options.common.config
-        ).stateFolder
+        let settings = try await Settings.announced(
+            flags: options.common.flags, file: options.common.config)
         let isVerbose = options.common.verbose
-        try await untilInterrupted { [files, resume, noArtwork] in
+        try await untilInterrupted { [files, resume, noArtwork, force] in
+            let files = PlayableFiles(files)
+            try OutputFiles(specification).spare(
+                sources: files.sources, cacheFolder: settings.cacheFolder)
             let player = PlayFiles(
-                PlayableFiles(files), on: device, loudness: loudness, stateFolder: folder,
-                showsArtwork: !noArtwork, isVerbose: isVerbose)
+                files, on: AudioDevice(specification, overwrites: force), loudness: loudness,
+                stateFolder: settings.stateFolder, showsArtwork: !noArtwork, isVerbose: isVerbose)
             try await player.run(rate: rate, start: resume ? player.left : start)
         }
     }

@@ -49,7 +49,7 @@ extension PlayFiles {
     }
 
     /// Of the whole file, seconds; `nil` until it is known.
-    private func length(of item: PlayerItem, at place: Int) -> Double? {
+    func length(of item: PlayerItem, at place: Int) -> Double? {
         let file = files.items[place]
         if file.part != nil { return state.withLock { $0.lengths[file.location] } }
         return item.duration.isNumeric ? item.duration.seconds : nil

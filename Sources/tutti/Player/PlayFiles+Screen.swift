@@ -36,12 +36,13 @@ extension PlayFiles {
             }
             for note in notes { screen.note(note) }
             // Of what was never opened there is nothing to say.
-            let result = last.flatMap { $0.duration == nil ? nil : $0 }
+            let result = last.flatMap { $0.isOpen ? $0 : nil }
             screen.draw(
                 result?.result(width: screen.width, showsColour: screen.showsColour) ?? [])
             screen.close()
         }
         while true {
+            try checkDevice()
             for note in takeNotes() { guard screen.note(note) else { return } }
             if let view {
                 last = view
@@ -75,7 +76,10 @@ extension PlayFiles {
     /// Where lines stay. Whoever read them may go; what is played is heard by others.
     private func showLines() async throws {
         var isRead = true
+        var loading: (place: Int, progress: DownloadProgress)?
         while true {
+            try checkDevice()
+            sayLoading(&loading)
             if isRead, let view { isRead = say(view) }
             try await Task.sleep(for: Self.frame)
         }
@@ -100,6 +104,24 @@ extension PlayFiles {
         }
     }
 
+    /// Where lines stay, what takes long to come has one now and then.
+    private func sayLoading(_ said: inout (place: Int, progress: DownloadProgress)?) {
+        guard let place, let loading else { return }
+        let now = player.output.now()
+        if said?.place != place {
+            let name = AssetName.shown(files.items[place].location)
+            said = (place, DownloadProgress(name, at: now))
+        }
+        if let line = said?.progress.line(loading.held, of: loading.whole, at: now) {
+            tell("tutti: \(line)")
+        }
+    }
+
+    /// What is fetched of the current item as a whole before it can be heard; `nil`: nothing.
+    private var loading: MediaLoading.Progress? {
+        place.flatMap { MediaLoading.progress(of: files.items[$0].location) }
+    }
+
     /// Where lines stay, each item has one, and a wait for the card too.
     private func say(_ view: PlayView) -> Bool {
         if case .waiting(let what) = view.state, player.reasonForWaitingToPlay == .outputUnavailable
@@ -111,7 +133,7 @@ extension PlayFiles {
             if isNews { Terminal.error.say("tutti: \(what)") }
             return true
         }
-        guard view.duration != nil else { return true }
+        guard view.isOpen else { return true }
         let isNews = state.withLock { state in
             defer { state.said = view.number }
             return state.said != view.number
@@ -162,27 +184,23 @@ extension PlayFiles {
         guard let item = player.currentItem, let place else { return nil }
         let file = files.items[place]
         let time = player.currentTime()
+        let whole = loading.map { "loads it: \(DownloadProgress.part($0.held, of: $0.whole))" }
         let waiting: String? =
             switch player.reasonForWaitingToPlay {
             case nil, .noItemToPlay: nil
-            case .evaluatingBufferingRate: item.status == .unknown ? "opens it" : nil
-            case .toMinimizeStalls: "waits for its bytes"
+            case .evaluatingBufferingRate: item.status == .unknown ? whole ?? "opens it" : nil
+            case .toMinimizeStalls: whole ?? "waits for its bytes"
             case .outputUnavailable: "waits for \(device.error.map { "\($0)" } ?? "\(device)")"
             }
         return PlayView(
-            title: item.metadata?.title ?? file.title ?? Self.name(of: file.location),
+            title: item.metadata?.title ?? file.title ?? AssetName.shown(file.location),
             artist: item.metadata?.artist, album: item.metadata?.album,
             chapter: item.metadata?.chapter(at: time)?.title,
             number: place + 1, count: files.items.count, seconds: time.seconds,
+            isOpen: item.status == .readyToPlay,
             duration: item.duration.isNumeric ? item.duration.seconds : nil,
             state: player.rate == 0 ? .paused : waiting.map { .waiting($0) } ?? .playing,
             volume: Int((player.volume * 100).rounded()), isMuted: player.isMuted,
             rate: player.defaultRate, hasKeys: isatty(STDIN_FILENO) == 1)
-    }
-
-    /// The last part of a path or an address.
-    private static func name(of location: String) -> String {
-        let text = location.readableFileName
-        return text.split(separator: "/").last.map(String.init) ?? text
     }
 }

@@ -11,9 +11,6 @@ final class PlayFiles: Sendable {
     /// Beyond them nothing can be understood.
     static let rates = 0.25...4.0
 
-    /// Into an item, from where "previous" means its own beginning.
-    private static let restartSeconds = 3.0
-
     let files: PlayableFiles
     let player: QueuePlayer
     let device: AudioDevice
@@ -29,12 +26,16 @@ final class PlayFiles: Sendable {
         /// Of whole files of which a part was opened, seconds.
         var lengths: [String: Double] = [:]
         var failures = 0
+        /// Files of which it was said that they were cut off.
+        var saidCut: Set<String> = []
         /// Said before, where lines stay.
         var said: Int?
         var saidWaiting = false
         /// Sentences for the screen, which is drawn by somebody else.
         var notes: [String] = []
         var hasScreen = false
+        var aim: Aim?
+        var seeks = 0
         var graphics = PlayGraphics.unasked
     }
     let state = Mutex(State())
@@ -70,22 +71,12 @@ final class PlayFiles: Sendable {
         } catch {
             throw CommandError("\(error)")
         }
-        let notices = player.notices()
-        player.play()
-        defer { remember() }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await self.hear(notices) }
-            if Terminal.output.isInteractive {
-                let keys = TerminalMode.shared.keys()
-                group.addTask {
-                    if await self.take(keys) { return }
-                    try await Task.sleep(for: .seconds(Int64(Int32.max)))
-                }
-            }
-            group.addTask { try await self.show() }
-            if beginning.seconds > 0 { seek(to: MediaTime(seconds: beginning.seconds)) }
-            defer { group.cancelAll() }
-            try await group.next()
+        do {
+            let isOver = try await play(from: beginning.seconds)
+            await device.close(playsOut: isOver)
+        } catch {
+            await device.close(playsOut: false)
+            throw error
         }
         let missed =
             state.withLock { $0.failures } + files.passedOver.count { $0.isMissed }
@@ -96,7 +87,57 @@ final class PlayFiles: Sendable {
         }
     }
 
-    private func item(at place: Int) -> PlayerItem {
+    /// - Returns: whether nothing is left to play; else it was ended by a key, or nobody looks any more.
+    private func play(from seconds: Double) async throws -> Bool {
+        let notices = player.notices()
+        player.play()
+        defer { remember() }
+        return try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                await self.hear(notices)
+                return true
+            }
+            if Terminal.output.isInteractive {
+                let keys = TerminalMode.shared.keys()
+                group.addTask {
+                    if await self.take(keys) { return false }
+                    try await Task.sleep(for: .seconds(Int64(Int32.max)))
+                    return false
+                }
+            }
+            group.addTask {
+                try await self.show()
+                return false
+            }
+            if seconds > 0 { seek(to: MediaTime(seconds: seconds)) }
+            defer { group.cancelAll() }
+            return try await group.next() ?? false
+        }
+    }
+
+    /// Of a file that was cut off what is there is played; whoever hears it end early wants to know why.
+    private func warnIfCut(_ item: PlayerItem) {
+        guard let promised = item.metadata?.promisedDuration,
+            let place = state.withLock({ $0.places[ObjectIdentifier(item)] }),
+            let length = length(of: item, at: place)
+        else { return }
+        let location = files.items[place].location
+        guard state.withLock({ $0.saidCut.insert(location).inserted }) else { return }
+        tell(
+            "tutti: \(location.readableFileName): the file was cut off; what is there is played "
+                + "(\(PositionArgument.text(length)) of "
+                + "\(PositionArgument.text(promised.seconds)))")
+    }
+
+    /// Nobody waits for an output that can never be there.
+    ///
+    /// - Throws: `CommandError` that says why it cannot.
+    func checkDevice() throws(CommandError) {
+        guard !device.mayCome else { return }
+        throw CommandError("cannot play on \(device.error.map { "\($0)" } ?? "\(device)")")
+    }
+
+    func item(at place: Int) -> PlayerItem {
         let file = files.items[place]
         let opener =
             file.part.map { part in
@@ -112,9 +153,6 @@ final class PlayFiles: Sendable {
         return item
     }
 
-    /// Nobody waits for a slow medium: another key may be pressed meanwhile, and a newer seek ends it.
-    private func seek(to time: MediaTime) { Task { await player.seek(to: time) } }
-
     // MARK: What happens
 
     /// Until nothing is left to play.
@@ -127,91 +165,15 @@ final class PlayFiles: Sendable {
                 tell("tutti: cannot play \(cause)")
                 // The last one has nobody to follow it.
                 if player.rate == 0, player.items().count <= 1 { return }
-            case .didPlayToEnd(let item): forget(item)
+            case .didPlayToEnd(let item):
+                warnIfCut(item)
+                forget(item)
+            case .itemStatusDidChange(.readyToPlay?):
+                if let item = player.currentItem { warnIfCut(item) }
             case .currentItemDidChange(nil) where player.items().isEmpty: return
             default: break
             }
         }
-    }
-
-    // MARK: Keys
-
-    /// - Returns: whether it is to end; false when nothing more is typed.
-    private func take(_ bytes: AsyncStream<UInt8>) async -> Bool {
-        var parser = TerminalInputParser()
-        for await byte in bytes {
-            parser.expectsMessages = expectsAnswer
-            guard let input = parser.take(byte) else { continue }
-            hearAnswer(input)
-            guard let key = PlayKey(input) else { continue }
-            if key == .quit { return true }
-            self.do(key)
-        }
-        return false
-    }
-
-    private func `do`(_ key: PlayKey) {
-        switch key {
-        case .togglePause: if player.rate == 0 { player.play() } else { player.pause() }
-        case .next: if player.items().count > 1 { player.advanceToNextItem() }
-        case .previous: goBack()
-        case .seek(let span): move(by: span)
-        case .volume(let percent):
-            player.isMuted = false
-            player.volume =
-                Float(min(100, max(0, Int((player.volume * 100).rounded()) + percent)))
-                / 100
-        case .mute: player.isMuted.toggle()
-        case .rate(let step):
-            let wanted = step.map { player.defaultRate + Double($0) / 100 } ?? 1
-            let rate = min(Self.rates.upperBound, max(Self.rates.lowerBound, wanted))
-            try? player.setDefaultRate(rate)
-            if player.rate != 0 { try? player.setRate(rate) }
-        case .chapter(let step): goToChapter(step)
-        case .quit: break
-        }
-    }
-
-    /// Before the beginning of a part is the part before it; before that of a file there is nothing.
-    private func move(by span: Double) {
-        let time = player.currentTime().seconds + span
-        if time < 0, let place, let length = lengthBefore(place) {
-            return go(before: place, at: max(0, length + time))
-        }
-        seek(to: MediaTime(seconds: max(0, time)))
-    }
-
-    /// - Parameter step: 1: the next one; −1: the one before, or the beginning of this one.
-    private func goToChapter(_ step: Int) {
-        if let place, files.items[place].part != nil {
-            return self.do(step > 0 ? .next : .previous)
-        }
-        let chapters = player.currentItem?.metadata?.chapters ?? []
-        let now = player.currentTime()
-        let starts = chapters.map(\.range.start)
-        let target =
-            step > 0
-            ? starts.first { $0 > now }
-            : starts.last { $0.seconds < now.seconds - Self.restartSeconds } ?? starts.first
-        if let target { seek(to: target) }
-    }
-
-    private func goBack() {
-        guard let place = place, place > 0,
-            player.currentTime().seconds < Self.restartSeconds
-        else {
-            return seek(to: .zero)
-        }
-        go(before: place, at: 0)
-    }
-
-    /// Plays the item before one, from so many seconds into it on.
-    private func go(before place: Int, at seconds: Double) {
-        // What has been played has left the queue.
-        let (before, again) = (item(at: place - 1), item(at: place))
-        try? player.replaceCurrentItem(with: before)
-        try? player.insert(again, after: before)
-        if seconds > 0 { seek(to: MediaTime(seconds: seconds)) }
     }
 
     /// Of the files; `nil` while there is no item.

@@ -14,7 +14,9 @@ struct PlayView: Equatable {
     var number: Int
     var count: Int
     var seconds: Double
-    /// `nil` until it is known.
+    /// Whether it is known what it is.
+    var isOpen = true
+    /// `nil` until it is known, and of what has no end.
     var duration: Double?
     var state: State
     /// Percent.
