@@ -309,6 +309,31 @@ import TuttiTiming
         house.expectAgreement("seed \(seed)")
     }
 
+    /// However long it is alone it leads once; and a door that is opened and shut again makes no race
+    /// of numbers: whoever is away for a moment comes back as a room.
+    @Test(arguments: 1...5 as ClosedRange<UInt64>)
+    func `terms do not run away in a room that is cut off, again and again`(seed: UInt64) {
+        let house = playing(seed: seed, rooms: 4)
+        let term = house.nodes[0].leader?.session.term ?? 0
+        house.part([0, 0, 0, 1])
+        house.run(for: .seconds(1_800))
+        #expect(house.accessions.map(\.room) == [3])
+        #expect(house.nodes[3].leader?.session.term == term + 1)
+        for _ in 0..<30 {
+            house.part([0, 0, 0, 0])
+            house.run(for: .seconds(20))
+            house.part([0, 0, 0, 1])
+            house.run(for: Nanoseconds(house.some(300...9_000)))
+        }
+        house.part([0, 0, 0, 0])
+        house.run(for: .seconds(20))
+        house.expectAgreement("seed \(seed)")
+        #expect(house.leaders == [0])
+        #expect(house.nodes[0].leader?.session.term == term)
+        #expect(house.accessions.allSatisfy { $0.room == 3 })
+        #expect(house.accessions.count <= 31)
+    }
+
     /// `SUCCESSION_SEED=N` repeats one of them.
     private static let seeds: [UInt64] =
         ProcessInfo.processInfo.environment["SUCCESSION_SEED"].flatMap(UInt64.init).map { [$0] }
