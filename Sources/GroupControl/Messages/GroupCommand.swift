@@ -109,7 +109,7 @@ public enum ControlReply: Equatable, Sendable {
 /// Each is whole: who missed some, or connects again, goes on with the next one. The first of a
 /// subscription is the present state.
 public struct GroupEvent: Equatable, Sendable {
-    /// Counts the states that the leader told anybody; rises within a session.
+    /// Counts the states that this leader told anybody; the next one begins anew.
     public var sequence: UInt64
     /// The group as it was then; without the points of the rooms' histories.
     public var status: GroupStatus
