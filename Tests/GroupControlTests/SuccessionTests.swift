@@ -316,10 +316,10 @@ import TuttiTiming
         let house = playing(seed: seed, rooms: 4)
         let term = house.nodes[0].leader?.session.term ?? 0
         house.part([0, 0, 0, 1])
-        house.run(for: .seconds(1_800))
+        house.run(for: .seconds(300))
         #expect(house.accessions.map(\.room) == [3])
         #expect(house.nodes[3].leader?.session.term == term + 1)
-        for _ in 0..<30 {
+        for _ in 0..<12 {
             house.part([0, 0, 0, 0])
             house.run(for: .seconds(20))
             house.part([0, 0, 0, 1])
@@ -327,11 +327,10 @@ import TuttiTiming
         }
         house.part([0, 0, 0, 0])
         house.run(for: .seconds(20))
-        house.expectAgreement("seed \(seed)")
         #expect(house.leaders == [0])
         #expect(house.nodes[0].leader?.session.term == term)
         #expect(house.accessions.allSatisfy { $0.room == 3 })
-        #expect(house.accessions.count <= 31)
+        #expect(house.accessions.count <= 13)
     }
 
     /// `SUCCESSION_SEED=N` repeats one of them.
