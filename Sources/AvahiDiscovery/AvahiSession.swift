@@ -1,5 +1,6 @@
 import CTuttiAvahi
 import Dispatch
+import Glibc
 
 /// A connection to the machine's Avahi daemon: advertises services and browses for them.
 ///
@@ -16,19 +17,27 @@ public final class AvahiSession: @unchecked Sendable {
     public static let roomType = "_tutti._tcp"
 
     private let poll: OpaquePointer
+    private let interface: String?
     private var state = State()
 
     /// Everything that callbacks touch; guarded by the poll's lock.
     @safe struct State {
         var client: OpaquePointer?
         var isRunning = false
+        /// All of the daemon's, or the one that was asked for.
+        var interface = AvahiIfIndex(AVAHI_IF_UNSPEC)
+        /// The one that was asked for is not there.
+        var lacksInterface = false
         var publications: [Publication] = []
         var browsers: [Browser] = []
         var retry: OpaquePointer?
     }
 
+    /// - Parameter interface: the network interface on which is advertised and browsed, by its name; it may
+    ///   come later. `nil`: all that the daemon uses.
     /// - Throws: when there is no D-Bus system bus to ask for Avahi.
-    public init() throws(AvahiError) {
+    public init(interface: String? = nil) throws(AvahiError) {
+        self.interface = interface
         guard let poll = unsafe avahi_threaded_poll_new() else {
             throw AvahiError(operation: "avahi_threaded_poll_new", code: -1, reason: "no memory")
         }
@@ -50,6 +59,9 @@ public final class AvahiSession: @unchecked Sendable {
     /// Whether the daemon answers now.
     public var isConnected: Bool { locked { $0.isRunning } }
 
+    /// The network interface that was asked for and is not there now; `nil`: none, or it is there.
+    public var missingInterface: String? { locked { $0.lacksInterface ? interface : nil } }
+
     /// Advertises until ``withdraw(_:)`` or the end of the session.
     ///
     /// When the name is taken on the LAN, the next free one ("Kitchen #2") is used.
@@ -64,7 +76,7 @@ public final class AvahiSession: @unchecked Sendable {
             let publication = Publication(advertisement, tell: tell)
             state.publications.append(publication)
             if state.isRunning, let client = unsafe state.client {
-                unsafe publication.commit(on: client)
+                unsafe publication.commit(on: client, state.interface)
             }
             return PublicationID(ObjectIdentifier(publication))
         }
@@ -91,7 +103,7 @@ public final class AvahiSession: @unchecked Sendable {
         locked { state in
             state.browsers.append(browser)
             if state.isRunning, let client = unsafe state.client {
-                unsafe browser.start(on: client)
+                unsafe browser.start(on: client, state.interface)
             }
         }
         let id = ObjectIdentifier(browser)
@@ -143,9 +155,13 @@ public final class AvahiSession: @unchecked Sendable {
         unsafe state.client = client
         switch clientState {
         case AVAHI_CLIENT_S_RUNNING:
+            state.lacksInterface = !findInterface()
+            guard !state.lacksInterface else { return scheduleReconnect() }
             state.isRunning = true
-            for publication in state.publications { unsafe publication.commit(on: client) }
-            for browser in state.browsers { unsafe browser.start(on: client) }
+            for publication in state.publications {
+                unsafe publication.commit(on: client, state.interface)
+            }
+            for browser in state.browsers { unsafe browser.start(on: client, state.interface) }
         case AVAHI_CLIENT_FAILURE:
             // The daemon was restarted: this client is of no use any more. It may not be freed
             // inside its own callback by all versions of the library, so a timer does it.
@@ -158,6 +174,14 @@ public final class AvahiSession: @unchecked Sendable {
             // The host's name is being registered or collides: services wait until it runs again.
             for publication in state.publications { publication.withdraw() }
         }
+    }
+
+    /// - Returns: false where the one that was asked for is not there.
+    private func findInterface() -> Bool {
+        guard let interface else { return true }
+        let index = if_nametoindex(interface)
+        state.interface = AvahiIfIndex(clamping: index)
+        return index > 0
     }
 
     /// Half a second later, in the poll's thread: a new client.

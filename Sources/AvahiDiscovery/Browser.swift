@@ -35,12 +35,12 @@ final class Browser {
         self.continuation = continuation
     }
 
-    func start(on client: OpaquePointer) {
+    func start(on client: OpaquePointer, _ interface: AvahiIfIndex) {
         guard unsafe browser == nil else { return }
         // Freed by `stop` or with the client; the session lists us that long.
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe browser = avahi_service_browser_new(
-            client, AvahiIfIndex(AVAHI_IF_UNSPEC), AvahiProtocol(AVAHI_PROTO_UNSPEC), type, nil,
+            client, interface, AvahiProtocol(AVAHI_PROTO_UNSPEC), type, nil,
             AvahiLookupFlags(0), serviceChanged, context)
     }
 

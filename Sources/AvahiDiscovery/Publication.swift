@@ -4,6 +4,8 @@ import CTuttiAvahi
 @safe
 final class Publication {
     private var advertisement: Advertisement
+    /// Where it is advertised.
+    private var interface = AvahiIfIndex(AVAHI_IF_UNSPEC)
     private var group: OpaquePointer?
     /// Said once, whatever the daemon is asked again after a restart.
     private var said: PublicationNews?
@@ -18,7 +20,8 @@ final class Publication {
     }
 
     /// Hands the advertisement to the daemon, as often as it takes.
-    func commit(on client: OpaquePointer) {
+    func commit(on client: OpaquePointer, _ interface: AvahiIfIndex) {
+        self.interface = interface
         if unsafe group == nil {
             // The group is freed with the client, and we live as long as the session lists us.
             let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -48,7 +51,7 @@ final class Publication {
         -> Int32
     {
         unsafe avahi_entry_group_add_service_strlst(
-            group, AvahiIfIndex(AVAHI_IF_UNSPEC), AvahiProtocol(AVAHI_PROTO_UNSPEC),
+            group, interface, AvahiProtocol(AVAHI_PROTO_UNSPEC),
             AvahiPublishFlags(0), advertisement.name, AvahiSession.roomType, nil, nil,
             UInt16(clamping: advertisement.port), records)
     }
@@ -86,7 +89,7 @@ final class Publication {
         switch state {
         case AVAHI_ENTRY_GROUP_COLLISION:
             rename()
-            unsafe commit(on: client)
+            unsafe commit(on: client, interface)
         case AVAHI_ENTRY_GROUP_FAILURE:
             refused("avahi_entry_group_commit", unsafe avahi_client_errno(client))
         default: break

@@ -26,6 +26,39 @@ extension EndToEndTests {
         }
     }
 
+    /// A machine with bridges of containers or a VPN: what its owner names is used, and nothing else.
+    @Test(.enabled(if: canHouse, obstacle))
+    func `a room is announced on the interface that its owner names`() async throws {
+        try await onOwnThread {
+            let house = try House(hosts: 2) { _ in "" }
+            do {
+                for host in 0...1 { try house.startAvahi(on: host) }
+                for (host, interface) in ["eth0", "eth7"].enumerated() {
+                    try house.start(
+                        [
+                            "node", "--name", names[host], "--output", "virtual", "--interface",
+                            interface,
+                        ], on: host)
+                }
+                func listed() throws -> String {
+                    try house.tutti(["rooms", "--seconds", "1"], on: 1).output
+                }
+                func warning() -> Bool {
+                    let log = try? readFile("\(house.folder.path)/room-1.log")
+                    return log?.contains("no network interface \"eth7\"") ?? false
+                }
+                try until("it is seen, and the other one waits", seconds: 30) {
+                    try listed().contains(names[0]) && warning()
+                }
+                #expect(try !listed().contains(names[1]))
+                try house.endOthers()
+                try house.end()
+            } catch {
+                throw CommandError("\(error)\n\(house.logs)")
+            }
+        }
+    }
+
     private static func settleIn(_ house: House) throws {
         func run(_ words: [String], on host: Int) throws -> String {
             let result = try house.tutti(words, on: host)

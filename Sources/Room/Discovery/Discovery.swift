@@ -208,21 +208,29 @@ public enum Discovery {
     /// A daemon that was only just started is not complained about.
     static let daemonPatience = Nanoseconds.seconds(2)
 
+    /// Why a session finds nobody, for people.
+    private static func obstacle(to session: AvahiSession) -> String {
+        session.missingInterface.map {
+            "there is no network interface \"\($0)\" now, on which alone Avahi is to be used (--interface); it is looked for"
+        } ?? daemonIsSilent
+    }
+
     /// Says it when the daemon does not answer; who asked goes on waiting for it.
     ///
     /// - Parameter consequence: what does not work meanwhile.
     static func warnOfSilence(
-        after patience: Nanoseconds = daemonPatience, consequence: String, logger: Logger,
-        isConnected: () -> Bool
+        of session: AvahiSession, after patience: Nanoseconds = daemonPatience,
+        consequence: String, logger: Logger
     ) async {
         await LoopExecutor.shared.sleep(for: patience)
-        guard !Task.isCancelled, !isConnected() else { return }
-        logger.warning("\(daemonIsSilent)", metadata: ["until then": "\(consequence)"])
+        guard !Task.isCancelled, !session.isConnected else { return }
+        logger.warning("\(obstacle(to: session))", metadata: ["until then": "\(consequence)"])
     }
 
-    static func openSession() throws(RoomError) -> AvahiSession {
+    /// - Parameter interface: see ``NodeConfiguration/networkInterface``.
+    static func openSession(on interface: String? = nil) throws(RoomError) -> AvahiSession {
         do {
-            return try AvahiSession()
+            return try AvahiSession(interface: interface)
         } catch {
             throw RoomError(
                 .noDiscovery,

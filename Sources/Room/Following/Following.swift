@@ -78,10 +78,11 @@ final class Following: Sendable {
                 }
                 group.addTask {
                     await Discovery.warnOfSilence(
+                        of: session,
                         consequence: self.isGivenLeader
                             ? "tutti rooms does not list this room"
                             : "no leader can be found; give one with --leader HOST:PORT",
-                        logger: self.logger, isConnected: { session.isConnected })
+                        logger: self.logger)
                 }
             }
             group.addTask {

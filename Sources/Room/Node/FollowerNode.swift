@@ -126,7 +126,7 @@ public final class FollowerNode: Sendable {
     /// Without Avahi a follower that has an address still works; one that has none cannot.
     private func openSession() throws -> AvahiSession? {
         do {
-            return try Discovery.openSession()
+            return try Discovery.openSession(on: configuration.networkInterface)
         } catch {
             guard leader != nil else { throw error }
             configuration.logger.warning("not announced", metadata: ["reason": "\(error)"])

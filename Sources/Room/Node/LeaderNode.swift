@@ -181,7 +181,7 @@ public final class LeaderNode: Sendable {
     private func openSession() -> AvahiSession? {
         guard configuration.usesAvahi else { return nil }
         do {
-            return try Discovery.openSession()
+            return try Discovery.openSession(on: configuration.networkInterface)
         } catch {
             configuration.logger.warning("not announced", metadata: ["reason": "\(error)"])
             return nil

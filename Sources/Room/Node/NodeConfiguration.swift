@@ -34,6 +34,9 @@ public struct NodeConfiguration: Sendable {
     public var syncTarget: Nanoseconds
     /// Whether to announce the room, and to look for leaders, with Avahi.
     public var usesAvahi: Bool
+    /// The network interface on which the room is announced and others are looked for, by its name; `nil`:
+    /// all that Avahi uses.
+    public var networkInterface: String?
     /// Whether to send reference broadcasts (leader) and to take part in them (follower).
     public var usesBroadcasts: Bool
     /// Whether datagrams carry tags that only members can make (leader), and nothing is asked before
@@ -78,7 +81,7 @@ public struct NodeConfiguration: Sendable {
         cacheLimitBytes: Int64 = 2_000_000_000, uploadLimitBytes: Int64 = 2_000_000_000,
         latencyOffset: LatencyOffset? = nil, stateFolder: String? = nil, isOpen: Bool = false,
         syncTarget: Nanoseconds = .milliseconds(1), usesAvahi: Bool = true,
-        usesBroadcasts: Bool = true, sealsDatagrams: Bool? = nil,
+        networkInterface: String? = nil, usesBroadcasts: Bool = true, sealsDatagrams: Bool? = nil,
         succeeds: Bool = true, volumeLimit: Int = 100, leadIn: Nanoseconds = .zero,
         marksPackets: Bool = true, playsAfterRestart: Bool = false,
         realTimePriority: Int = RealTimeThread.usualPriority,
@@ -98,6 +101,7 @@ public struct NodeConfiguration: Sendable {
         self.isOpen = isOpen
         self.syncTarget = syncTarget
         self.usesAvahi = usesAvahi
+        self.networkInterface = networkInterface
         self.usesBroadcasts = usesBroadcasts
         self.sealsDatagrams = sealsDatagrams ?? !isOpen
         self.succeeds = succeeds

@@ -188,6 +188,12 @@ struct RoomOptions: ParsableArguments {
     @Flag(help: "Neither announce this room nor look for leaders with Avahi.")
     var noAvahi = false
 
+    @Option(
+        help: ArgumentHelp(
+            "The network interface on which this room is announced and looks for leaders (default: all that Avahi uses).",
+            valueName: "name"))
+    var interface: String?
+
     @Flag(
         help: ArgumentHelp(
             "Do without packets that all rooms hear at once.",
@@ -245,6 +251,7 @@ struct RoomOptions: ParsableArguments {
         flags[.cacheFolder] = cacheFolder
         flags[.cacheLimit] = cacheLimitMb
         flags[.uploadLimit] = cacheUploadsMb
+        flags[.interface] = interface
         flags[.avahi] = noAvahi ? "false" : nil
         flags[.broadcasts] = noBroadcasts ? "false" : nil
         flags[.succession] = noSuccession ? "false" : nil

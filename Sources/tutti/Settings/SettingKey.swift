@@ -17,6 +17,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case waitFor = "wait-for"
     case insecure
     case avahi
+    case interface
     case broadcasts
     case succession
     case qos
@@ -66,6 +67,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .waitFor: "a whole number of rooms from 0 to 1000"
         case .insecure: "names of hosts, with commas between them"
         case .avahi, .broadcasts, .succession, .qos, .open: "true or false"
+        case .interface: "the name of a network interface, as \"ip link\" lists it"
         case .cacheFolder: "the path of a folder"
         case .cacheLimit: "a whole number of megabytes from 1 to 10000000"
         case .uploadLimit: "a whole number of megabytes from 0 (none) to 10000000"

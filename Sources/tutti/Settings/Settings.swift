@@ -19,6 +19,8 @@ struct Settings: Equatable, Sendable {
     var waitFor = 1
     var insecureHosts: Set<String> = []
     var avahi = true
+    /// On which alone Avahi is used.
+    var networkInterface: String?
     var broadcasts = true
     var succession = true
     var qos = true
@@ -76,6 +78,7 @@ struct Settings: Equatable, Sendable {
         try set(&waitFor, .waitFor, number(0...1_000))
         try set(&insecureHosts, .insecure, Self.hosts)
         try set(&avahi, .avahi, Self.truth)
+        try set(&networkInterface, .interface) { Self.networkInterface($0).map { .some($0) } }
         try set(&broadcasts, .broadcasts, Self.truth)
         try set(&succession, .succession, Self.truth)
         try set(&qos, .qos, Self.truth)
@@ -122,6 +125,14 @@ struct Settings: Equatable, Sendable {
         ChannelRole.allCases.first { "\($0)" == text }
     }
 
+    /// What Linux takes for one: 15 bytes at most, no slash and no blank (dev_valid_name).
+    private static func networkInterface(_ text: String) -> String? {
+        let isValid =
+            (1...15).contains(text.utf8.count) && text != "." && text != ".."
+            && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x2F && $0 != 0x3A }
+        return isValid ? text : nil
+    }
+
     /// `nas.local, 192.168.1.4`: no addresses with a scheme or a path.
     private static func hosts(_ text: String) -> Set<String>? {
         let names = text.split(separator: ",").map { $0.filter { !$0.isWhitespace } }
@@ -151,7 +162,8 @@ struct Settings: Equatable, Sendable {
             uploadLimitBytes: Int64(uploadLimitMegabytes) * 1_000_000,
             latencyOffset: latencyOffset, stateFolder: stateFolder, isOpen: isOpen,
             syncTarget: .microseconds(Int64(syncTargetMicroseconds)),
-            usesAvahi: avahi, usesBroadcasts: broadcasts, succeeds: succession,
+            usesAvahi: avahi, networkInterface: networkInterface, usesBroadcasts: broadcasts,
+            succeeds: succession,
             volumeLimit: volumeLimit, leadIn: .milliseconds(Int64(leadInMilliseconds)),
             marksPackets: qos, playsAfterRestart: playsAfterRestart,
             realTimePriority: realTimePriority, bufferMilliseconds: bufferMilliseconds,
