@@ -41,7 +41,7 @@ extension Player {
         state.observerCount += 1
         let number = state.observerCount
         state.observers[number] = Observer(stream: listener(continuation), item: item)
-        continuation.onTermination = { [weak self] _ in
+        continuation.whenLeft { [weak self] in
             // The result is a value to be dropped outside the lock.
             _ = self?.state.withLock { $0.observers.removeValue(forKey: number) }
         }
@@ -115,7 +115,7 @@ extension Player {
             perform(.observe(id, observer), &state)
             return id
         }
-        continuation.onTermination = { [weak self] _ in
+        continuation.whenLeft { [weak self] in
             self?.turn { state in
                 state.timeObservers[id] = nil
                 self?.perform(.endObserving(id), &state)

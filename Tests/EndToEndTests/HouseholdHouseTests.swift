@@ -36,7 +36,8 @@ extension EndToEndTests {
                 for (host, interface) in ["eth0", "eth7"].enumerated() {
                     try house.start(
                         [
-                            "node", "--name", names[host], "--output", "virtual", "--interface",
+                            "node", "--name", Self.names[host], "--output", "virtual",
+                            "--interface",
                             interface,
                         ], on: host)
                 }
@@ -48,9 +49,9 @@ extension EndToEndTests {
                     return log?.contains("no network interface \"eth7\"") ?? false
                 }
                 try until("it is seen, and the other one waits", seconds: 30) {
-                    try listed().contains(names[0]) && warning()
+                    try listed().contains(Self.names[0]) && warning()
                 }
-                #expect(try !listed().contains(names[1]))
+                #expect(try !listed().contains(Self.names[1]))
                 try house.endOthers()
                 try house.end()
             } catch {

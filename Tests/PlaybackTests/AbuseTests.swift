@@ -66,6 +66,38 @@ private final class Asked: Sendable {
         await room.step { room.freeVoices == OutputPort.voiceLimit }
     }
 
+    /// Who is cancelled while it is told something: each of the two threads had what the other waited for.
+    @Test func `who stops listening while it is told something holds up nobody`() async throws {
+        let room = VirtualRoom()
+        let player = try room.makeQueue([Library().item(seconds: 60)])
+        let stop = Flag()
+        await withTaskGroup(of: Void.self) { group in
+            for rate in [1.0, 2] {
+                group.addTask {
+                    while !stop.isSet {
+                        try? player.setRate(rate)
+                        player.pause()
+                        await Task.yield()
+                    }
+                }
+            }
+            for round in 0..<3_000 {
+                let listeners = [
+                    Task { for await _ in player.notices() {} },
+                    Task { for await _ in player.periodicTimes(every: Self.seconds(0.1)) {} },
+                    Task { for await _ in player.timedText() {} },
+                ]
+                for _ in 0..<round % 4 { await Task.yield() }
+                for listener in listeners { listener.cancel() }
+            }
+            stop.set()
+        }
+        // What has left is forgotten.
+        await room.step {
+            player.state.withLock { $0.observers.isEmpty && $0.timeObservers.isEmpty }
+        }
+    }
+
     private static func doSomething(
         to player: QueuePlayer, _ library: Library, _ random: inout SplitMix64,
         _ asked: Asked

@@ -10,7 +10,7 @@ struct DiscoveryTests {
         let book = LogBook()
         await Discovery.warnOfSilence(
             after: .zero, consequence: "nobody is found", logger: book.logger,
-            isConnected: { false })
+            obstacle: { Discovery.daemonIsSilent })
         let lines = book.all
         #expect(lines.map(\.metadata) == [["until then": "nobody is found"]])
         #expect(lines.first?.message.contains("systemctl start avahi-daemon") == true)
@@ -20,11 +20,11 @@ struct DiscoveryTests {
     func `one that answers is not, nor one that nobody waits for any more`() async {
         let book = LogBook()
         await Discovery.warnOfSilence(
-            after: .zero, consequence: "", logger: book.logger, isConnected: { true })
+            after: .zero, consequence: "", logger: book.logger, obstacle: { nil })
         let waiting = Task {
             await Discovery.warnOfSilence(
                 after: .seconds(600), consequence: "", logger: book.logger,
-                isConnected: { false })
+                obstacle: { Discovery.daemonIsSilent })
         }
         waiting.cancel()
         await waiting.value

@@ -19,7 +19,7 @@ extension Player {
             continuation.yield(state.text.shown)
             return state.observerCount
         }
-        continuation.onTermination = { [weak self] _ in
+        continuation.whenLeft { [weak self] in
             self?.turn { $0.text.observers[id] = nil }
         }
         return stream

@@ -202,29 +202,33 @@ public enum Discovery {
         return seen.values.sorted { ($0.name, $0.address.port) < ($1.name, $1.address.port) }
     }
 
-    private static let daemonIsSilent =
+    static let daemonIsSilent =
         "avahi-daemon does not answer: start it (systemctl start avahi-daemon)"
 
     /// A daemon that was only just started is not complained about.
     static let daemonPatience = Nanoseconds.seconds(2)
 
-    /// Why a session finds nobody, for people.
-    private static func obstacle(to session: AvahiSession) -> String {
-        session.missingInterface.map {
-            "there is no network interface \"\($0)\" now, on which alone Avahi is to be used (--interface); it is looked for"
-        } ?? daemonIsSilent
+    /// Why a session finds nobody just now, for people; `nil` where nothing is in its way.
+    static func obstacle(to session: AvahiSession) -> String? {
+        if let interface = session.missingInterface {
+            return
+                "there is no network interface \"\(interface)\" now, and Avahi is to be used on no other one; it is waited for"
+        }
+        return session.isConnected ? nil : daemonIsSilent
     }
 
     /// Says it when the daemon does not answer; who asked goes on waiting for it.
     ///
-    /// - Parameter consequence: what does not work meanwhile.
+    /// - Parameters:
+    ///   - consequence: what does not work meanwhile.
+    ///   - obstacle: see ``obstacle(to:)``.
     static func warnOfSilence(
-        of session: AvahiSession, after patience: Nanoseconds = daemonPatience,
-        consequence: String, logger: Logger
+        after patience: Nanoseconds = daemonPatience, consequence: String, logger: Logger,
+        obstacle: () -> String?
     ) async {
         await LoopExecutor.shared.sleep(for: patience)
-        guard !Task.isCancelled, !session.isConnected else { return }
-        logger.warning("\(obstacle(to: session))", metadata: ["until then": "\(consequence)"])
+        guard !Task.isCancelled, let obstacle = obstacle() else { return }
+        logger.warning("\(obstacle)", metadata: ["until then": "\(consequence)"])
     }
 
     /// - Parameter interface: see ``NodeConfiguration/networkInterface``.

@@ -78,11 +78,10 @@ final class Following: Sendable {
                 }
                 group.addTask {
                     await Discovery.warnOfSilence(
-                        of: session,
                         consequence: self.isGivenLeader
                             ? "tutti rooms does not list this room"
                             : "no leader can be found; give one with --leader HOST:PORT",
-                        logger: self.logger)
+                        logger: self.logger, obstacle: { Discovery.obstacle(to: session) })
                 }
             }
             group.addTask {

@@ -291,7 +291,7 @@ final class Leading: Sendable {
     private func warnOfSilence() async {
         guard let session else { return }
         await Discovery.warnOfSilence(
-            of: session, consequence: "rooms find this leader only by --leader HOST:PORT",
-            logger: logger)
+            consequence: "rooms find this leader only by --leader HOST:PORT", logger: logger,
+            obstacle: { Discovery.obstacle(to: session) })
     }
 }
