@@ -18,7 +18,9 @@ import TuttiTiming
         stage.command(.next)
         for _ in 0..<LeaderMachine.mostAttempts {
             stage.receive(
-                .notReady(preparation: stage.preparations(1).last!.id, reason: Self.gone), from: 1)
+                .notReady(
+                    preparation: stage.preparations(1).last!.id, reason: "item 2: \(Self.gone)"),
+                from: 1)
             stage.advance(by: .seconds(3), heard: [1])
         }
         return stage

@@ -158,8 +158,8 @@ extension LeaderMachine {
         let staysHere = isRunning && index == session.index
         if !staysHere, session.queue.indices.contains(index) {
             outbox.append(.skipped(session.queue[index], reason: failures(at: index)))
-            if let position = queue.position(of: index), let failure = firstFailure?.failure {
-                queue.note(failure, at: position)
+            if let position = queue.position(of: index) {
+                queue.note(obstacle(at: index), at: position)
             }
         }
         if let next, skipped < session.queue.count, !staysHere {

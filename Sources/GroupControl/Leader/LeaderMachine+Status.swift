@@ -94,15 +94,25 @@ extension LeaderMachine {
 
     /// Why nobody plays an item, in the words of the first room that failed at it.
     func failures(at index: Int) -> String {
-        guard let failed = firstFailure, session.queue.indices.contains(index) else { return "" }
+        guard let failed = failedRooms.first, session.queue.indices.contains(index) else {
+            return ""
+        }
         return "no room can play \"\(session.queue[index].title)\"; "
             + "\(failed.hello.room): \(failed.failure)"
     }
 
-    /// The first room by name that failed at what it was asked to prepare.
-    var firstFailure: LeaderMember? {
+    /// The same for the list in which the item is named already; a room that failed at another one says
+    /// nothing of it, where there are others.
+    func obstacle(at index: Int) -> String? {
+        let failures = failedRooms.map(\.failure)
+        let name = session.queue[index].title + ": "
+        return failures.first { $0.hasPrefix(name) }.map { String($0.dropFirst(name.count)) }
+            ?? failures.first
+    }
+
+    private var failedRooms: [LeaderMember] {
         members.filter { $0.takesPart && !$0.failure.isEmpty }
-            .min { $0.hello.room < $1.hello.room }
+            .sorted { $0.hello.room < $1.hello.room }
     }
 
     private func status(

@@ -20,13 +20,16 @@ extension Node {
             {
                 leader = current
             }
-            guard let leader, let status = try? await leader.status() else { continue }
+            guard let known = leader, let status = try? await known.status() else {
+                leader = nil
+                continue
+            }
             others = status.session == session ? 0 : others + 1
             if others >= Self.mostOthers { return reader.forget(Array(reader.items.keys)) }
             // Each leader counts anew.
             guard others == 0,
                 seen?.leader != status.leader || seen?.revision != status.queueRevision,
-                let queue = try? await leader.wholeQueue()
+                let queue = try? await known.wholeQueue()
             else { continue }
             let listed = Set(queue.items.map(\.id))
             reader.forget(reader.items.keys.filter { !listed.contains($0) })

@@ -194,7 +194,9 @@ struct AssetList {
                 below.append(.place(deeper))
             case (let kind, .missing): pass("leads nowhere", isMissed: kind == .audio)
             case (_, .special): pass("is not a file")
-            case (.playlist, _) where Playlist.Format(name: name) == .cue: sheets.append(name)
+            case (.playlist, _)
+            where Playlist.Format(name: name) == .cue && sheets.count < Self.largestAlbum:
+                sheets.append(name)
             case (.playlist, _): pass("is a playlist; name it to play it")
             case (.other, _): pass("is no audio")
             case (.audio, _), (.unknown, _): files.append(name)
