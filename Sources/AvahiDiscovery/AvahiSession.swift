@@ -31,6 +31,8 @@ public final class AvahiSession: @unchecked Sendable {
         var publications: [Publication] = []
         var browsers: [Browser] = []
         var retry: OpaquePointer?
+        /// When it is looked next whether the interface is the one that it was.
+        var look: OpaquePointer?
     }
 
     /// - Parameter interface: the network interface on which is advertised and browsed, by its name; it may
@@ -158,6 +160,7 @@ public final class AvahiSession: @unchecked Sendable {
             state.lacksInterface = !findInterface()
             guard !state.lacksInterface else { return scheduleReconnect() }
             state.isRunning = true
+            scheduleLook()
             for publication in state.publications {
                 unsafe publication.commit(on: client, state.interface)
             }
@@ -186,29 +189,60 @@ public final class AvahiSession: @unchecked Sendable {
 
     /// Half a second later, in the poll's thread: a new client.
     private func scheduleReconnect() {
-        guard unsafe state.retry == nil, let api = unsafe avahi_threaded_poll_get(poll) else {
-            return
+        guard unsafe state.retry == nil else { return }
+        unsafe state.retry = timer(after: 500) { timer, context in
+            unsafe AvahiSession.of(context)?.reconnect(timer: timer)
         }
-        var time = timeval()
-        unsafe avahi_elapse_time(&time, 500, 100)
-        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe state.retry = api.pointee.timeout_new(
-            api, &time,
-            { timer, context in
-                guard let context = unsafe context else { return }
-                let session = unsafe Unmanaged<AvahiSession>.fromOpaque(context)
-                    .takeUnretainedValue()
-                unsafe session.reconnect(timer: timer)
-            }, context)
     }
 
     private func reconnect(timer: OpaquePointer?) {
-        if let api = unsafe avahi_threaded_poll_get(poll), let timer = unsafe timer {
-            unsafe api.pointee.timeout_free(timer)
-        }
+        unsafe free(timer: timer)
         unsafe state.retry = nil
         dropClient()
         if connect() < 0 { scheduleReconnect() }
+    }
+
+    /// An interface that goes, and comes back under its name, is another one: a stick that is plugged in
+    /// again, a VPN that is made anew. What was bound to the one before is heard nowhere.
+    private func scheduleLook() {
+        guard interface != nil, unsafe state.look == nil else { return }
+        unsafe state.look = timer(after: 1_000) { timer, context in
+            unsafe AvahiSession.of(context)?.look(timer: timer)
+        }
+    }
+
+    private func look(timer: OpaquePointer?) {
+        unsafe free(timer: timer)
+        unsafe state.look = nil
+        guard state.isRunning else { return }
+        let before = state.interface
+        guard findInterface(), state.interface == before else {
+            state.isRunning = false
+            return scheduleReconnect()
+        }
+        scheduleLook()
+    }
+
+    private func timer(after milliseconds: UInt32, _ callback: AvahiTimeoutCallback)
+        -> OpaquePointer?
+    {
+        guard let api = unsafe avahi_threaded_poll_get(poll) else { return nil }
+        var time = timeval()
+        unsafe avahi_elapse_time(&time, milliseconds, 100)
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        return unsafe api.pointee.timeout_new(api, &time, callback, context)
+    }
+
+    private func free(timer: OpaquePointer?) {
+        if let api = unsafe avahi_threaded_poll_get(poll), let timer = unsafe timer {
+            unsafe api.pointee.timeout_free(timer)
+        }
+    }
+
+    private static func of(_ context: UnsafeMutableRawPointer?) -> AvahiSession? {
+        unsafe context.map {
+            unsafe Unmanaged<AvahiSession>.fromOpaque($0).takeUnretainedValue()
+        }
     }
 }
 

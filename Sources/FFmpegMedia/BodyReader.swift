@@ -22,12 +22,11 @@ final class BodyReader: LibraryReader {
         case held(MediaLocation)
     }
 
-    /// - Returns: `nil` for what libavformat opens by itself: what has a length, radio stations, and
-    ///   playlists, whose parts are elsewhere.
+    /// - Returns: `nil` where it is something else than it was a moment ago (``WebReader/Opening``), or a
+    ///   playlist, and for libavformat.
     static func open(
         _ location: MediaLocation, cancellation: MediaCancellation
     ) throws(MediaError) -> Opening? {
-        guard location.part == nil else { return nil }
         let stream = try ByteStream(location, cancellation: cancellation)
         guard stream.byteCount == nil, stream.radioStation == nil, !stream.isPlaylist else {
             return nil

@@ -76,7 +76,11 @@ extension Demuxer {
             return FileReader(file, location, cancellation: cancellation)
         }
         guard location.isRemote else { return nil }
-        if let reader = try WebReader.open(location, cancellation: cancellation) { return reader }
+        switch try WebReader.open(location, cancellation: cancellation) {
+        case .parts(let reader): return reader
+        case .other: return nil
+        case .body: break
+        }
         switch try BodyReader.open(location, cancellation: cancellation) {
         case .read(let reader)?: return reader
         case .held(let here)?:

@@ -76,7 +76,10 @@ enum Spool {
         all stream: ByteStream, behind head: [UInt8]
     ) throws(MediaError) -> MediaLocation {
         let location = stream.location
-        if let file = held.withLock({ $0[location.address]?.file }) {
+        // An address may lead to another file each time.
+        if let file = held.withLock({ $0[location.address]?.file }),
+            file.beginning(head.count) == head
+        {
             return location.held(in: file)
         }
         func tooLarge(_ reason: String) -> MediaError {

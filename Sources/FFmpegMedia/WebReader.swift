@@ -26,18 +26,27 @@ final class WebReader: LibraryReader {
     private var end: Int64
     private var request = WebReader.first
 
-    /// - Returns: `nil` for what has no length or no parts, and for playlists, whose parts are
-    ///   elsewhere: what libavformat opens by itself.
+    /// What an address turned out to be.
+    enum Opening {
+        /// It has a length, and can be read from any place.
+        case parts(WebReader)
+        /// A body without a length: see ``BodyReader``.
+        case body
+        /// What libavformat opens by itself: what has no parts, radio stations, and playlists, whose parts
+        /// are elsewhere.
+        case other
+    }
+
     static func open(
         _ location: MediaLocation, cancellation: MediaCancellation
-    ) throws(MediaError) -> WebReader? {
+    ) throws(MediaError) -> Opening {
         let begin = location.part?.lowerBound ?? 0
         let stream = try ByteStream(
             location, from: begin, to: begin + first, cancellation: cancellation)
-        guard let size = stream.byteCount, size > 0, stream.hasParts, stream.radioStation == nil,
-            !stream.isPlaylist
-        else { return nil }
-        return WebReader(location, stream, size, begin, cancellation)
+        guard stream.radioStation == nil, !stream.isPlaylist else { return .other }
+        guard let size = stream.byteCount else { return location.part == nil ? .body : .other }
+        guard size > 0, stream.hasParts else { return .other }
+        return .parts(WebReader(location, stream, size, begin, cancellation))
     }
 
     private init(

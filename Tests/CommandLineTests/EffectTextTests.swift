@@ -88,6 +88,9 @@ import TuttiTiming
         #expect(QueueText.shuffled(queue(3, current: 1)).contains("fewer than two"))
         #expect(
             QueueText.shuffled(queue(2, current: 1, phase: .ended)) == "shuffled what comes next")
+        // What was stopped keeps its place.
+        #expect(
+            QueueText.shuffled(queue(3, current: 2, phase: .stopped)).contains("fewer than two"))
     }
 
     @Test func `what is left out since a listing is said, line by line`() {

@@ -293,6 +293,34 @@ import TuttiTiming
         #expect(stage.leader.status(at: stage.now).detail == nil)
     }
 
+    /// A laptop that sleeps now and then, a share that is away for a moment.
+    @Test func `now and then, and is mended, goes on to its end`() {
+        var stage = playing([asset(1, seconds: 3_600), queue[1]])
+        let line = stage.leader.session.change
+        for _ in 0..<2 * LeaderMachine.mostAttempts {
+            for link in [1, 2] as [LinkID] {
+                let broken = stage.leader.members.first { $0.link == link }?.line
+                stage.receive(
+                    .notReady(preparation: broken?.id ?? 0, reason: "cannot be read"), from: link)
+            }
+            stage.advance(by: .seconds(3), heard: [1, 2])
+            for link in [1, 2] as [LinkID] { stage.ready(link) }
+            stage.advance(by: .seconds(120), heard: [1, 2])
+        }
+        #expect(stage.skipped.isEmpty)
+        #expect(stage.leader.session.change == line)
+        #expect(stage.leader.members.allSatisfy { $0.isOnLine })
+    }
+
+    @Test func `while another one was asked for and is being read, waits for that`() {
+        var stage = playing(queue)
+        stage.take(.listed([QueueEntry(id: 77, name: "late")], at: .end, coming: 0))
+        stage.command(.queue(.play(77)))
+        breakLine(&stage, of: [1, 2])
+        #expect(stage.skipped == [queue[0]])
+        #expect(stage.leader.awaitedID == 77)
+    }
+
     @Test func `in some rooms goes on in the others`() {
         var stage = playing(queue)
         let line = stage.leader.session.change

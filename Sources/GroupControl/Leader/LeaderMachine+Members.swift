@@ -235,6 +235,7 @@ extension LeaderMachine {
         let chain = members[place].chain.indices.map { \LeaderMember.chain[$0] }
         for slot in [\LeaderMember.line, \LeaderMember.pending, \LeaderMember.follow] + chain
         where members[place][keyPath: slot]?.id == id {
+            if slot == \.line { members[place].noteBreak(at: now) }
             let attempt = members[place][keyPath: slot]?.attempt ?? 1
             members[place][keyPath: slot]?.standing = .failed
             // The same again is no news.

@@ -220,6 +220,7 @@ extension LeaderMachine {
         for place in places.compactMap({ queue.position(of: $0) }) {
             entries[place].state = .unplayable(
                 reason: reason.limited(toBytes: RoomReport.longestText))
+            entries[place].obstacle = nil
         }
         setEntries(entries, at: now)
     }
@@ -261,6 +262,9 @@ extension LeaderMachine {
             rooms.allSatisfy({ $0.line.map(hasGivenUp) ?? false })
         else { return }
         complaint = failures(at: session.index)
+        if let position = queue.position(of: session.index) {
+            queue.note(complaint, at: position)
+        }
         outbox.append(.skipped(asset, reason: complaint))
         leaveItem(at: now)
     }
@@ -270,7 +274,8 @@ extension LeaderMachine {
         let next = queue.position(of: session.index).map { $0 + 1 } ?? queue.count
         fallSilent()
         update(index: session.index, change: nil, phase: .preparing)
-        awaited = AwaitedItem(place: .position(next))
+        // Who has asked for another one, which is still being read, waits for that.
+        if awaited == nil { awaited = AwaitedItem(place: .position(next)) }
         goToAwaited(at: now)
     }
 

@@ -56,6 +56,8 @@ struct LeaderMember: Sendable {
     private(set) var unanswered: [UInt64] = []
     /// When what failed is offered again.
     var retryAt: GroupInstant?
+    /// When the line broke last.
+    private var brokeAt: GroupInstant?
     /// Why the last preparation failed; empty when none did.
     var failure = ""
 
@@ -123,6 +125,13 @@ struct LeaderMember: Sendable {
         unanswered.remove(at: place)
         return true
     }
+
+    /// The line broke: faults that are far apart do not add up to one that stays.
+    mutating func noteBreak(at now: GroupInstant) {
+        if let brokeAt, now - brokeAt >= Self.breakMemory { line?.attempt = 1 }
+        brokeAt = now
+    }
+    private static let breakMemory = Nanoseconds.seconds(60)
 
     mutating func take(_ report: RoomReport, at now: GroupInstant) {
         self.report = report

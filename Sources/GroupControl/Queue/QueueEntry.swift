@@ -23,8 +23,9 @@ public struct QueueEntry: Equatable, Sendable, Identifiable {
     public let address: String?
     /// Whether it can be played, as far as is known.
     public internal(set) var state: State
-    /// Why the group went on without it the last time, though it may be played later: the machine that has
-    /// its file is away. `nil` where it did not, and once it plays.
+    /// Why the group went on without it the last time, though it may be played later: no room could
+    /// play it just then, or the machine that has its file was away. `nil` where it did not, and once it
+    /// plays.
     public internal(set) var obstacle: String?
 
     /// An entry; the name is cut to ``AssetDescriptor/longestTitle`` bytes.

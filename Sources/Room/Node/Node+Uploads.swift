@@ -10,6 +10,8 @@ extension Node {
         let (reader, number) = (leading.reader, await leading.core.sessionID)
         let session = GroupStatus.text(of: number)
         var leader: (any GroupControlling)?
+        // Where the session was seen last: this node may be in another group by now.
+        var home: (any GroupControlling)?
         var seen: (leader: String, revision: UInt64)?
         var others = 0
         while reader.hasUploads, (try? await Task.sleep(for: Self.lookingPause)) != nil {
@@ -20,9 +22,16 @@ extension Node {
             {
                 leader = current
             }
-            guard let known = leader, let status = try? await known.status() else {
+            guard var known = leader, var status = try? await known.status() else {
                 leader = nil
                 continue
+            }
+            if status.session == session {
+                home = known
+            } else if let before = home, let there = try? await before.status(),
+                there.session == session
+            {
+                (known, status) = (before, there)
             }
             others = status.session == session ? 0 : others + 1
             if others >= Self.mostOthers { return reader.forget(Array(reader.items.keys)) }

@@ -33,7 +33,7 @@ extension AssetReader {
             guard let outcome = await look(at: copy, standing, isCurrent: isCurrent) else {
                 continue
             }
-            if case .unplayable = outcome { lose(items.count) }
+            if case .unplayable = outcome { lose(Set(items.keys)) }
             changes.append(Change(items: Set(items.keys), outcome: outcome))
             forget(copy)
         }

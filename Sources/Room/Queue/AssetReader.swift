@@ -348,8 +348,10 @@ final class AssetReader: Sendable {
     }
 
     /// Items of the session became something that cannot be played.
-    func lose(_ count: Int) {
+    func lose(_ items: Set<QueueEntry.ID>) {
         state.withLock {
+            // What nobody has read yet is not known, and says itself what it is.
+            let count = items.subtracting($0.unread).count
             $0.lost += count
             $0.known -= count
         }

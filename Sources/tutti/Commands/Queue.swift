@@ -30,9 +30,9 @@ struct QueueList: AsyncParsableCommand, Wordless {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Show the queue.",
         discussion: """
-            A mark shows what plays. What cannot be played, or was left out since the machine that has \
-            its file is away, is listed with the reason. The "revision" of the JSON grows with each \
-            change under one leader; the next one counts anew.
+            A mark shows what plays. What cannot be played, or was left out since no room could play \
+            it just then or the machine that has its file is away, is listed with the reason. The \
+            "revision" of the JSON grows with each change under one leader; the next one counts anew.
 
             Examples:
               tutti queue

@@ -227,9 +227,13 @@ private struct SceneStage {
         let known = Set(before.map(\.id))
         let deadline = ContinuousClock.now + Self.readingLimit
         var added: QueueListing.Item?
+        var seen: UInt64?
         // It is listed a moment after it was taken, and known once it was read.
         while added == nil || added?.state == .unread, ContinuousClock.now < deadline {
             try await Task.sleep(for: .milliseconds(50))
+            let revision = try await leader.queue(first: 0, count: 0).revision
+            guard revision != seen else { continue }
+            seen = revision
             added = try await leader.wholeQueue().items
                 .first { !known.contains($0.id) && $0.state != .unplayable }
         }

@@ -95,6 +95,8 @@ final class PlayFiles: Sendable {
         return try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
                 await self.hear(notices)
+                // It ends with its task too, and then something else has come first.
+                try Task.checkCancellation()
                 return true
             }
             if Terminal.output.isInteractive {

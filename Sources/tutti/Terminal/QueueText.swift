@@ -14,8 +14,7 @@ enum QueueText {
 
     /// - Parameter before: the queue as it was.
     static func shuffled(_ before: QueueListing) -> String {
-        let isIdle = before.phase == .stopped || before.phase == .ended
-        let first = isIdle ? 0 : before.current.map { $0 + 1 } ?? 0
+        let first = before.phase == .ended ? 0 : before.current.map { $0 + 1 } ?? 0
         switch before.count {
         case 0: return "the queue is empty: there is nothing to shuffle"
         case ...(first + 1): return "there is nothing to shuffle: fewer than two items come next"
