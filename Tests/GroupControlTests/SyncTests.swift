@@ -317,6 +317,19 @@ import TuttiTiming
 }
 
 @Suite struct `News of rooms` {
+    @Test func `a card that goes and comes back is said once each`() {
+        var stage = Stage.playing(configuration(rooms: 1))
+        var lost = stage.report
+        lost.isCardLost = true
+        for report in [lost, lost, stage.report, stage.report] {
+            stage.receive(.report(report), from: 1)
+        }
+        let news = stage.effects.compactMap {
+            if case .news(.card(let isLost), _) = $0 { isLost } else { nil }
+        }
+        #expect(news == [true, false])
+    }
+
     @Test func `what a node's own room has said itself the leader does not say again`() {
         var configuration = configuration(rooms: 1)
         configuration.ownInstance = 1

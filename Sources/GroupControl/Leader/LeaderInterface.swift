@@ -137,6 +137,8 @@ package enum RoomNews: Equatable, Sendable {
     case alarm(Bool, bound: Nanoseconds)
     /// What leaves its card is not what was committed, or is again.
     case line(LineFinding)
+    /// Its card has gone, or was not there; or is there again.
+    case card(isLost: Bool)
     /// Was waited for in vain, and is not again until it answers.
     case missing
     /// Its hello was not accepted.
@@ -167,6 +169,7 @@ package enum RoomNews: Equatable, Sendable {
         case .declined: 13
         case .yielded: 14
         case .moved: 15
+        case .card(let isLost): isLost ? 16 : 17
         }
     }
 }

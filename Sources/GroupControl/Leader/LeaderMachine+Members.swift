@@ -28,7 +28,11 @@ extension LeaderMachine {
             noteAnswer(id, from: place)
             receiveNotReady(id, reason: reason, from: place, at: now)
         case .report(let report):
+            let hadNoCard = members[place].report?.isCardLost ?? false
             members[place].take(report, at: now)
+            if report.isCardLost != hadNoCard {
+                tellOfOthers(.card(isLost: report.isCardLost), of: members[place])
+            }
             noteAlarm(report, of: place)
             if members[place].isOffLine ? report.line == .onLine : report.line.isAlarm {
                 members[place].isOffLine.toggle()

@@ -25,6 +25,10 @@ extension LeaderCore {
                 "a room does not play what was committed",
                 metadata: room.merging(["reason": "it \(finding.words)"]) { $1 })
         case .line: logger.notice("a room plays what was committed again", metadata: room)
+        case .card(isLost: true):
+            logger.warning(
+                "a room has no sound card; it plays along once there is one", metadata: room)
+        case .card: logger.notice("a room has its sound card again", metadata: room)
         case .missing:
             logger.warning(
                 "a room does not answer; the others do not wait for it until it does",
