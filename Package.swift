@@ -308,7 +308,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "TuttiTiming", "TuttiChance", "TuttiDeviceOutput", "TuttiLinuxHost",
-                "TuttiPlayout", "TuttiSimulation", "TuttiRoom", "tutti", "CTuttiLinux",
+                "TuttiPlayout", "TuttiSimulation", "TuttiRoom", "TuttiTrust", "tutti", "CTuttiLinux",
                 "CTuttiTap",
             ],
             swiftSettings: everywhere),
