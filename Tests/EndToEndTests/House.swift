@@ -119,6 +119,16 @@ final class House {
         "\(folder)/state-\(host)/tutti"
     }
 
+    /// For what the test itself does on a host.
+    func network(of host: Int) -> HostNetwork {
+        HostNetwork(address: hosts[host].address, process: hosts[host].holder.pid)
+    }
+
+    /// What a program that was started by ``start(program:on:)`` has said; by the order of starts.
+    func log(ofOther number: Int) -> String {
+        (try? readFile("\(folder.path)/other-\(number).log")) ?? ""
+    }
+
     private var prefix: Int { isIPv6 ? 64 : 24 }
 
     private func join(by bridge: ChildProcess) throws {
