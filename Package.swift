@@ -308,8 +308,10 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "TuttiTiming", "TuttiChance", "TuttiDeviceOutput", "TuttiLinuxHost",
-                "TuttiPlayout", "TuttiSimulation", "TuttiRoom", "tutti", "CTuttiLinux",
-                "CTuttiTap",
+                "TuttiPlayout", "TuttiGroupControl", "TuttiSimulation", "TuttiRoom", "TuttiTrust",
+                "TuttiSecureLinks", "TuttiWire", "tutti", "CTuttiLinux", "CTuttiTap",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: everywhere),
         // Network adapters whose frames a test carries; for tests only.

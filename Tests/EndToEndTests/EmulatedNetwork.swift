@@ -40,6 +40,9 @@ final class EmulatedNetwork {
         case lostQuestions
         /// Somebody in between repeats every datagram later, as it was and with another byte in it.
         case stranger
+        /// A member of another household says to the first two hosts what the next two say to each
+        /// other; see ``NeighbourHousehold``.
+        case neighbours
     }
     private final class Shared: Sendable {
         let episode = Mutex(Episode.none)
@@ -96,6 +99,7 @@ private struct FrameCarrier {
     /// What a stranger sends when it is due, from one to another.
     private var waiting: [(due: TrueInstant, ends: [Int], bytes: [UInt8])] = []
     private var forging = 0
+    private var neighbours = NeighbourHousehold()
     /// Where an address was last seen.
     private var hosts: [[UInt8]: Int] = [:]
 
@@ -174,6 +178,7 @@ private struct FrameCarrier {
         // An address that nobody has been heard from, and a group's, are everywhere.
         let known = hosts[Array(frame[0..<6])]
         let instant = now
+        neighbours.see(frame, from: sender, to: known)
         if sender == 0, multicast == .together, isForGroup(frame), case .none = episode {
             let arrivals = air.arrivals(of: instant)
             for receiver in taps.indices.dropFirst() {
@@ -195,6 +200,13 @@ private struct FrameCarrier {
                     let wait = Nanoseconds.milliseconds([1, 20, 300, 900][forging % 4])
                     waiting.append((instant + wait, [sender, receiver], forged))
                 }
+            case .neighbours:
+                lanes[[sender, receiver]]?.take(frame, at: instant, queue: .zero)
+                guard let forged = neighbours.forgeries(of: frame, from: sender, to: receiver)
+                else { break }
+                for frame in forged.frames {
+                    lanes[forged.ends]?.take(frame, at: instant, queue: .zero)
+                }
             case .lostQuestions:
                 if sender == 0 || known != nil || !isQuestion(frame) {
                     lanes[[sender, receiver]]?.take(frame, at: instant, queue: .zero)
@@ -205,16 +217,12 @@ private struct FrameCarrier {
 
     /// What somebody who has seen a datagram of IPv4 can send.
     private func forgeries(of frame: [UInt8]) -> [[UInt8]] {
-        let header = 14 + Int(frame[14] & 0x0F) * 4
-        // UDP (RFC 768), and something in it; discovery is anybody's to say.
-        guard frame[12..<14] == [0x08, 0x00], frame[23] == 17, frame.count > header + 8,
-            frame[header + 2..<header + 4] != [0x14, 0xE9]
-        else { return [] }
+        guard let start = Datagram.start(in: frame) else { return [] }
         var mutated = frame
-        mutated[header + 8 + forging % (frame.count - header - 8)] ^= UInt8(1 + forging % 255)
+        mutated[start + 8 + forging % (frame.count - start - 8)] ^= UInt8(1 + forging % 255)
         // Without a checksum it is taken as it is.
-        mutated[header + 6] = 0
-        mutated[header + 7] = 0
+        mutated[start + 6] = 0
+        mutated[start + 7] = 0
         return [frame, mutated]
     }
 

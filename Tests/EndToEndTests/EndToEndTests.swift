@@ -672,12 +672,14 @@ import TuttiTiming
         _ asset: NoiseAsset, hosts: Int, rooms: ClosedRange<Int>? = nil, further: [String] = [],
         path: ClockPath? = nil,
         multicast: EmulatedNetwork.Multicast = .together, heldBack: [Int] = [],
-        isIPv6: Bool = false, besides killed: () -> [Int] = { [] },
+        isIPv6: Bool = false, households: [ClosedRange<Int>]? = nil,
+        besides killed: () -> [Int] = { [] },
         _ perform: (House, String) throws -> Void
     ) throws -> [CardRecording] {
         try undisturbed {
             let house = try House(
                 hosts: hosts, path: path, multicast: multicast, isIPv6: isIPv6,
+                households: households,
                 cards: cards([80, -120, 20, 50], heldBack: heldBack))
             let file = "\(house.folder.path)/noise.wav"
             try asset.write(to: file)
@@ -724,25 +726,29 @@ import TuttiTiming
         try house.end()
     }
 
-    static func command(_ house: House, _ words: [String], _ leader: String) throws {
-        let result = try house.tutti(words + ["--leader", leader], on: 1)
+    static func command(
+        _ house: House, _ words: [String], _ leader: String, by host: Int = 1
+    ) throws {
+        let result = try house.tutti(words + ["--leader", leader], on: host)
         guard result.status == 0 else { throw CommandError("\(words): \(result.output)") }
     }
 
     /// Waits until so many rooms say that they play.
-    static func playing(_ house: House, _ leader: String, rooms: Int) throws {
+    static func playing(
+        _ house: House, _ leader: String, rooms: Int, by host: Int = 0
+    ) throws {
         try until("\(rooms) playing rooms", seconds: 30) {
-            try states(house, leader) == Array(repeating: "playing", count: rooms)
+            try states(house, leader, by: host) == Array(repeating: "playing", count: rooms)
         }
     }
 
     /// What the rooms do; none while nobody leads.
-    static func states(_ house: House, _ leader: String) throws -> [String] {
+    static func states(_ house: House, _ leader: String, by host: Int = 0) throws -> [String] {
         struct Status: Decodable {
             struct Room: Decodable { var state: String }
             var rooms: [Room]
         }
-        let result = try house.tutti(["status", "--json", "--leader", leader], on: 0)
+        let result = try house.tutti(["status", "--json", "--leader", leader], on: host)
         guard result.status == 0 else { return [] }
         let status = try JSONDecoder().decode(Status.self, from: Data(result.output.utf8))
         return status.rooms.map(\.state)

@@ -67,22 +67,24 @@ final class House {
     ///   - path: what lies between the first and each of the others; `nil`: a bridge.
     ///   - multicast: what becomes of frames for all on that path.
     ///   - isIPv6: there is no IPv4.
-    ///   - areMembers: the hosts are one household already.
+    ///   - households: hosts that are one household already, for each; `nil`: all of them.
     ///   - cards: ALSA's configuration for all of them.
     init(
         hosts count: Int, path: ClockPath? = nil,
         multicast: EmulatedNetwork.Multicast = .together, isIPv6: Bool = false,
-        areMembers: Bool = true, cards: (_ folder: String) -> String
+        households: [ClosedRange<Int>]? = nil, cards: (_ folder: String) -> String
     ) throws {
         self.isIPv6 = isIPv6
         folder = try TemporaryFolder()
         let files = folder.path
         try writeFile(Array(cards(files).utf8), to: "\(files)/asound.conf")
         try writeFile([], to: "\(files)/tutti.yaml")
-        // One household; who gives commands from elsewhere is a member too.
-        if areMembers {
+        // Who gives commands from elsewhere is a member of the first one.
+        for (number, members) in (households ?? [0...count - 1]).enumerated() {
             try HouseholdAccess.prepare(
-                (-1..<count).map { ("\(files)/state-\($0)/tutti", "host \($0)") })
+                ((number == 0 ? [-1] : []) + members).map {
+                    (Self.state(of: $0, in: files), "host \($0)")
+                })
         }
         hosts = try (0..<count).map {
             Host(
@@ -108,6 +110,23 @@ final class House {
                     + " && ip addr add \(host.address)/\(prefix) dev eth0",
                 in: host.holder)
         }
+    }
+
+    /// Where the node of a host keeps its key and its household.
+    func state(of host: Int) -> String { Self.state(of: host, in: folder.path) }
+
+    private static func state(of host: Int, in folder: String) -> String {
+        "\(folder)/state-\(host)/tutti"
+    }
+
+    /// For what the test itself does on a host.
+    func network(of host: Int) -> HostNetwork {
+        HostNetwork(address: hosts[host].address, process: hosts[host].holder.pid)
+    }
+
+    /// What a program that was started by ``start(program:on:)`` has said; by the order of starts.
+    func log(ofOther number: Int) -> String {
+        (try? readFile("\(folder.path)/other-\(number).log")) ?? ""
     }
 
     private var prefix: Int { isIPv6 ? 64 : 24 }

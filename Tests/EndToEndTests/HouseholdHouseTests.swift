@@ -17,7 +17,7 @@ extension EndToEndTests {
     @Test(.enabled(if: canHouse, obstacle))
     func `machines that are switched on together become one household`() async throws {
         try await onOwnThread {
-            let house = try House(hosts: 3, areMembers: false) { _ in "" }
+            let house = try House(hosts: 3, households: []) { _ in "" }
             do {
                 try Self.settleIn(house)
             } catch {

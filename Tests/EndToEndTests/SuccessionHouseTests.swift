@@ -57,7 +57,7 @@ extension EndToEndTests {
     }
 
     /// Rooms that never stood still sound without a hole, and stay together.
-    private func expectTogether(_ hearing: Hearing, rooms: [Int]) {
+    func expectTogether(_ hearing: Hearing, rooms: [Int]) {
         let begin = (rooms.map { hearing.audible[$0].lowerBound }.max() ?? 0) + Self.settled
         let end = (rooms.map { hearing.audible[$0].upperBound }.min() ?? 0) - Self.settled
         let times = Array(stride(from: begin, to: end, by: 0.2e9))

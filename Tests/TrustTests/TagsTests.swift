@@ -120,6 +120,19 @@ import TuttiTiming
         #expect(leader.dropped.isEmpty && rooms.allSatisfy { $0.dropped.isEmpty })
     }
 
+    /// A link takes a moment to close, and the new key does not wait for that.
+    @Test mutating func `who is removed is not heard once its link has ended, also after the key`()
+        throws
+    {
+        var leader = try leader()
+        var (stays, goes) = (try room(&leader, link: 1), try room(&leader, link: 2))
+        _ = try leader.begin(secret(), at: instant(0))
+        leader.end(2)
+        #expect(!talk(&leader, &goes, at: 0.1))
+        #expect(talk(&leader, &stays, at: 0.1), "it has not been told the new key yet")
+        #expect(leader.dropped == [.sender: 1])
+    }
+
     @Test mutating func `who was removed is not heard and cannot forge once the grace is over`()
         throws
     {

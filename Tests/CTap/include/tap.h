@@ -13,3 +13,19 @@ int openTap(int process, const char *name);
 ///
 /// Returns 0; −1 with errno when that may not be.
 int stayOnProcessor(int processor);
+
+/// Moves the calling thread into the network namespace of a process, for good: for a thread of its own.
+/// What it opens there stays there, whoever uses it later.
+///
+/// Returns 0; −1 with errno when that may not be.
+int enterNetwork(int process);
+
+/// A TCP connection to an IPv4 address, from the network of the calling thread; closed on exec.
+///
+/// Returns its descriptor; −1 with errno when there is none.
+int connectTo(const char *host, int port);
+
+/// Listens for TCP at an IPv4 address of the network of the calling thread; closed on exec.
+///
+/// Returns its descriptor; −1 with errno when that cannot be.
+int listenAt(const char *host, int port);
