@@ -42,6 +42,12 @@ package enum HandshakeError: Error, Equatable, Sendable, CustomStringConvertible
         }
     }
 
+    /// Of what begins with these bytes, and is no handshake.
+    package static func speaking(_ bytes: ByteBufferView) -> HandshakeError {
+        if bytes.starts(with: "HTTP/".utf8) { return .speaks("a web server") }
+        return .speaks(bytes.starts(with: "SSH-".utf8) ? "an SSH server" : nil)
+    }
+
     /// What the library says; empty where it says nothing.
     package var call: String { if case .failed(let call) = self { call } else { "" } }
 }
@@ -137,7 +143,7 @@ private final class HandshakeMeter: ChannelInboundHandler, RemovableChannelHandl
         if left == HandshakeLimits.byteCount, let first = bytes.first,
             !Self.recordTypes.contains(first)
         {
-            return end(.speaks(Self.name(of: bytes)), context)
+            return end(.speaking(bytes), context)
         }
         left -= bytes.count
         guard left >= 0 else { return end(.tooLong, context) }
@@ -147,11 +153,6 @@ private final class HandshakeMeter: ChannelInboundHandler, RemovableChannelHandl
     private func end(_ error: HandshakeError, _ context: ChannelHandlerContext) {
         context.fireErrorCaught(error)
         context.close(promise: nil)
-    }
-
-    private static func name(of bytes: ByteBufferView) -> String? {
-        if bytes.starts(with: "HTTP/".utf8) { return "a web server" }
-        return bytes.starts(with: "SSH-".utf8) ? "an SSH server" : nil
     }
 }
 

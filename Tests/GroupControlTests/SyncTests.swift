@@ -229,6 +229,20 @@ import TuttiTiming
         #expect(obstacle(status(stage)) == "room 2: it cannot play this item")
     }
 
+    @Test func `a room that fails at what comes next is shown as it plays`() {
+        var stage = stage()
+        stage.advance(by: .seconds(1), heard: [1, 2])
+        stage.command(.seek(seconds: 3))
+        stage.receive(
+            .notReady(preparation: stage.preparations(2).last?.id ?? 0, reason: "torn"), from: 2)
+        for link in [1, 2] as [LinkID] {
+            stage.receive(.report(`What a room promises`.report()), from: link)
+        }
+        let room = status(stage).rooms[1]
+        #expect(room.state == .playing && room.detail == "torn")
+        #expect(room.errorMicroseconds != nil && room.sync?.boundMicroseconds != nil)
+    }
+
     @Test func `a room that is not heard promises nothing, and is an alarm when it is lost`() {
         var stage = stage()
         stage.now = stage.now + .milliseconds(100)

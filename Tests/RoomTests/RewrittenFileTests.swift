@@ -101,6 +101,31 @@ extension IntegrationTests {
             }
         }
 
+        @Test func `a file that was put back is played where it is asked for`() async throws {
+            try await withGroup { group in
+                let first = try group.folder.writeNoise(seconds: 60, seed: 88, as: "a.wav")
+                let second = try group.folder.writeNoise(seconds: 20, seed: 89, as: "b.wav")
+                try await group.lead([first, second])
+                try await group.untilPlaying(["leader"])
+                let client = try await group.client()
+                func item() async throws -> QueueListing.Item { try await client.queue().items[1] }
+                try await until("both have been read") { try await item().state == .known }
+                try FileManager.default.moveItem(atPath: second, toPath: second + ".away")
+                try await until("it is missed") { try await item().state == .unplayable }
+                let id = try await item().id
+                await #expect(throws: RoomError.self) {
+                    try await group.perform(.queue(.play(id)))
+                }
+                try FileManager.default.moveItem(atPath: second + ".away", toPath: second)
+                try await group.perform(.queue(.play(id)))
+                let status = try await group.untilStatus("it plays") {
+                    $0.index == 1 && $0.phase == .playing
+                }
+                #expect(status.durationSeconds == 20)
+                #expect(try await item().state == .known)
+            }
+        }
+
         @Test func `a room says of an edited file that it was changed`() async throws {
             let folder = try TemporaryFolder()
             defer { folder.remove() }

@@ -13,14 +13,21 @@ import Testing
         typealias OutboundOut = ByteBuffer
         private let greeting: String
         private let closes: Bool
+        private let speaksFirst: Bool
 
-        init(_ greeting: String, closes: Bool) {
+        init(_ greeting: String, closes: Bool, speaksFirst: Bool) {
             self.greeting = greeting
             self.closes = closes
+            self.speaksFirst = speaksFirst
+        }
+
+        func channelActive(context: ChannelHandlerContext) {
+            guard speaksFirst else { return }
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: greeting)), promise: nil)
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            guard !greeting.isEmpty || closes else { return }
+            guard !greeting.isEmpty || closes, !speaksFirst else { return }
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: greeting)), promise: nil)
             if closes { context.close(promise: nil) }
         }
@@ -34,11 +41,13 @@ import Testing
     }
 
     private func complaint(
-        whenServed greeting: String, closes: Bool = false, _ credentials: Credentials = .open
+        whenServed greeting: String, closes: Bool = false, speaksFirst: Bool = false,
+        _ credentials: Credentials = .open
     ) async throws -> String {
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
-                channel.pipeline.addHandler(Greeter(greeting, closes: closes))
+                channel.pipeline.addHandler(
+                    Greeter(greeting, closes: closes, speaksFirst: speaksFirst))
             }
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(server.localAddress?.port)
@@ -74,8 +83,11 @@ import Testing
     func `another service is no link of a household`(
         greeting: String, words: String
     ) async throws {
-        let text = try await complaint(whenServed: greeting, try credentials(true))
-        #expect(text.contains(words), "\(text)")
+        for speaksFirst in [false, true] {
+            let text = try await complaint(
+                whenServed: greeting, speaksFirst: speaksFirst, try credentials(true))
+            #expect(text.contains(words), "\(text)")
+        }
     }
 
     @Test(arguments: [false, true])

@@ -48,9 +48,9 @@ extension LeaderMachine {
 
     /// An item has been read.
     mutating func read(_ id: QueueEntry.ID, as asset: AssetDescriptor, at now: GroupInstant) {
-        guard let position = queue.position(of: id),
-            case .unread = queue.entries[position].state
-        else { return }
+        guard let position = queue.position(of: id), queue.entries[position].asset == nil else {
+            return
+        }
         var entries = queue.entries
         entries[position].state = .known(asset)
         entries[position].obstacle = nil

@@ -128,7 +128,8 @@ extension LeaderMachine {
         } else if member.report != nil, silence >= Self.silenceUntilNoticed {
             report.detail = "not heard for \(Int(silence.seconds)) s"
         } else if !member.failure.isEmpty {
-            report.activity = .failed
+            // What it failed at may be what was to come: it plays on meanwhile, and its figures are true.
+            if !member.isOnLine { report.activity = .failed }
             report.detail = member.failure
         } else if missing.contains(member.hello.room), report.detail.isEmpty {
             report.detail = "does not answer; the others do not wait for it"

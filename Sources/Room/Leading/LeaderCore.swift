@@ -47,6 +47,7 @@ actor LeaderCore {
     /// Why an item cannot be played from another place; looks at its file.
     private let obstacle: @Sendable (AssetDescriptor) async -> String?
     private let check: Check
+    private let again: Again
     /// Called when another leads, after everybody was told.
     private let handedOver: @Sendable (NextLeader) -> Void
     /// Asks nodes who leads.
@@ -69,7 +70,7 @@ actor LeaderCore {
         moved: @escaping @Sendable (Set<ContentHash>) -> Void = { _ in },
         removed: @escaping @Sendable ([QueueEntry.ID]) -> Void = { _ in },
         obstacle: @escaping @Sendable (AssetDescriptor) async -> String? = { _ in nil },
-        check: @escaping Check = { _, _ in [] },
+        check: @escaping Check = { _, _, _ in [] }, again: @escaping Again = { _ in nil },
         handedOver: @escaping @Sendable (NextLeader) -> Void = { _ in },
         ask: @escaping @Sendable ([NextLeader], LeadClaim?) async -> [SightAnswer] = { _, _ in [] },
         resuming: Leading.Resumption? = nil
@@ -80,6 +81,7 @@ actor LeaderCore {
         self.handedOver = handedOver
         self.obstacle = obstacle
         self.check = check
+        self.again = again
         machine =
             resuming.map {
                 LeaderMachine(
@@ -210,8 +212,8 @@ actor LeaderCore {
     }
 
     /// Notices what has become of the files that have the bytes of an asset.
-    func lookAtFiles(of hash: ContentHash) async {
-        for change in await check(hash, machine.currentID) {
+    func lookAtFiles(of hash: ContentHash, isAsked: Bool = false) async {
+        for change in await check(hash, machine.currentID, isAsked) {
             self.change(hash, of: change.items, to: change.outcome)
         }
     }
@@ -269,6 +271,7 @@ actor LeaderCore {
         _ command: GroupCommand, unless objection: @Sendable () -> String? = { nil }
     ) async -> CommandOutcome {
         use = .asked
+        if case .queue(.play(let id)) = command { await look(again: id) }
         if let item = machine.destination(of: command, at: clock.groupNow()) {
             await look(at: item)
         }
@@ -292,13 +295,25 @@ actor LeaderCore {
 
     /// What a file has become that may play now, or is asked for.
     typealias Check =
-        @Sendable (ContentHash, _ current: QueueEntry.ID?) async -> [AssetReader.Change]
+        @Sendable (ContentHash, _ current: QueueEntry.ID?, _ isAsked: Bool) async ->
+        [AssetReader.Change]
+    /// What has become of an item that could not be played; `nil` where nothing has.
+    typealias Again = @Sendable (QueueEntry.ID) async -> LeaderInput?
 
     /// What a command goes to is described as it is on the disk now: otherwise rooms that have the
     /// bytes of before would play those, and this node's own room nothing.
     private func look(at item: AssetDescriptor) async {
         guard refusal == nil else { return }
-        await lookAtFiles(of: item.hash)
+        await lookAtFiles(of: item.hash, isAsked: true)
+    }
+
+    /// Who asks for an item that could not be played has put its file back, perhaps.
+    private func look(again id: QueueEntry.ID) async {
+        guard refusal == nil,
+            case .unplayable? = machine.entries.first(where: { $0.id == id })?.state,
+            let input = await again(id)
+        else { return }
+        take([input])
     }
 
     var present: CommandEffect { machine.present }

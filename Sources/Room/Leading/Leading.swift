@@ -153,7 +153,8 @@ final class Leading: Sendable {
             ended: events.ended,
             moved: { reader.move(near: $0) }, removed: { reader.forget($0) },
             obstacle: { await reader.obstacle(to: $0) },
-            check: { await reader.check($0, current: $1) },
+            check: { await reader.check($0, current: $1, isAsked: $2) },
+            again: { await reader.again($0) },
             handedOver: events.handedOver, ask: events.ask,
             resuming: resuming)
         announcement = Announcement(

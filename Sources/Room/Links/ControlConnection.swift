@@ -2,6 +2,7 @@ import Dispatch
 import NIOCore
 import Synchronization
 import TuttiGroupControl
+import TuttiSecureLinks
 import TuttiWire
 
 /// One connection to a leader: questions and their answers in order, events in between.
@@ -279,6 +280,11 @@ extension ControlConnection.Shared {
                     ?? RoomError(
                         .unreachable,
                         "the leader at \(address) closed the connection (\(error))"))
+        } catch  where isBrokenOff(error) {
+            close(
+                await reasonForClosing(address, credentials)
+                    ?? RoomError(
+                        .unreachable, "the leader at \(address) broke off the connection"))
         } catch {
             close(error)
         }

@@ -278,6 +278,12 @@ final class FirstByte: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
+    /// What has come and is held; on the channel's event loop.
+    static func early(_ channel: any Channel) -> ByteBufferView? {
+        let handler = try? channel.pipeline.syncOperations.handler(type: FirstByte.self)
+        return handler?.held.first?.readableBytesView
+    }
+
     /// Passes on what was held to the handlers behind, and leaves the channel, if there is one; on
     /// the channel's event loop.
     static func release(_ channel: any Channel) {

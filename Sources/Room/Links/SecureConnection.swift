@@ -43,7 +43,11 @@ extension ConnectionRace {
             guard case .household(let keeper) = credentials.kind else {
                 return channel.eventLoop.makeSucceededFuture(MadeConnection(channel: channel))
             }
-            let secured = channel.eventLoop.flatSubmit {
+            let secured = channel.eventLoop.flatSubmit { () -> EventLoopFuture<LinkPeer> in
+                // Who is called waits for the first word.
+                if let early = FirstByte.early(channel) {
+                    return channel.eventLoop.makeFailedFuture(HandshakeError.speaking(early))
+                }
                 do {
                     return try channel.secureAsClient(keeper.identity, spoken)
                 } catch {

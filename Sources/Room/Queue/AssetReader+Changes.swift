@@ -1,4 +1,5 @@
 import Logging
+import Synchronization
 import TuttiFFmpegMedia
 import TuttiGroupControl
 import TuttiPlayout
@@ -18,11 +19,17 @@ extension AssetReader {
     /// Looks whether the files of an asset are the ones that were hashed, and reads those again that
     /// are not. Of several with the same bytes each is looked at for itself.
     ///
-    /// - Parameter current: what the session is at is not given up because its name is gone.
-    func check(_ hash: ContentHash, current: QueueEntry.ID?) async -> [Change] {
+    /// - Parameters:
+    ///   - current: what the session is at is not given up because its name is gone.
+    ///   - isAsked: a command waits for the answer. A file that is gone may come back in a moment, which
+    ///     it does not wait for.
+    func check(
+        _ hash: ContentHash, current: QueueEntry.ID?, isAsked: Bool
+    ) async -> [Change] {
         var changes: [Change] = []
         for copy in library.copies(of: hash) {
             guard let standing = await standing(of: copy), standing != .untouched else { continue }
+            if standing == .gone, isAsked, !copy.isCached { continue }
             let items = items.filter { $0.value.location == copy.item.location }
             // A file that was sent here, and has gone with its item, says nothing of others.
             guard !items.isEmpty else {
@@ -70,6 +77,28 @@ extension AssetReader {
             if isCurrent, error.code == .notFound { return nil }
             logger.error("skipped \(error.subject): it was changed, and \(error.reason)")
             return .unplayable(reason: error.reason)
+        } catch {
+            return nil
+        }
+    }
+
+    /// Reads a file of this machine that could not be played: it may be there by now, or be another one.
+    ///
+    /// - Returns: what it is; `nil` for what others have, and for addresses.
+    func again(_ id: QueueEntry.ID) async -> LeaderInput? {
+        guard let item = item(id), !PlaylistPlace.isRemote(item.location) else { return nil }
+        do {
+            let asset = try await blocking { cancellation throws(MediaError) in
+                try self.library.describe(item, cancellation)
+            }
+            state.withLock {
+                $0.unseen[id] = asset.descriptor.hash
+                $0.known += 1
+            }
+            keep(asset)
+            return .read(id, as: asset.descriptor)
+        } catch let error as MediaError where error.code != .cancelled {
+            return .unplayable(id, reason: error.reason)
         } catch {
             return nil
         }

@@ -91,7 +91,16 @@ final class PlayFiles: Sendable {
     private func play(from seconds: Double) async throws -> Bool {
         let notices = player.notices()
         player.play()
-        defer { remember() }
+        // Who looks away by Ctrl-Z comes back to the same place.
+        TerminalMode.shared.hold { [player] in
+            let rate = player.rate
+            player.pause()
+            return { if rate != 0 { try? player.setRate(rate) } }
+        }
+        defer {
+            TerminalMode.shared.hold(nil)
+            remember()
+        }
         return try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
                 await self.hear(notices)

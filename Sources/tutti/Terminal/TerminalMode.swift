@@ -16,6 +16,8 @@ final class TerminalMode: Sendable {
         var isEntered = false
         /// It has given the terminal back and stands still in a moment.
         var isStopping = false
+        /// Asked before a stop; what it returns is done afterwards.
+        var pausing: (@Sendable () -> @Sendable () -> Void)?
         /// The mode of standard input as we found it; `nil`: not changed.
         var before: termios?
         /// Takes away what would stay on the screen, such as a picture.
@@ -130,12 +132,25 @@ final class TerminalMode: Sendable {
         return group < 0 || group == getpgrp()
     }
 
+    private static let pauseMicroseconds: UInt32 = 50_000
+
+    /// What a stop by Ctrl-Z is to hold: otherwise time goes on without it.
+    ///
+    /// - Parameter pausing: returns what is to be done when it goes on.
+    func hold(_ pausing: (@Sendable () -> @Sendable () -> Void)?) {
+        state.withLock { $0.pausing = pausing }
+    }
+
     private func stop() {
         // Whoever draws just now would hide the cursor again, and the shell would go without.
         state.withLock { $0.isStopping = true }
         restore()
+        let goOn = state.withLock(\.pausing)?()
+        // What was asked for reaches the output within a period or two.
+        if goOn != nil { usleep(Self.pauseMicroseconds) }
         // Stops as Ctrl-Z does: SIGTSTP itself is handled here and no longer stops anything.
         kill(getpid(), SIGSTOP)
+        goOn?()
         state.withLock { $0.isStopping = false }
     }
 
