@@ -384,9 +384,10 @@ static int read_options(struct card *card, snd_config_t *conf) {
 }
 
 /// Openings of this process. In its environment, since the library is unloaded, and its variables are
-/// forgotten, when ALSA reads its configuration anew.
+/// forgotten, when ALSA reads its configuration anew. Under a name of its own: children inherit it.
 static int count_opening(void) {
-    static const char name[] = "VIRTUAL_CARD_OPENINGS";
+    char name[48];
+    snprintf(name, sizeof name, "VIRTUAL_CARD_OPENINGS_%d", (int)getpid());
     const char *before = getenv(name);
     int count = (before ? atoi(before) : 0) + 1;
     char text[16];
