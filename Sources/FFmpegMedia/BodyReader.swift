@@ -22,8 +22,9 @@ final class BodyReader: LibraryReader {
         case held(MediaLocation)
     }
 
-    /// - Returns: `nil` where it is something else than it was a moment ago (``WebReader/Opening``), or a
-    ///   playlist, and for libavformat.
+    /// - Returns: `nil` where this is nothing for it: a playlist, or no body without a length any more
+    ///   (``WebReader/Opening``).
+    /// - Throws: `MediaError` of the connection, and where no disk takes what has its table last.
     static func open(
         _ location: MediaLocation, cancellation: MediaCancellation
     ) throws(MediaError) -> Opening? {

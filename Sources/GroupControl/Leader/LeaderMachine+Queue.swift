@@ -69,11 +69,17 @@ extension LeaderMachine {
 
     /// An item cannot be played: it stays in the list, with the reason, and is left out.
     mutating func leaveOut(_ id: QueueEntry.ID, _ reason: String, at now: GroupInstant) {
-        guard let position = queue.position(of: id) else { return }
+        leaveOut([queue.position(of: id)].compactMap(\.self), reason, at: now)
+    }
+
+    private mutating func leaveOut(_ positions: [Int], _ reason: String, at now: GroupInstant) {
+        guard !positions.isEmpty else { return }
         var entries = queue.entries
-        entries[position].state = .unplayable(
-            reason: reason.limited(toBytes: RoomReport.longestText))
-        entries[position].obstacle = nil
+        for position in positions {
+            entries[position].state = .unplayable(
+                reason: reason.limited(toBytes: RoomReport.longestText))
+            entries[position].obstacle = nil
+        }
         setEntries(entries, at: now)
     }
 
@@ -209,20 +215,12 @@ extension LeaderMachine {
             if parts.count < places.count {
                 replace(places.filter { !parts.contains($0) }, with: asset, at: now)
             }
-            leaveOut(parts, "its file was changed, and where its part begins is not known", at: now)
-        case .unplayable(let reason): leaveOut(places, reason, at: now)
+            leaveOut(
+                parts.compactMap { queue.position(of: $0) },
+                "its file was changed, and where its part begins is not known", at: now)
+        case .unplayable(let reason):
+            leaveOut(places.compactMap { queue.position(of: $0) }, reason, at: now)
         }
-    }
-
-    private mutating func leaveOut(_ places: [Int], _ reason: String, at now: GroupInstant) {
-        guard !places.isEmpty else { return }
-        var entries = queue.entries
-        for place in places.compactMap({ queue.position(of: $0) }) {
-            entries[place].state = .unplayable(
-                reason: reason.limited(toBytes: RoomReport.longestText))
-            entries[place].obstacle = nil
-        }
-        setEntries(entries, at: now)
     }
 
     private mutating func replace(
@@ -258,14 +256,11 @@ extension LeaderMachine {
     /// its end. The disk that it is on has gone, say.
     mutating func leaveWhatNobodyPlays(at now: GroupInstant) {
         let rooms = members.filter(\.takesPart)
-        guard isRunning, pending == nil, let asset = session.current, !rooms.isEmpty,
+        guard isRunning, pending == nil, session.current != nil, !rooms.isEmpty,
             rooms.allSatisfy({ $0.line.map(hasGivenUp) ?? false })
         else { return }
         complaint = failures(at: session.index)
-        if let position = queue.position(of: session.index) {
-            queue.note(complaint, at: position)
-        }
-        outbox.append(.skipped(asset, reason: complaint))
+        noteSkipped(session.index)
         leaveItem(at: now)
     }
 

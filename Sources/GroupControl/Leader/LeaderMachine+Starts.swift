@@ -150,18 +150,21 @@ extension LeaderMachine {
         return change.flatMap { $0.itemFrame < asset.frameCount ? $0 : nil }
     }
 
+    /// Whoever looks at the log, the exit status or the queue hears that nobody played it, and why.
+    mutating func noteSkipped(_ index: Int) {
+        outbox.append(.skipped(session.queue[index], reason: failures(at: index)))
+        if let position = queue.position(of: index) {
+            queue.note(obstacle(at: index), at: position)
+        }
+    }
+
     /// Goes on behind an item that no room can play. A running line is kept when there is nothing
     /// behind it; otherwise the session stops and says why in the rooms' details.
     mutating func skip(_ index: Int, at now: GroupInstant) {
         let follower = queue.afterHand(index)
         let next: Int? = if case .item(let next) = follower { next } else { nil }
         let staysHere = isRunning && index == session.index
-        if !staysHere, session.queue.indices.contains(index) {
-            outbox.append(.skipped(session.queue[index], reason: failures(at: index)))
-            if let position = queue.position(of: index) {
-                queue.note(obstacle(at: index), at: position)
-            }
-        }
+        if !staysHere, session.queue.indices.contains(index) { noteSkipped(index) }
         if let next, skipped < session.queue.count, !staysHere {
             if !isRunning { update(index: next, change: nil, phase: .preparing) }
             return prepareStart(index: next, frame: 0, starts: true, at: now)

@@ -46,8 +46,8 @@ actor LeaderCore {
     private let removed: @Sendable ([QueueEntry.ID]) -> Void
     /// Why an item cannot be played from another place; looks at its file.
     private let obstacle: @Sendable (AssetDescriptor) async -> String?
-    private let check: Check
-    private let again: Again
+    let check: Check
+    let again: Again
     /// Called when another leads, after everybody was told.
     private let handedOver: @Sendable (NextLeader) -> Void
     /// Asks nodes who leads.
@@ -204,26 +204,6 @@ actor LeaderCore {
         return GroupEvent(sequence: sequence, status: status(hasPoints: false))
     }
 
-    /// Items have other bytes now, or none.
-    ///
-    /// - Parameter items: `nil`: all with these bytes.
-    func change(_ hash: ContentHash, of items: Set<QueueEntry.ID>? = nil, to change: ItemChange) {
-        step { machine, now in machine.receive(.changed(hash, of: items, to: change), at: now) }
-    }
-
-    /// Notices what has become of the files that have the bytes of an asset.
-    func lookAtFiles(of hash: ContentHash, isAsked: Bool = false) async {
-        for change in await check(hash, machine.currentID, isAsked) {
-            self.change(hash, of: change.items, to: change.outcome)
-        }
-    }
-
-    /// Nobody has the bytes of these items just now.
-    func passOver(_ hash: ContentHash, _ reason: String) {
-        let items = machine.entries.filter { $0.asset?.hash == hash }.map(\.id)
-        step { machine, now in machine.receive(.absent(items, reason: reason), at: now) }
-    }
-
     /// What plays and what is about to.
     var upcomingAssets: [AssetDescriptor] { machine.upcoming }
 
@@ -291,29 +271,6 @@ actor LeaderCore {
         }
         logger.info("command", metadata: ["command": "\(command)", "outcome": "\(outcome)"])
         return outcome
-    }
-
-    /// What a file has become that may play now, or is asked for.
-    typealias Check =
-        @Sendable (ContentHash, _ current: QueueEntry.ID?, _ isAsked: Bool) async ->
-        [AssetReader.Change]
-    /// What has become of an item that could not be played; `nil` where nothing has.
-    typealias Again = @Sendable (QueueEntry.ID) async -> LeaderInput?
-
-    /// What a command goes to is described as it is on the disk now: otherwise rooms that have the
-    /// bytes of before would play those, and this node's own room nothing.
-    private func look(at item: AssetDescriptor) async {
-        guard refusal == nil else { return }
-        await lookAtFiles(of: item.hash, isAsked: true)
-    }
-
-    /// Who asks for an item that could not be played has put its file back, perhaps.
-    private func look(again id: QueueEntry.ID) async {
-        guard refusal == nil,
-            case .unplayable? = machine.entries.first(where: { $0.id == id })?.state,
-            let input = await again(id)
-        else { return }
-        take([input])
     }
 
     var present: CommandEffect { machine.present }
@@ -390,7 +347,7 @@ actor LeaderCore {
 
     nonisolated func end(guest: LinkID) { tags? { $0.end(guest) } }
 
-    private func step(_ turn: (inout LeaderMachine, GroupInstant) -> [LeaderEffect]) {
+    func step(_ turn: (inout LeaderMachine, GroupInstant) -> [LeaderEffect]) {
         for effect in turn(&machine, clock.groupNow()) {
             switch effect {
             case .send(let message, let link):

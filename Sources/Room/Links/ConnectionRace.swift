@@ -9,15 +9,15 @@ import TuttiWire
 ///
 /// - Parameters:
 ///   - limit: longest message accepted, bytes.
-///   - isTaken: called once somebody has taken the connection, whoever it is.
+///   - whenTaken: called once somebody has taken the connection, whoever it is.
 /// - Throws: `RoomError` with code `unreachable` that names the address and the cause;
 ///   ``StrangerError`` where the leader is of another household.
 func connect(
     to address: HostPort, timeout: TimeAmount, limit: Int,
     attempts: ConnectionRace.Attempts = .many, _ credentials: Credentials,
-    isTaken: @escaping @Sendable () -> Void = {}
+    whenTaken: @escaping @Sendable () -> Void = {}
 ) async throws -> EnvelopeChannel {
-    let race = ConnectionRace(address, timeout, attempts, isTaken: isTaken) { channel in
+    let race = ConnectionRace(address, timeout, attempts, whenTaken: whenTaken) { channel in
         channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHandler(FirstByte())
             try EnvelopeCodec.add(to: channel, limit: limit)
@@ -108,17 +108,17 @@ final class ConnectionRace: Sendable {
     private let timeout: TimeAmount
     private let attempts: Attempts
     private let initializer: Initializer
-    private let isTaken: @Sendable () -> Void
+    private let whenTaken: @Sendable () -> Void
     private let state = Mutex(State())
 
     init(
         _ address: HostPort, _ timeout: TimeAmount, _ attempts: Attempts = .many,
-        isTaken: @escaping @Sendable () -> Void = {}, initializer: @escaping Initializer
+        whenTaken: @escaping @Sendable () -> Void = {}, initializer: @escaping Initializer
     ) {
         self.address = address
         self.timeout = timeout
         self.attempts = attempts
-        self.isTaken = isTaken
+        self.whenTaken = whenTaken
         self.initializer = initializer
     }
 
@@ -177,7 +177,7 @@ final class ConnectionRace: Sendable {
         }
         for channel in channels where channel !== winner { channel.close(promise: nil) }
         if isFirst {
-            if winner != nil { isTaken() }
+            if winner != nil { whenTaken() }
             result?.completeWith(outcome)
         } else {
             winner?.close(promise: nil)

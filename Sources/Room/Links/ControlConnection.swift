@@ -237,7 +237,7 @@ extension ControlConnection.Shared {
                 try await connect(
                     to: address, timeout: .nanoseconds(timeout.wholeNanoseconds),
                     limit: FrameDecoder.clientLimit, attempts: attempts, credentials,
-                    isTaken: { self.advance(to: .taken) })
+                    whenTaken: { self.advance(to: .taken) })
             }
             advance(to: .open)
             state.withLock { $0.isToThisMachine = channel.channel.isFromHere }

@@ -15,7 +15,7 @@ extension Node {
     /// Between two looks whether a session still goes on that another node leads.
     static let lookingPause = Duration.seconds(2)
     /// A group that is so often found with another session has begun anew.
-    private static let mostOthers = 3
+    static let mostOthers = 3
     /// Leaders that are up answer within this at the start.
     private static let lookAround = Duration.milliseconds(1_500)
     /// Writing is forced to the disk, which takes as long as it takes.

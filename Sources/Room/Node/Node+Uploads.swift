@@ -1,9 +1,6 @@
 import TuttiGroupControl
 
 extension Node {
-    /// A queue that is so often found to be of another session is not the one of before.
-    private static let mostOthers = 3
-
     /// Files of other machines that were sent to this node while it led stay as long as their items are in
     /// the queue, whoever leads it: rooms and the next leader fetch them here.
     func keepUploads(of leading: Leading) async {

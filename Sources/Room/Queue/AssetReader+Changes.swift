@@ -64,10 +64,7 @@ extension AssetReader {
         var item = asset.item
         item.span = nil
         do {
-            let anew = try await blocking { [item] cancellation throws(MediaError) in
-                try self.library.describe(item, cancellation)
-            }
-            keep(anew)
+            let anew = try await describeAnew(item)
             guard anew.descriptor.hash != asset.descriptor.hash else { return nil }
             logger.notice(
                 "changed on the disk; it is played as it is now",
@@ -88,20 +85,28 @@ extension AssetReader {
     func again(_ id: QueueEntry.ID) async -> LeaderInput? {
         guard let item = item(id), !PlaylistPlace.isRemote(item.location) else { return nil }
         do {
-            let asset = try await blocking { cancellation throws(MediaError) in
-                try self.library.describe(item, cancellation)
-            }
+            let asset = try await describeAnew(item)
             state.withLock {
                 $0.unseen[id] = asset.descriptor.hash
                 $0.known += 1
             }
-            keep(asset)
             return .read(id, as: asset.descriptor)
         } catch let error as MediaError where error.code != .cancelled {
             return .unplayable(id, reason: error.reason)
         } catch {
             return nil
         }
+    }
+
+    /// Reads an item at once, and serves it as it is now.
+    ///
+    /// - Throws: `MediaError`, `CancellationError`.
+    func describeAnew(_ item: AssetList.Item) async throws -> SessionAssets.Asset {
+        let asset = try await blocking { [library] cancellation throws(MediaError) in
+            try library.describe(item, cancellation)
+        }
+        keep(asset)
+        return asset
     }
 
     /// A file has other bytes now, or is gone: others with the same bytes are served in its place.

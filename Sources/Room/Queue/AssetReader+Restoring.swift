@@ -19,16 +19,13 @@ extension AssetReader {
             let item = AssetList.Item(saved.items[place])
         {
             do {
-                current = try await blocking { [library] cancellation throws(MediaError) in
-                    try library.describe(item, cancellation)
-                }
+                current = try await describeAnew(item)
             } catch {
                 logger.error(
                     "what the group was at cannot be played any more",
                     metadata: ["reason": "\(error)"])
             }
         }
-        if let current { keep(current) }
         let listing = restore(saved.items, knowing: current, at: place)
         for location in saved.items.compactMap(\.location) { uploads?.use(location) }
         var phase = SessionPhase.stopped
@@ -124,11 +121,7 @@ extension AssetReader {
     /// - Returns: what it is now; `nil` where it is not to be had.
     func readAgain(_ item: AssetList.Item) async -> AssetDescriptor? {
         do {
-            let asset = try await blocking { [library] cancellation throws(MediaError) in
-                try library.describe(item, cancellation)
-            }
-            keep(asset)
-            return asset.descriptor
+            return try await describeAnew(item).descriptor
         } catch {
             logger.error("a file cannot be read again", metadata: ["reason": "\(error)"])
             return nil
