@@ -619,10 +619,8 @@ import TuttiTiming
             }
             var rooms: [Room]
         }
-        let words = ["status", "--sync", "--json", "--leader", leader]
-        let result = try house.tutti(words, on: 0)
-        guard result.status == 0 else { throw CommandError("status: \(result.output)") }
-        return try JSONDecoder().decode(Status.self, from: Data(result.output.utf8)).rooms
+        let status: Status = try house.syncStatus(by: leader)
+        return status.rooms
             .compactMap(\.sync?.broadcasts.state).filter { !$0.isEmpty }
     }
 

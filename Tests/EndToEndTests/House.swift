@@ -296,6 +296,13 @@ final class House {
         try run([Self.program] + arguments, in: hosts[host].holder)
     }
 
+    /// What a group says of itself, as far as `Status` asks.
+    func syncStatus<Status: Decodable>(by leader: String) throws -> Status {
+        let result = try tutti(["status", "--sync", "--json", "--leader", leader], on: 0)
+        guard result.status == 0 else { throw CommandError("status: \(result.output)") }
+        return try JSONDecoder().decode(Status.self, from: Data(result.output.utf8))
+    }
+
     /// Runs another program on a host until the house ends.
     func start(program: [String], on host: Int) throws {
         others.append(

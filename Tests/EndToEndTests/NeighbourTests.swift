@@ -7,10 +7,10 @@ import TuttiDeviceOutput
 
 extension EndToEndTests {
     /// Two households are next door to each other on one network. What the second one says in
-    /// datagrams, each with a good tag of its own, comes to the first one too: from the addresses and to
-    /// the ports that its own datagrams have, and also with their numbers and term. The second household
-    /// is told to jump, to pause and to go on: nothing of it is done by the first. What that is told
-    /// itself is done once, by both rooms at one instant.
+    /// datagrams, each with a good tag of its own, comes to the first one too: from the addresses
+    /// and to the ports that its own datagrams have, and also with their numbers and term. The
+    /// second household is told to jump, to pause and to go on: nothing of it is done by the first.
+    /// What that is told itself is done once, by both rooms at one instant.
     @Test(.enabled(if: canEmulate, noNetwork))
     func `what another household says, as if members said it, moves nothing`() async throws {
         let asset = NoiseAsset(seconds: 60)
@@ -79,10 +79,7 @@ extension EndToEndTests {
             var dropped: Drops?
             var rooms: [Room]
         }
-        let words = ["status", "--sync", "--json", "--leader", leader]
-        let result = try house.tutti(words, on: 0)
-        guard result.status == 0 else { throw CommandError("status: \(result.output)") }
-        let status = try JSONDecoder().decode(Status.self, from: Data(result.output.utf8))
+        let status: Status = try house.syncStatus(by: leader)
         let rooms = status.rooms.filter { $0.name != status.leader }.map(\.sync?.dropped)
         return ([status.dropped] + rooms).map { $0?.untagged ?? 0 }
     }
