@@ -375,7 +375,8 @@ if Context.environment["FUZZING"] != nil {
     package.targets += program + harnesses
 }
 
-// For `deploy/sanitize`: the tests of these targets, and what they need. The rest would be built for nothing.
+// For `deploy/sanitize`: the tests of these targets, and what they need. The rest would be built
+// for nothing.
 if let tests = Context.environment["ONLY_TESTS"]?.split(separator: " ").map(String.init) {
     var needed: Set<String> = []
     func need(_ name: String) {

@@ -35,8 +35,8 @@ public final class AvahiSession: @unchecked Sendable {
         var look: OpaquePointer?
     }
 
-    /// - Parameter interface: the network interface on which is advertised and browsed, by its name; it may
-    ///   come later. `nil`: all that the daemon uses.
+    /// - Parameter interface: the network interface on which is advertised and browsed, by its
+    ///   name; it may come later. `nil`: all that the daemon uses.
     /// - Throws: when there is no D-Bus system bus to ask for Avahi.
     public init(interface: String? = nil) throws(AvahiError) {
         self.interface = interface
@@ -202,8 +202,9 @@ public final class AvahiSession: @unchecked Sendable {
         if connect() < 0 { scheduleReconnect() }
     }
 
-    /// An interface that goes, and comes back under its name, is another one: a stick that is plugged in
-    /// again, a VPN that is made anew. What was bound to the one before is heard nowhere.
+    /// An interface that goes, and comes back under its name, is another one: a stick that is
+    /// plugged in again, a VPN that is made anew. What was bound to the one before is heard
+    /// nowhere.
     private func scheduleLook() {
         guard interface != nil, unsafe state.look == nil else { return }
         unsafe state.look = timer(after: 1_000) { timer, context in

@@ -1,7 +1,8 @@
 import CTuttiALSA
 import Glibc
 
-/// A part of ALSA's configuration as it was read, before anything in it is expanded (`<alsa/conf.h>`).
+/// A part of ALSA's configuration as it was read, before anything in it is expanded
+/// (`<alsa/conf.h>`).
 indirect enum ALSADefinition: Equatable {
     /// A number too.
     case text(String)

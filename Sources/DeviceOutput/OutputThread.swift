@@ -218,8 +218,8 @@ public final class OutputThread: Sendable {
         if shared.opened.wait(timeout: end) == .success { shared.opened.signal() }
     }
 
-    /// Ends the thread and closes the device. Returns when the device is closed: within a period, or
-    /// within a second if the card stands still.
+    /// Ends the thread and closes the device. Returns when the device is closed: within a period,
+    /// or within a second if the card stands still.
     ///
     /// - Parameter playsOut: whether what is still queued is heard before, which takes that long.
     public func stop(playsOut: Bool = false) {

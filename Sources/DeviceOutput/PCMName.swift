@@ -90,7 +90,8 @@ struct PCMName {
     /// Whether it plays on a card that is not in the machine now: by its own words, or by what its
     /// owner has defined under that name.
     ///
-    /// - Parameter defined: what the configuration has under a key; see ``ALSADefinition/named(_:)``.
+    /// - Parameter defined: what the configuration has under a key; see
+    ///   ``ALSADefinition/named(_:)``.
     func lacksCard(
         isPresent: (String) -> Bool, defined: (String) -> ALSADefinition? = { _ in nil }
     ) -> Bool {

@@ -1,11 +1,11 @@
 import CTuttiFFmpeg
 import TuttiPlayout
 
-/// libavformat's view of what a server sends without saying how long it is: once, from the first byte
-/// on. Servers do so that code while they send.
+/// libavformat's view of what a server sends without saying how long it is: once, from the first
+/// byte on. Servers do so that code while they send.
 ///
-/// Its own view takes the end of a connection for the end of the sound. Here a body that breaks off is
-/// an error at its place (RFC 9112, 6.3; see ``ByteStream``).
+/// Its own view takes the end of a connection for the end of the sound. Here a body that breaks off
+/// is an error at its place (RFC 9112, 6.3; see ``ByteStream``).
 final class BodyReader: LibraryReader {
     private let stream: ByteStream
     /// What was looked at, and not read yet.
@@ -22,8 +22,8 @@ final class BodyReader: LibraryReader {
         case held(MediaLocation)
     }
 
-    /// - Returns: `nil` where this is nothing for it: a playlist, or no body without a length any more
-    ///   (``WebReader/Opening``).
+    /// - Returns: `nil` where this is nothing for it: a playlist, or no body without a length any
+    ///   more (``WebReader/Opening``).
     /// - Throws: `MediaError` of the connection, and where no disk takes what has its table last.
     static func open(
         _ location: MediaLocation, cancellation: MediaCancellation

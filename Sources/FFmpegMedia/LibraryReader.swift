@@ -3,7 +3,8 @@ import Glibc
 import TuttiPlayout
 
 /// Bytes that libavformat reads by a reader of ours: of a local file (``FileReader``), of one that is
-/// still being fetched (``IncomingReader``), of one that stays on a server (``WebReader``), or of what a server sends once (``BodyReader``).
+/// still being fetched (``IncomingReader``), of one that stays on a server (``WebReader``), or of
+/// what a server sends once (``BodyReader``).
 ///
 /// One thread at a time.
 @safe
@@ -16,8 +17,8 @@ class LibraryReader {
     private var position: Int64 = 0
     /// Why the last call failed; libavformat knows numbers only.
     private(set) var failure: MediaError?
-    /// Why the first of those failed that did. A demuxer that reads on behind it, or takes it for the
-    /// end, finds anything wrong but that.
+    /// Why the first of those failed that did. A demuxer that reads on behind it, or takes it for
+    /// the end, finds anything wrong but that.
     private(set) var firstFailure: MediaError?
 
     /// What libavformat reads by; valid as long as this object.

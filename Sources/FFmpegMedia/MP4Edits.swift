@@ -165,8 +165,8 @@ extension MP4Edits {
     }
 
     /// Whether the samples come before the table that tells where they are, by the first bytes of a
-    /// file: whoever reads it once, from its beginning, cannot play it. False for other kinds of file;
-    /// `nil` where more of it has to be seen.
+    /// file: whoever reads it once, from its beginning, cannot play it. False for other kinds of
+    /// file; `nil` where more of it has to be seen.
     static func hasTableLast(_ head: [UInt8]) -> Bool? {
         guard head.count >= ContainerSignature.length else { return nil }
         guard ContainerSignature.container(of: head) == "mov" else { return false }

@@ -32,8 +32,8 @@ final class WebReader: LibraryReader {
         case parts(WebReader)
         /// A body without a length: see ``BodyReader``.
         case body
-        /// What libavformat opens by itself: what has no parts, radio stations, and playlists, whose parts
-        /// are elsewhere.
+        /// What libavformat opens by itself: what has no parts, radio stations, and playlists,
+        /// whose parts are elsewhere.
         case other
     }
 

@@ -61,8 +61,8 @@ public struct MediaMetadata: Equatable, Sendable {
     /// The first picture that came with it; `nil`: none.
     public var artwork: Artwork?
 
-    /// How long its header says that it is, where that is more than a second beyond what is there: it was
-    /// cut off. `nil`: it was not, or nobody can tell.
+    /// How long its header says that it is, where that is more than a second beyond what is there:
+    /// it was cut off. `nil`: it was not, or nobody can tell.
     public var promisedDuration: MediaTime?
 
     /// Of what says nothing of itself.

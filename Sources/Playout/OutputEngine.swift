@@ -86,8 +86,8 @@ public import TuttiTiming
 
     /// Takes in one look at the card. Several per period are welcome.
     ///
-    /// - Parameter isGlance: whether the thread has slept until the glance of the last plan, and was
-    ///   not woken by the card.
+    /// - Parameter isGlance: whether the thread has slept until the glance of the last plan, and
+    ///   was not woken by the card.
     @_noLocks @_noAllocation
     public func observe(_ reading: CardReading, isGlance: Bool = false) {
         let anchors = card.anchors

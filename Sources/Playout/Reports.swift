@@ -68,7 +68,8 @@ public struct OutputReport: Equatable, Sendable, BitwiseCopyable {
     /// One standard deviation of the instant at which a frame leaves the card; 0 where nobody
     /// knows, as just after it was opened.
     public var cardUncertainty: Nanoseconds
-    /// By how much the looks at a card whose pointer moves in steps are late at least; see `WakeFloor`.
+    /// By how much the looks at a card whose pointer moves in steps are late at least; see
+    /// `WakeFloor`.
     public var cardLateness: Nanoseconds
     /// Whether rate and phase of the card are known well enough to play in lockstep.
     public var cardSettled: Bool

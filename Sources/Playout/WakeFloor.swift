@@ -7,8 +7,8 @@ import TuttiTiming
 /// the card is that much ahead of its line, for good. How late a sleep of the thread's own choice
 /// ends says how much it is.
 struct WakeFloor: BitwiseCopyable {
-    /// Nanoseconds, of the wake-ups so far, and of the many before them: a machine that is idle again
-    /// is after a while as fast as it is.
+    /// Nanoseconds, of the wake-ups so far, and of the many before them: a machine that is idle
+    /// again is after a while as fast as it is.
     private var least = WakeFloor.unknown
     private var before = WakeFloor.unknown
     private var wakeUps = 0

@@ -118,9 +118,9 @@ public final class AudioDevice: Sendable, CustomStringConvertible {
         return recording.failure
     }
 
-    /// Whether a card that cannot be opened may be there later, with nothing changed in what was asked
-    /// for: unplugged, in use, its sound server off. A name that is misspelled, or a file that cannot be
-    /// written on, never comes; ``error`` says why.
+    /// Whether a card that cannot be opened may be there later, with nothing changed in what was
+    /// asked for: unplugged, in use, its sound server off. A name that is misspelled, or a file
+    /// that cannot be written on, never comes; ``error`` says why.
     public var mayCome: Bool {
         guard let thread else { return false }
         guard case .lost(let error) = thread.state else { return true }
@@ -129,8 +129,8 @@ public final class AudioDevice: Sendable, CustomStringConvertible {
         return thread.awakeSince != nil || specification.mayPass(error)
     }
 
-    /// Closes the card for good; a file is complete then. Returns when that is done; a card that does not
-    /// answer is not waited for.
+    /// Closes the card for good; a file is complete then. Returns when that is done; a card that
+    /// does not answer is not waited for.
     ///
     /// - Parameter playsOut: whether what is still queued is heard before.
     package func close(playsOut: Bool) async {

@@ -48,8 +48,8 @@ struct Tutti: AsyncParsableCommand {
     )
 }
 
-/// A command that takes no words: where it is meant without its name, a word in its place is a command that
-/// there is not.
+/// A command that takes no words: where it is meant without its name, a word in its place is a
+/// command that there is not.
 protocol Wordless {}
 
 /// What is wrong with `tutti stauts` and `tutti help nonsense`: ArgumentParser calls the first an

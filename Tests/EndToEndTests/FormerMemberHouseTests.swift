@@ -15,8 +15,8 @@ import TuttiWire
 
 extension EndToEndTests {
     /// Beside the node of a member that plays, somebody has links with its key to the leader and to
-    /// another room, and asks for the time. When the member is removed, its node goes by its own will;
-    /// the others do not, and are put out.
+    /// another room, and asks for the time. When the member is removed, its node goes by its own
+    /// will; the others do not, and are put out.
     @Test(.enabled(if: canHouse, obstacle))
     func `who is removed and holds on to its links is out, and the others play on`() async throws {
         let recordings = try await onOwnThread {

@@ -8,8 +8,8 @@ import TuttiWire
 
 @testable import tutti
 
-/// A link of the test itself, with whatever key. It does what it is told, keeps what comes, and does not
-/// close by its own will. Its calls block.
+/// A link of the test itself, with whatever key. It does what it is told, keeps what comes, and
+/// does not close by its own will. Its calls block.
 final class HeldLink: Sendable {
     /// Who is at the other end.
     let peer: LinkPeer

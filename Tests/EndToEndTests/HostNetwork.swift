@@ -11,7 +11,8 @@ struct HostNetwork: Sendable {
     /// A process that is there.
     let process: pid_t
 
-    /// Runs `body` on a thread that is on the host, and waits for it. Sockets that it opens stay there.
+    /// Runs `body` on a thread that is on the host, and waits for it. Sockets that it opens stay
+    /// there.
     func inside<Value: Sendable>(
         _ body: @escaping @Sendable () throws -> Value
     ) throws -> Value {

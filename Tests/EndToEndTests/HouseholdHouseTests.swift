@@ -26,7 +26,8 @@ extension EndToEndTests {
         }
     }
 
-    /// A machine with bridges of containers or a VPN: what its owner names is used, and nothing else.
+    /// A machine with bridges of containers or a VPN: what its owner names is used, and nothing
+    /// else.
     @Test(.enabled(if: canHouse, obstacle))
     func `a room is announced on the interface that its owner names`() async throws {
         try await onOwnThread {

@@ -1,12 +1,13 @@
 @testable import TuttiTrust
 
-/// Somebody of another household, who sends what is said there to this one, as if its own members said it.
+/// Somebody of another household, who sends what is said there to this one, as if its own members
+/// said it.
 ///
-/// On the network the first two hosts are the one household, the next two the other. Each datagram that
-/// goes between these is made one between the first two: with their hardware and IP addresses, and on
-/// the ports of every way that datagrams of their own have gone. It is sent as it is, and once more with
-/// what can be read in those: the numbers of sender and receiver, and the term. What is for a group is sent
-/// as it is.
+/// On the network the first two hosts are the one household, the next two the other. Each datagram
+/// that goes between these is made one between the first two: with their hardware and IP addresses,
+/// and on the ports of every way that datagrams of their own have gone. It is sent as it is, and
+/// once more with what can be read in those: the numbers of sender and receiver, and the term. What
+/// is for a group is sent as it is.
 struct NeighbourHousehold {
     private struct Host {
         /// Six bytes.
@@ -17,8 +18,8 @@ struct NeighbourHousehold {
 
     /// Of the first household, by number.
     private var hosts: [Int: Host] = [:]
-    /// By two hosts, and by the ports of sender and receiver, four bytes: whose their tags are, six bytes;
-    /// empty where there are none.
+    /// By two hosts, and by the ports of sender and receiver, four bytes: whose their tags are, six
+    /// bytes; empty where there are none.
     private var ways: [[Int]: [[UInt8]: [UInt8]]] = [:]
 
     /// Datagrams of a household go two or three ways.
@@ -89,8 +90,9 @@ enum Datagram {
     /// Of multicast DNS.
     private static let discoveryPort: [UInt8] = [0x14, 0xE9]
 
-    /// Where the ports of sender and receiver are, then length and checksum, then the payload; `nil` for
-    /// other frames, for one without a payload, and for discovery, which is anybody's to say.
+    /// Where the ports of sender and receiver are, then length and checksum, then the payload;
+    /// `nil` for other frames, for one without a payload, and for discovery, which is anybody's to
+    /// say.
     static func start(in frame: [UInt8]) -> Int? {
         let start = header + Int(frame[header] & 0x0F) * 4
         guard frame[12..<14] == [0x08, 0x00], frame[23] == 17, frame.count > start + 8,

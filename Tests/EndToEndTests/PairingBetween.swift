@@ -8,12 +8,12 @@ import TuttiSecureLinks
 @testable import TuttiTrust
 @testable import tutti
 
-/// Somebody between a machine that wants to join a household and the member that it is paired with. To
-/// each of them it is the other, with a key of its own, and the names that they have.
+/// Somebody between a machine that wants to join a household and the member that it is paired with.
+/// To each of them it is the other, with a key of its own, and the names that they have.
 ///
-/// The digits are made of both keys and of a nonce of each side. The keys are its own; of the nonces it
-/// can pass on one. The candidate says its nonce when it has heard the member's, and the member says its
-/// own when whoever is its candidate is bound to one.
+/// The digits are made of both keys and of a nonce of each side. The keys are its own; of the
+/// nonces it can pass on one. The candidate says its nonce when it has heard the member's, and the
+/// member says its own when whoever is its candidate is bound to one.
 final class PairingBetween: Sendable {
     enum PassedOn: CaseIterable, Sendable { case candidatesNonce, membersNonce }
 

@@ -4,9 +4,9 @@ import Testing
 @testable import tutti
 
 extension EndToEndTests {
-    /// A machine that belongs to nobody is told a wrong address for the leader, as whoever answers for
-    /// another's address can do. The person types what the machine shows, sees that it is not what the
-    /// member shows, and sends it away.
+    /// A machine that belongs to nobody is told a wrong address for the leader, as whoever answers
+    /// for another's address can do. The person types what the machine shows, sees that it is not
+    /// what the member shows, and sends it away.
     @Test(.enabled(if: canHouse, obstacle), arguments: PairingBetween.PassedOn.allCases)
     func `somebody between two machines that are paired is seen by the digits`(
         passed: PairingBetween.PassedOn

@@ -309,8 +309,8 @@ import TuttiTiming
         house.expectAgreement("seed \(seed)")
     }
 
-    /// However long it is alone it leads once; and a door that is opened and shut again makes no race
-    /// of numbers: whoever is away for a moment comes back as a room.
+    /// However long it is alone it leads once; and a door that is opened and shut again makes no
+    /// race of numbers: whoever is away for a moment comes back as a room.
     @Test(arguments: 1...5 as ClosedRange<UInt64>)
     func `terms do not run away in a room that is cut off, again and again`(seed: UInt64) {
         let house = playing(seed: seed, rooms: 4)

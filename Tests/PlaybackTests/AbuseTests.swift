@@ -66,7 +66,8 @@ private final class Asked: Sendable {
         await room.step { room.freeVoices == OutputPort.voiceLimit }
     }
 
-    /// Who is cancelled while it is told something: each of the two threads had what the other waited for.
+    /// Who is cancelled while it is told something: each of the two threads had what the other
+    /// waited for.
     @Test func `who stops listening while it is told something holds up nobody`() async throws {
         let room = VirtualRoom()
         let player = try room.makeQueue([Library().item(seconds: 60)])

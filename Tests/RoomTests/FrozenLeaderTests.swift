@@ -5,8 +5,8 @@ import TuttiGroupControl
 
 @testable import TuttiRoom
 
-/// A leader that stands still while it hands over, and goes on later: whoever was asked to lead gives the
-/// lead up to it, or keeps it, and never both.
+/// A leader that stands still while it hands over, and goes on later: whoever was asked to lead
+/// gives the lead up to it, or keeps it, and never both.
 @Suite(.timeLimit(.minutes(1))) struct FrozenLeaderTests {
     private func withLeading(_ body: (Leading) throws -> Void) async throws {
         let group = try TestGroup(isHousehold: false)

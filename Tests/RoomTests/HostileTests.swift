@@ -93,8 +93,8 @@ extension IntegrationTests {
                 try await until("the first connection is closed") {
                     taken.withLock { !$0[0].isActive }
                 }
-                // The room may ask on one connection and stay on another, and may be between two just
-                // now.
+                // The room may ask on one connection and stay on another, and may be between two
+                // just now.
                 var held = 0
                 for _ in 0..<40 {
                     try await Task.sleep(for: .milliseconds(25))

@@ -78,8 +78,8 @@ package enum LeaderInput: Equatable, Sendable {
     case read(QueueEntry.ID, as: AssetDescriptor)
     /// An item cannot be played.
     case unplayable(QueueEntry.ID, reason: String)
-    /// The machine that has the bytes of these items is away: the group goes on without them, and comes
-    /// back to them when it is there again.
+    /// The machine that has the bytes of these items is away: the group goes on without them, and
+    /// comes back to them when it is there again.
     case absent([QueueEntry.ID], reason: String)
     /// What had these bytes has them no more.
     ///

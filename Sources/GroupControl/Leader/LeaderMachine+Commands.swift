@@ -348,8 +348,8 @@ extension LeaderMachine {
         return .accepted
     }
 
-    /// Whether somebody has stopped it: its place in the queue stays. Where it has stopped by itself nothing
-    /// could be played.
+    /// Whether somebody has stopped it: its place in the queue stays. Where it has stopped by
+    /// itself nothing could be played.
     var isHalted: Bool { session.phase == .stopped && complaint.isEmpty }
 
     /// The position that a group which plays nothing begins at.

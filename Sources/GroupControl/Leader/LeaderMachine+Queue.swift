@@ -128,8 +128,8 @@ extension LeaderMachine {
     }
 
     /// The items that are to be read next, the most urgent first: those that come behind what plays,
-    /// and then those just before it, which people see in the queue. Those whose machine was away come last:
-    /// it may be back, and the others are read meanwhile.
+    /// and then those just before it, which people see in the queue. Those whose machine was away
+    /// come last: it may be back, and the others are read meanwhile.
     ///
     /// - Parameters:
     ///   - ahead: known items behind the playing one that are enough; of those before it, so many are
@@ -252,8 +252,8 @@ extension LeaderMachine {
         }
     }
 
-    /// An item at which all rooms have failed, and failed again, is over: nothing would be heard up to
-    /// its end. The disk that it is on has gone, say.
+    /// An item at which all rooms have failed, and failed again, is over: nothing would be heard up
+    /// to its end. The disk that it is on has gone, say.
     mutating func leaveWhatNobodyPlays(at now: GroupInstant) {
         let rooms = members.filter(\.takesPart)
         guard isRunning, pending == nil, session.current != nil, !rooms.isEmpty,

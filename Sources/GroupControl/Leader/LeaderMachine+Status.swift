@@ -101,8 +101,8 @@ extension LeaderMachine {
             + "\(failed.hello.room): \(failed.failure)"
     }
 
-    /// The same for the list in which the item is named already; a room that failed at another one says
-    /// nothing of it, where there are others.
+    /// The same for the list in which the item is named already; a room that failed at another one
+    /// says nothing of it, where there are others.
     func obstacle(at index: Int) -> String? {
         let failures = failedRooms.map(\.failure)
         let name = session.queue[index].title + ": "
@@ -128,7 +128,8 @@ extension LeaderMachine {
         } else if member.report != nil, silence >= Self.silenceUntilNoticed {
             report.detail = "not heard for \(Int(silence.seconds)) s"
         } else if !member.failure.isEmpty {
-            // What it failed at may be what was to come: it plays on meanwhile, and its figures are true.
+            // What it failed at may be what was to come: it plays on meanwhile, and its figures are
+            // true.
             if !member.isOnLine { report.activity = .failed }
             report.detail = member.failure
         } else if missing.contains(member.hello.room), report.detail.isEmpty {

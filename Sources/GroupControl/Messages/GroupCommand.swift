@@ -23,7 +23,8 @@ public enum GroupCommand: Equatable, Sendable {
     case next
     /// To the beginning of the item, or, within its first seconds, to the item before it.
     case previous
-    /// Silence in each room at once. The queue and the place in it stay: play begins that item anew.
+    /// Silence in each room at once. The queue and the place in it stay: play begins that item
+    /// anew.
     case stop
     /// The group is led by the node of this room from now on.
     case handOver(to: RoomID)

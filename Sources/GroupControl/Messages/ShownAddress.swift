@@ -1,9 +1,9 @@
 extension String {
-    /// The same with what opens doors left out of the web addresses in it: passwords, and of each value
-    /// of a query all but its beginning, by which its owner knows it again.
+    /// The same with what opens doors left out of the web addresses in it: passwords, and of each
+    /// value of a query all but its beginning, by which its owner knows it again.
     ///
-    /// Servers of music take keys in either place, and screens and logs are copied into reports. Never
-    /// longer than it was. For showing alone: who fetches an item needs its address as it is.
+    /// Servers of music take keys in either place, and screens and logs are copied into reports.
+    /// Never longer than it was. For showing alone: who fetches an item needs its address as it is.
     var withoutSecrets: String {
         let mark = Array("://".utf8)
         var rest = Array(utf8)[...]

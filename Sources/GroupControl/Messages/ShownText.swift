@@ -47,8 +47,8 @@ extension String {
     /// the rest included.
     ///
     /// Line breaks, tabs and every other blank become a space, at the ends none; control characters,
-    /// bidirectional controls and invisible characters are left out, marks without a letter too. Web
-    /// addresses are shown without their secrets.
+    /// bidirectional controls and invisible characters are left out, marks without a letter too.
+    /// Web addresses are shown without their secrets.
     ///
     /// - Complexity: O(length up to `limit`).
     package func shown(limit: Int = ShownText.longest) -> String {

@@ -24,8 +24,8 @@ public struct QueueEntry: Equatable, Sendable, Identifiable {
     /// Whether it can be played, as far as is known.
     public internal(set) var state: State
     /// Why the group went on without it the last time, though it may be played later: no room could
-    /// play it just then, or the machine that has its file was away. `nil` where it did not, and once it
-    /// plays.
+    /// play it just then, or the machine that has its file was away. `nil` where it did not, and
+    /// once it plays.
     public internal(set) var obstacle: String?
 
     /// An entry; the name is cut to ``AssetDescriptor/longestTitle`` bytes.
@@ -153,8 +153,8 @@ public struct QueueListing: Equatable, Codable, Sendable {
         public var state: State
         /// `nil` where nobody knows yet.
         public var durationSeconds: Double?
-        /// Why it is left out; of an item in another state than `unplayable`, why it was the last time: it
-        /// is tried again.
+        /// Why it is left out; of an item in another state than `unplayable`, why it was the last
+        /// time: it is tried again.
         public var reason: String?
 
         /// One entry; `reason` belongs to one that is, or was, left out.
@@ -186,8 +186,8 @@ public struct QueueListing: Equatable, Codable, Sendable {
     public var first: Int
     /// A part of the queue in its order; at most ``mostItems``.
     public var items: [Item]
-    /// What was to be added lately and is not in the queue: an empty folder, a broken playlist, an entry that
-    /// may not be read. A sentence each, the latest last; at most ``mostLeftOut``.
+    /// What was to be added lately and is not in the queue: an empty folder, a broken playlist, an
+    /// entry that may not be read. A sentence each, the latest last; at most ``mostLeftOut``.
     public var leftOut: [String]
     /// So many there were under this leader: who has seen fewer sees which of ``leftOut`` are new.
     public var leftOutCount: UInt64

@@ -104,8 +104,8 @@ public struct GroupStatus: Codable, Equatable, Sendable {
     public var volume: Int
     /// What follows the last item, or each.
     public var repeats: RepeatMode
-    /// Counts the changes of the queue under one leader, where a listing of another revision is out of date;
-    /// the next leader begins anew.
+    /// Counts the changes of the queue under one leader, where a listing of another revision is out
+    /// of date; the next leader begins anew.
     public var queueRevision: UInt64
     /// What is wrong with the group as a whole, for people; mostly empty.
     public var detail: String?

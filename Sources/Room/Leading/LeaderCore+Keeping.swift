@@ -58,7 +58,8 @@ extension LeaderCore {
         case asked
         /// Begun by itself, and not used yet.
         case unasked
-        /// It was led in that term before the power failed, and nobody has done anything with it since.
+        /// It was led in that term before the power failed, and nobody has done anything with it
+        /// since.
         case restored(term: UInt64)
     }
 

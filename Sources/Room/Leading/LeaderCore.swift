@@ -196,8 +196,8 @@ actor LeaderCore {
     /// Nobody is told of anything any more.
     nonisolated func endWatching() { watchers.finish() }
 
-    /// The present state, numbered; `nil` where another leads: what this leader has given up is not what the
-    /// group does.
+    /// The present state, numbered; `nil` where another leads: what this leader has given up is not
+    /// what the group does.
     func event() -> GroupEvent? {
         guard !isRetired else { return nil }
         sequence += 1

@@ -115,8 +115,9 @@ final class ControlConnection: Sendable {
         let shared = shared
         return Events(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let id = shared.listen(continuation)
-            // The connection is kept as long as somebody listens. Not on the thread that cancels: it holds the
-            // lock of the task that listened, for which whoever tells it of an event waits, with our lock.
+            // The connection is kept as long as somebody listens. Not on the thread that cancels:
+            // it holds the lock of the task that listened, for which whoever tells it of an event
+            // waits, with our lock.
             continuation.onTermination = { [self] _ in
                 DispatchQueue.global().async { withExtendedLifetime(self) { shared.leave(id) } }
             }

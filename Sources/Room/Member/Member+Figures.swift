@@ -77,7 +77,8 @@ extension Member {
         return report
     }
 
-    /// A card that goes, and one that comes back, has its own line: what breaks off then is no news.
+    /// A card that goes, and one that comes back, has its own line: what breaks off then is no
+    /// news.
     private func noteBreaks(_ card: OutputReport, isLost: Bool) {
         let isSaid = isLost || wasCardLost
         wasCardLost = isLost

@@ -18,8 +18,8 @@ import TuttiPlayout
 ///     end
 ///
 /// and `session-place` with the place, and while it plays every quarter of a minute:
-/// `place SECONDS playing|paused|stopped SESSION ID`, the last of the item that is meant: a cut may come
-/// between the two.
+/// `place SECONDS playing|paused|stopped SESSION ID`, the last of the item that is meant: a cut may
+/// come between the two.
 struct SavedSession: Equatable, Sendable {
     static let queueFile = "session"
     static let placeFile = "session-place"

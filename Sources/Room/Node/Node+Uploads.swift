@@ -1,8 +1,8 @@
 import TuttiGroupControl
 
 extension Node {
-    /// Files of other machines that were sent to this node while it led stay as long as their items are in
-    /// the queue, whoever leads it: rooms and the next leader fetch them here.
+    /// Files of other machines that were sent to this node while it led stay as long as their items
+    /// are in the queue, whoever leads it: rooms and the next leader fetch them here.
     func keepUploads(of leading: Leading) async {
         let (reader, number) = (leading.reader, await leading.core.sessionID)
         let session = GroupStatus.text(of: number)

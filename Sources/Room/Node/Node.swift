@@ -257,8 +257,9 @@ final class Node: Sendable {
 
     /// Begins as a follower.
     ///
-    /// - Parameter beginning: leads before it looks for anybody, where it is to lead: a room that is found in
-    ///   another group for the second in which a file is read would be told of that group.
+    /// - Parameter beginning: leads before it looks for anybody, where it is to lead: a room that
+    ///   is found in another group for the second in which a file is read would be told of that
+    ///   group.
     func begin(
         _ following: Following, _ output: OutputThread?, _ options: Member.Options,
         by beginning: Beginning

@@ -34,8 +34,8 @@ public struct NodeConfiguration: Sendable {
     public var syncTarget: Nanoseconds
     /// Whether to announce the room, and to look for leaders, with Avahi.
     public var usesAvahi: Bool
-    /// The network interface on which the room is announced and others are looked for, by its name; `nil`:
-    /// all that Avahi uses.
+    /// The network interface on which the room is announced and others are looked for, by its name;
+    /// `nil`: all that Avahi uses.
     public var networkInterface: String?
     /// Whether to send reference broadcasts (leader) and to take part in them (follower).
     public var usesBroadcasts: Bool

@@ -16,12 +16,13 @@ extension AssetReader {
     private static let settling = Duration.milliseconds(250)
     private static let mostLooks = 12
 
-    /// Looks whether the files of an asset are the ones that were hashed, and reads those again that
-    /// are not. Of several with the same bytes each is looked at for itself.
+    /// Looks whether the files of an asset are the ones that were hashed, and reads those again
+    /// that are not. Of several with the same bytes each is looked at for itself.
     ///
     /// - Parameters:
     ///   - current: what the session is at is not given up because its name is gone.
-    ///   - isAsked: a command waits for the answer. A file that is gone may come back in a moment, which
+    ///   - isAsked: a command waits for the answer. A file that is gone may come back in a moment,
+    ///   which
     ///     it does not wait for.
     func check(
         _ hash: ContentHash, current: QueueEntry.ID?, isAsked: Bool
@@ -47,8 +48,8 @@ extension AssetReader {
         return changes
     }
 
-    /// Reads a file anew that is not the one any more that was hashed; `nil`: nothing has changed for
-    /// the group.
+    /// Reads a file anew that is not the one any more that was hashed; `nil`: nothing has changed
+    /// for the group.
     private func look(
         at asset: SessionAssets.Asset, _ standing: SessionAssets.Standing, isCurrent: Bool
     ) async -> ItemChange? {
@@ -79,7 +80,8 @@ extension AssetReader {
         }
     }
 
-    /// Reads a file of this machine that could not be played: it may be there by now, or be another one.
+    /// Reads a file of this machine that could not be played: it may be there by now, or be another
+    /// one.
     ///
     /// - Returns: what it is; `nil` for what others have, and for addresses.
     func again(_ id: QueueEntry.ID) async -> LeaderInput? {

@@ -54,8 +54,8 @@ extension AssetReader {
 
 /// Items that were listed elsewhere, or before.
 extension AssetReader {
-    /// Lists items of before, the first of all, of which one has been read already. What is on other
-    /// machines they read.
+    /// Lists items of before, the first of all, of which one has been read already. What is on
+    /// other machines they read.
     private func restore(
         _ items: [SavedSession.Item], knowing current: SessionAssets.Asset?, at index: Int
     ) -> [QueueListing.Item] {

@@ -31,7 +31,8 @@ extension AssetReader {
         var lost = 0
         /// Why the first of them is not.
         var firstReason: String?
-        /// What was to be added and is not, a sentence each, the latest last, and how many there were.
+        /// What was to be added and is not, a sentence each, the latest last, and how many there
+        /// were.
         var leftOut: [String] = []
         var leftOutCount: UInt64 = 0
         var isGivenAny = false
@@ -61,7 +62,8 @@ extension AssetReader.State {
 }
 
 extension AssetReader {
-    /// What of it people see in a listing, beside the queue itself: what is about to join it, or will not.
+    /// What of it people see in a listing, beside the queue itself: what is about to join it, or
+    /// will not.
     func complete(_ listing: QueueListing) -> QueueListing {
         let isListing = isListing
         return state.withLock { state in

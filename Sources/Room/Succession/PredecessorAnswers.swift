@@ -1,7 +1,8 @@
 import TuttiGroupControl
 
-/// What a leader that has handed over answers when it is asked whether it is still there: it has the
-/// files that it put into the queue, and other ways to them are looked for only once it has ended.
+/// What a leader that has handed over answers when it is asked whether it is still there: it has
+/// the files that it put into the queue, and other ways to them are looked for only once it has
+/// ended.
 struct PredecessorAnswers {
     /// One that is asked in vain so often, one after the other, has ended.
     static let mostSilences = 5

@@ -33,7 +33,8 @@ public struct CardModel: Sendable, Equatable {
     public var stepSeconds = 100.0
     /// From the instant that the thread waits for to its running, seconds (exponential).
     public var wakeLateness = 20e-6
-    /// By so much each wake-up is late at least, seconds: no interrupt gets a thread to run in no time.
+    /// By so much each wake-up is late at least, seconds: no interrupt gets a thread to run in no
+    /// time.
     public var wakeFloor = 0.0
     /// Share of the wake-ups that are late by up to a millisecond more.
     public var preempted = 0.01

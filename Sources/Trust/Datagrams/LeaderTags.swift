@@ -64,8 +64,9 @@ package struct LeaderTags: Sendable {
                 clock: replies.sequence, beacon: beacons.sequence, commit: commits.sequence))
     }
 
-    /// A link has ended. Its room may still ask for the time, until it has another one or the term ends;
-    /// with the key of the term before, which is all that somebody who was removed has, it may not.
+    /// A link has ended. Its room may still ask for the time, until it has another one or the term
+    /// ends; with the key of the term before, which is all that somebody who was removed has, it
+    /// may not.
     package mutating func end(_ link: Int) {
         knownSince[link] = nil
         if let number = numbers[link] { requests.forbid(number, in: term &- 1) }

@@ -2,10 +2,10 @@ import ArgumentParser
 
 /// The script for bash: ArgumentParser's, and what bash needs besides.
 ///
-/// bash ends a word at each colon (COMP_WORDBREAKS) and completes what is behind the last one alone:
-/// `alsa:hw:1` is five words to it. What asks ArgumentParser's function has put them together, and
-/// takes off the answers what stands there already. `help` is a command that the parser knows, and
-/// does not complete.
+/// bash ends a word at each colon (COMP_WORDBREAKS) and completes what is behind the last one
+/// alone: `alsa:hw:1` is five words to it. What asks ArgumentParser's function has put them
+/// together, and takes off the answers what stands there already. `help` is a command that the
+/// parser knows, and does not complete.
 enum BashCompletions {
     /// Behind the script that the parser wrote.
     static func completing(_ script: String) -> String {

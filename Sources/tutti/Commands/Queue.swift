@@ -346,8 +346,8 @@ struct QueuePlay: AsyncParsableCommand {
 }
 
 extension GroupClient {
-    /// What was added, once it is listed: folders and playlists are looked through meanwhile. What is left
-    /// out is said.
+    /// What was added, once it is listed: folders and playlists are looked through meanwhile. What
+    /// is left out is said.
     ///
     /// - Throws: where that is all.
     fileprivate func addition(since before: QueueListing) async throws -> String {

@@ -53,7 +53,8 @@ extension PlayFiles {
         }
     }
 
-    /// Before the beginning of a part is the part before it; before that of a file there is nothing.
+    /// Before the beginning of a part is the part before it; before that of a file there is
+    /// nothing.
     private func move(by span: Double) {
         let time = here.seconds + span
         if time < 0, let place, let length = lengthBefore(place) {
@@ -97,14 +98,16 @@ extension PlayFiles {
 
     // MARK: Places
 
-    /// Where the next key moves from: where the last one went, whether it is heard there yet or not.
+    /// Where the next key moves from: where the last one went, whether it is heard there yet or
+    /// not.
     var here: MediaTime {
         let item = player.currentItem.map { ObjectIdentifier($0) }
         let aim = state.withLock { $0.aim }
         return aim.flatMap { $0.item == item ? $0.time : nil } ?? player.currentTime()
     }
 
-    /// Nobody waits for a slow medium: another key may be pressed meanwhile, and a newer seek ends it.
+    /// Nobody waits for a slow medium: another key may be pressed meanwhile, and a newer seek ends
+    /// it.
     func seek(to time: MediaTime) {
         guard let item = player.currentItem else { return }
         let end = item.duration

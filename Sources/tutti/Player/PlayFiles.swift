@@ -87,7 +87,8 @@ final class PlayFiles: Sendable {
         }
     }
 
-    /// - Returns: whether nothing is left to play; else it was ended by a key, or nobody looks any more.
+    /// - Returns: whether nothing is left to play; else it was ended by a key, or nobody looks any
+    ///   more.
     private func play(from seconds: Double) async throws -> Bool {
         let notices = player.notices()
         player.play()
@@ -126,7 +127,8 @@ final class PlayFiles: Sendable {
         }
     }
 
-    /// Of a file that was cut off what is there is played; whoever hears it end early wants to know why.
+    /// Of a file that was cut off what is there is played; whoever hears it end early wants to know
+    /// why.
     private func warnIfCut(_ item: PlayerItem) {
         guard let promised = item.metadata?.promisedDuration,
             let place = state.withLock({ $0.places[ObjectIdentifier(item)] }),

@@ -22,7 +22,8 @@ enum QueueText {
         }
     }
 
-    /// A line for each that was to be added since then and is not in the queue, as far as they are kept.
+    /// A line for each that was to be added since then and is not in the queue, as far as they are
+    /// kept.
     static func leftOut(from before: QueueListing, to now: QueueListing) -> [String] {
         // Each leader counts anew.
         let known = before.leftOutCount <= now.leftOutCount ? before.leftOutCount : 0

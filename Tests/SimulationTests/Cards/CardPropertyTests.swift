@@ -55,8 +55,8 @@ import TuttiPlayout
         }
     }
 
-    /// An edge is met no sooner than the thread wakes. That much is lasting, and no reading tells it:
-    /// it has to be in the promise.
+    /// An edge is met no sooner than the thread wakes. That much is lasting, and no reading tells
+    /// it: it has to be in the promise.
     @Test(arguments: ClockDraw.blocks(200, of: 25))
     func `a thread that is late at least by something promises no less`(seeds: Range<UInt64>) {
         for seed in seeds {
