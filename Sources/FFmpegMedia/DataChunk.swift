@@ -65,7 +65,7 @@ enum DataChunk {
     private static let chunksMax = 1_000
 
     /// Sizes that programs write to a pipe, which cannot know: as much as the field holds, or half.
-    private static let openSize: Int64 = 0x7FFF_0000
+    static let openSize: Int64 = 0x7FFF_0000
 
     /// - Parameter bytes: of the file, fewer at its end.
     /// - Returns: where the chunk's content begins and is to end; `nil` where that is left open, and

@@ -14,7 +14,7 @@ final class Demuxer {
     private(set) var stream: UnsafeMutablePointer<AVStream>
     private let packet: UnsafeMutablePointer<AVPacket>
     /// What libavformat reads by; `nil` where it does so by itself.
-    private var reader: LibraryReader?
+    private(set) var reader: LibraryReader?
     /// Of a local file when it was opened.
     private let openedByteCount: Int64?
     /// Packets of the stream that were read.
@@ -263,40 +263,6 @@ extension Demuxer {
     var containerName: String {
         let names = unsafe String(cString: context.pointee.iformat.pointee.name)
         return String(names.prefix { $0 != "," })
-    }
-
-    /// Containers whose headers say how long the sound is, not how long it may be.
-    private static let promising: Set<String> = [
-        "flac", "aiff", "mov", "mp3", "wv", "tta", "ape", "tak", "matroska", "flv", "rm",
-    ]
-
-    /// Those that say it for all their streams together.
-    private static let promisingForAll: Set<String> = ["matroska", "flv", "rm"]
-
-    /// Frames that the header says there are, delay and padding included; `nil` for containers whose
-    /// headers do not, and where it is left open.
-    func promisedFrames(perSecond sampleRate: Int, counted: Int64) -> Int64? {
-        if let size = byteCount,
-            let chunk = DataChunk.range(
-                in: containerName, fileSize: size, bytes: { bytes(from: $0, count: $1) })
-        {
-            guard chunk.upperBound > size, chunk.lowerBound < size else { return counted }
-            let there = Double(size - chunk.lowerBound)
-            return Int64(Double(counted) * min(1e6, Double(chunk.count) / there))
-        }
-        let duration = unsafe stream.pointee.duration
-        let base = unsafe stream.pointee.time_base
-        guard Self.promising.contains(containerName),
-            unsafe context.pointee.duration_estimation_method == AVFMT_DURATION_FROM_STREAM
-        else { return nil }
-        if duration != cff_no_timestamp, duration > 0 {
-            return av_rescale_q(duration, base, AVRational(num: 1, den: Int32(sampleRate)))
-        }
-        let whole = unsafe context.pointee.duration
-        guard Self.promisingForAll.contains(containerName), whole > 0,
-            unsafe context.pointee.nb_streams == 1
-        else { return nil }
-        return av_rescale(whole, Int64(sampleRate), Int64(AV_TIME_BASE))
     }
 
     /// The edit list of the stream in an MP4.

@@ -65,6 +65,8 @@ public final class FFmpegSource: MediaSource {
     /// The last packets, for ``PacketMap/restartInterval``.
     private let history = PacketHistory()
     private var isDrained = false
+    /// Of the next `read`.
+    private var failure: MediaError?
 
     /// A file that is still being fetched; otherwise as `init(_:container:cancellation:)`.
     ///
@@ -142,6 +144,11 @@ public final class FFmpegSource: MediaSource {
         var metadata = demuxer.metadata
         metadata.promisedDuration = info.promisedFrameCount.map {
             MediaTime(frame: $0, sampleRate: info.sampleRate)
+        }
+        if info.frameCount == nil, splice == nil {
+            metadata.statedDuration = demuxer.statedFrames(perSecond: decoder.sampleRate).map {
+                MediaTime(frame: $0, sampleRate: info.sampleRate)
+            }
         }
         (self.info, self.metadata) = (info, metadata)
         if splice == nil { try begin() } else { try seek(toFrame: 0) }
@@ -243,6 +250,10 @@ public final class FFmpegSource: MediaSource {
         into buffer: UnsafeMutableBufferPointer<Float>
     ) throws(MediaError) -> Int {
         if let splice { return unsafe try splice.read(into: buffer) }
+        if let failure {
+            self.failure = nil
+            throw failure
+        }
         let room = buffer.count / 2
         var filled = 0
         while filled < room {
@@ -257,8 +268,15 @@ public final class FFmpegSource: MediaSource {
                     from: decoder.output.baseAddress! + 2 * pending.lowerBound, count: 2 * count)
                 pending.removeFirst(count)
                 filled += count
-            } else if try !advance() {
-                break
+            } else {
+                do throws(MediaError) {
+                    guard try advance() else { break }
+                } catch {
+                    // What was decoded before is heard first.
+                    guard filled > 0 else { throw error }
+                    failure = error
+                    break
+                }
             }
         }
         wanted += Int64(filled)
@@ -271,7 +289,10 @@ public final class FFmpegSource: MediaSource {
 extension FFmpegSource {
     /// Decodes one packet into `pending`; false at the item's end.
     private func advance() throws(MediaError) -> Bool {
-        guard next < map.end, !isDrained || map.end != .max else { return false }
+        guard next < map.end, !isDrained || map.end != .max else {
+            if map.end == .max { try checkEnd() }
+            return false
+        }
         if cancellation.isCancelled { throw demuxer.failure(cff_error_exit, "read") }
         guard !isDrained, let packet = unsafe try demuxer.next() else { return try drain() }
         if !map.changes.isEmpty, anchor == nil { try follow(at: next) }
@@ -361,6 +382,21 @@ extension FFmpegSource {
         return true
     }
 
+    /// What a server sends once has no length but what its header says. Where the connection ends
+    /// as it should and the sound does not, the file was cut off there, or the program that makes it
+    /// broke down.
+    private func checkEnd() throws(MediaError) {
+        let rate = Int64(decoder.sampleRate)
+        let said = demuxer.statedFrames(perSecond: decoder.sampleRate, counted: next)
+        guard let stated = said,
+            stated - next > rate
+        else { return }
+        throw MediaError(
+            .damaged, operation: "read", subject: demuxer.location.subject,
+            reason: "was cut off: it ends after \((next + rate / 2) / rate) of the "
+                + "\((stated + rate / 2) / rate) s that its header promises; try another copy")
+    }
+
     /// Makes the wanted part of the decoder's output, which begins at raw frame `begin`, pending.
     private func offer(from begin: Int64) {
         let low = max(begin, next, wanted)
@@ -402,6 +438,7 @@ extension FFmpegSource {
         anchorIndex = 0
         lastPosition = nil
         isDrained = false
+        failure = nil
         decodeStart = .min
         history.removeAll()
     }

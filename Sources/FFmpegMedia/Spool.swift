@@ -168,6 +168,14 @@ enum Spool {
                     }
                     held += Int64(count)
                     MediaLoading.note(location, held: held, of: size)
+                    // Sent compressed, it is longer than the server says.
+                    if bytes.count > count,
+                        let error = WebDiagnosis(
+                            location: location, trust: .system, cancellation: cancellation
+                        ).error()
+                    {
+                        throw error
+                    }
                 }
                 guard held < size else { return true }
                 throw MediaError(

@@ -30,10 +30,9 @@ final class WebReader: LibraryReader {
     enum Opening {
         /// It has a length, and can be read from any place.
         case parts(WebReader)
-        /// A body without a length: see ``BodyReader``.
+        /// A body without a length, or without parts: see ``BodyReader``.
         case body
-        /// What libavformat opens by itself: what has no parts, radio stations, and playlists,
-        /// whose parts are elsewhere.
+        /// What libavformat opens by itself: radio stations, and playlists, whose parts are elsewhere.
         case other
     }
 
@@ -44,8 +43,9 @@ final class WebReader: LibraryReader {
         let stream = try ByteStream(
             location, from: begin, to: begin + first, cancellation: cancellation)
         guard stream.radioStation == nil, !stream.isPlaylist else { return .other }
-        guard let size = stream.byteCount else { return location.part == nil ? .body : .other }
-        guard size > 0, stream.hasParts else { return .other }
+        guard let size = stream.byteCount, size > 0, stream.hasParts else {
+            return location.part == nil ? .body : .other
+        }
         return .parts(WebReader(location, stream, size, begin, cancellation))
     }
 

@@ -65,6 +65,10 @@ public struct MediaMetadata: Equatable, Sendable {
     /// it was cut off. `nil`: it was not, or nobody can tell.
     public var promisedDuration: MediaTime?
 
+    /// How long its header says that it is, where nobody could count: a server sends it once, from its
+    /// beginning. `nil`: its length is known, or nothing is said.
+    public var statedDuration: MediaTime?
+
     /// Of what says nothing of itself.
     public init() {}
 }

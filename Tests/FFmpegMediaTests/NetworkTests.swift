@@ -2,6 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 import TuttiPlayout
+import TuttiTiming
 
 @testable import TuttiFFmpegMedia
 
@@ -68,6 +69,35 @@ import TuttiPlayout
         #expect(Double(heard) > 0.3 * Double(count) && Double(heard) < 0.7 * Double(count))
     }
 
+    /// As a server gives what was cut off before it got there: all that it has, and says so.
+    @Test(
+        arguments: ["16.flac", "s16.wav", "faststart.m4a"],
+        [
+            FileServer.Behaviour(hasRanges: false),
+            FileServer.Behaviour(hasRanges: false, hasLength: false),
+            FileServer.Behaviour(hasRanges: false, hasLength: false, isChunked: true),
+        ])
+    func `what is sent once and ends before its header says is an error there`(
+        name: String, behaviour: FileServer.Behaviour
+    ) throws {
+        let body = try data(name)
+        let whole = try FFmpegSource(FileServer(body, behaviour).url())
+        let all = try readAll(whole)
+        let stated = try #require(whole.metadata.statedDuration)
+        let length = Double(all.count / 2) / Double(whole.format.sampleRate)
+        #expect(abs(stated.seconds - length) < 0.1, "\(stated.seconds) of \(length)")
+        let source = try FFmpegSource(FileServer(body.prefix(body.count / 2), behaviour).url())
+        var heard: [Float] = []
+        let failure = #expect(throws: MediaError.self) {
+            while case let part = try read(source, 4_096), !part.isEmpty { heard += part }
+        }
+        #expect(failure?.code == .damaged && failure?.reason.contains("cut off") == true)
+        // All that could be decoded before is heard; the last packet may be torn.
+        #expect(heard.count > all.count / 4)
+        let sure = max(0, heard.count - 16_384)
+        #expect(heard[..<sure] == all[..<sure])
+    }
+
     @Test func `a body may end with its connection where nothing else says where it ends`() throws {
         let server = FileServer(try data("16.flac"), .init(hasRanges: false, hasLength: false))
         let matches = isSame(
@@ -86,6 +116,26 @@ import TuttiPlayout
             #expect(MP4Edits.hasTableLast(bytes) == isLast)
             for count in 0..<60 { _ = MP4Edits.hasTableLast(Array(bytes.prefix(count))) }
         }
+    }
+
+    @Test func `a server without parts gives an M4A with its table of contents last`() throws {
+        try expectSame(data("aac.m4a"), "plain-aac.m4a", .init(hasRanges: false))
+    }
+
+    /// Of what it inflates libavformat says the compressed length.
+    @Test func `what is sent compressed and has to be counted is refused by name`() throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/gzip")
+        process.arguments = ["--stdout", Fixtures.path("cbr.mp3")]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let packed = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        let server = FileServer(
+            packed, .init(hasRanges: false, extraHeader: "Content-Encoding: gzip\r\n"))
+        let failure = #expect(throws: MediaError.self) { try FFmpegSource(server.url()) }
+        #expect(failure?.reason.contains("compressed (gzip)") == true, "\(failure as Any)")
     }
 
     @Test func `how much has come of what is loaded whole can be asked`() throws {

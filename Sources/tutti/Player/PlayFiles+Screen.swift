@@ -198,7 +198,8 @@ extension PlayFiles {
             chapter: item.metadata?.chapter(at: time)?.title,
             number: place + 1, count: files.items.count, seconds: time.seconds,
             isOpen: item.status == .readyToPlay,
-            duration: item.duration.isNumeric ? item.duration.seconds : nil,
+            duration: (item.duration.isNumeric ? item.duration : item.metadata?.statedDuration)?
+                .seconds,
             state: player.rate == 0 ? .paused : waiting.map { .waiting($0) } ?? .playing,
             volume: Int((player.volume * 100).rounded()), isMuted: player.isMuted,
             rate: player.defaultRate, hasKeys: isatty(STDIN_FILENO) == 1)
