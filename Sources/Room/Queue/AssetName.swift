@@ -53,6 +53,12 @@ package enum AssetName {
         return String(name ?? location[...]).readableFileName
     }
 
+    /// What people call a file or an address who have named it: of one that another machine has sent
+    /// they know the name alone, and not where it is kept.
+    static func known(_ location: String) -> String {
+        UploadFolder.isOfUpload(location) ? shown(location) : location.readableFileName
+    }
+
     /// The extension of a path or address when it looks like one, else empty: FFmpeg looks inside.
     ///
     /// - Parameter most: bytes it may have.
