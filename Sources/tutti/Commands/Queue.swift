@@ -340,7 +340,7 @@ struct QueuePlay: AsyncParsableCommand {
         let place = try parsed()
         try await options.steer { client in
             let item = try await client.wholeQueue().item(at: place)
-            return EffectText(try await client.perform(.queue(.play(item.id)))).lines
+            return EffectText(try await client.perform(.queue(.play(item.id)))).linesOfItem
         }
     }
 }
