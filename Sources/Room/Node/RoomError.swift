@@ -42,7 +42,7 @@ public struct RoomError: Error, Equatable, CustomStringConvertible, CustomDebugS
     static func badAddress(_ text: String) -> RoomError {
         RoomError(
             .badAddress,
-            "\"\(text)\" is no address: write HOST, HOST:PORT or [IPV6]:PORT with a port of 1 to 65535"
+            "\"\(text)\" is \(HostPort.isWebAddress(text) ? "a web address, and no" : "no") address of a leader: write HOST, HOST:PORT or [IPV6]:PORT with a port of 1 to 65535"
         )
     }
 }
