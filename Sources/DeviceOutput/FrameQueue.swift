@@ -179,10 +179,18 @@ final class RecordFile: Sendable {
             let code = errno
             throw OutputError(
                 operation: "open", code: code, device: path,
-                reason: code == EEXIST
-                    ? "is there already and is not written over; give another path, or --force"
-                    : unsafe String(cString: strerror(code))
-                        + "; the folder must exist and be writable")
+                reason: Self.reason(code))
+        }
+    }
+
+    private static func reason(_ code: Int32) -> String {
+        let words = unsafe String(cString: strerror(code))
+        return switch code {
+        case EEXIST: "is there already and is not written over; give another path, or --force"
+        case EISDIR: "is a directory; give the path of a file in it"
+        case ENOENT, ENOTDIR: "\(words); the folder must exist"
+        case EACCES, EROFS, EPERM: "\(words); the folder must be writable"
+        default: words
         }
     }
 

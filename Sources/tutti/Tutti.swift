@@ -105,7 +105,7 @@ enum Program {
                 Terminal.output.write(BashCompletions.completing(text))
                 Tutti.exit()
             }
-            Tutti.exit(withError: error)
+            end(with: error)
         }
         do {
             ignoreBrokenPipes()
@@ -120,15 +120,24 @@ enum Program {
         } catch let error as ValidationError {
             refuse(error.message)
         } catch let error as CleanExit {
-            Tutti.exit(withError: error)
+            end(with: error)
         } catch  where error.isRequestForHelp {
-            Tutti.exit(withError: error)
+            end(with: error)
         } catch {
             let isVerbose = CommandLine.arguments.contains("--verbose")
             Terminal.error.say("tutti: \(isVerbose ? detailed(error) : sentence(for: error))")
             let isUsage = (error as? SettingsError)?.isUsage ?? false
             Tutti.exit(withError: isUsage ? ExitCode.validationFailure : ExitCode.failure)
         }
+    }
+
+    /// Says what ArgumentParser has to say, in lines that fit a terminal.
+    private static func end(with error: any Error) -> Never {
+        let code = Tutti.exitCode(for: error)
+        let text = UsageLines.wrapped(Tutti.fullMessage(for: error))
+        let terminal = code == .success ? Terminal.output : Terminal.error
+        if !text.isEmpty { terminal.write(text + "\n") }
+        Tutti.exit(withError: code)
     }
 
     /// What was typed, the program's name first. `CommandLine.arguments` repairs what is no UTF-8,

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Testing
 import TuttiGroupControl
+import TuttiRoom
 
 @testable import tutti
 
@@ -37,6 +38,14 @@ import TuttiGroupControl
         #expect(answer.contains(text), "\(answer)")
         // Both words are needed, and the usage says so.
         #expect(answer.contains("tutti offset <room> <µs[±µs]>"), "\(answer)")
+    }
+
+    @Test func `an invite by an address names one that others reach`() {
+        let here = HostPort(host: "127.0.0.1", port: 7431)
+        #expect(HouseholdInviting.option(for: here, at: "10.0.0.5") == " --leader 10.0.0.5:7431")
+        #expect(HouseholdInviting.option(for: here, at: nil) == " --leader 127.0.0.1:7431")
+        let there = HostPort(host: "nas.local", port: 7430)
+        #expect(HouseholdInviting.option(for: there, at: "10.0.0.5") == " --leader nas.local:7430")
     }
 
     @Test func `an offset takes a negative number and an uncertainty`() throws {

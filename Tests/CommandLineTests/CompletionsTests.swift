@@ -15,6 +15,22 @@ import Testing
         #expect(Completions.continuing("\"Ki", names) == names)
     }
 
+    @Test func `an address keeps its colon in zsh, which takes it for an explanation`() {
+        let addresses = ["192.168.1.20:7430", "[fe80::1%2]:7430"]
+        #expect(
+            Completions.shown(addresses, in: .zsh)
+                == ["192.168.1.20\\:7430", "[fe80\\:\\:1%2]\\:7430"])
+        #expect(Completions.shown(addresses, in: .bash) == addresses)
+    }
+
+    @Test func `interfaces are those of this machine`() throws {
+        let names = Completions.interfaces(words: [], index: 0, typed: "")
+        #expect(!names.contains("lo"))
+        #expect(
+            Set(names).isSubset(
+                of: try FileManager.default.contentsOfDirectory(atPath: "/sys/class/net")))
+    }
+
     @Test func `the leader that was written is asked`() {
         #expect(
             Completions.value(of: "--leader", in: ["volume", "--leader", "a:1", "k"]) == "a:1")

@@ -19,6 +19,19 @@ import TuttiTiming
         #expect(EffectText(effect).lines == ["paused at 0:03.0"])
     }
 
+    @Test func `where nothing is heard of it, the item that next goes to is named`() {
+        var effect = CommandEffect(phase: .paused, title: "Arabesque", positionSeconds: 0)
+        #expect(EffectText(effect).linesOfItem == ["is at \"Arabesque\", and stays paused"])
+        effect.phase = .playing
+        #expect(EffectText(effect).linesOfItem == EffectText(effect).lines)
+    }
+
+    @Test func `who stops what does not play is told so`() {
+        #expect(EffectText(CommandEffect(phase: .stopped, title: "A")).lines == ["stopped"])
+        #expect(
+            EffectText(CommandEffect(phase: .stopped, title: "")).lines == ["nothing was playing"])
+    }
+
     @Test func `what plays already is at a place`() {
         let effect = CommandEffect(
             phase: .playing, title: "Arabesque", instant: GroupInstant(nanoseconds: 1),

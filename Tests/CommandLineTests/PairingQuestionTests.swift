@@ -27,6 +27,14 @@ import Testing
         #expect(question.change(to: []) == [])
     }
 
+    @Test func `who is turned away at the door throws away nothing that is being typed`() {
+        var question = asking(attic)
+        #expect(!question.isNews([attic]))
+        #expect(question.isNews([stranger, attic]) && question.isNews([]))
+        _ = question.change(to: [])
+        #expect(!question.isNews([]))
+    }
+
     @Test func `n sends away the one whose digits are shown`() {
         var question = asking(attic)
         #expect(question.answer("n\n") == .decline(digits: "482913"))

@@ -87,6 +87,8 @@ import TuttiRoom
     @Test(arguments: [
         (["--rate", "5", "a"], "0.25 to 4"), (["--rate", "1"], "for files"),
         (["a", "--start", "x"], "--start x"), (["a", "--start", "1", "--resume"], "choose one"),
+        (["a", "--start", "+5"], "--start +5"),
+        (["a", "--output", "file:"], "\"file:\": the path"),
         (["a", "--loudness", "x"], "off, track or album"),
         (["a", "--leader", "b:1"], "tutti add"), (["--no-artwork"], "for files"),
     ])
@@ -166,7 +168,8 @@ import TuttiRoom
 
     @Test(arguments: [
         ("file:there.wav", "there already"), ("file:nowhere/out.wav", "folder"),
-        ("file:.", "irectory"), ("alsa:mistyped", "no PCM of that name"),
+        ("file:.", "is a directory; give the path of a file in it"),
+        ("alsa:mistyped", "no PCM of that name"),
     ])
     func `an output that can never be there is an error`(
         output: String, reason: String
@@ -187,6 +190,86 @@ import TuttiRoom
     @Test func `a card that is not in the machine is waited for`() throws {
         let device = try AudioDevice("alsa:hw:17,0")
         #expect(!device.isAvailable && device.mayCome)
+    }
+
+    /// As with `tutti lead`, which reads before it opens its output.
+    @Test(arguments: [false, true])
+    func `what cannot be played leaves no file, and spares the one that is there`(
+        isThere: Bool
+    ) async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (output, settings) = (folder + "/out.wav", folder + "/tutti.yaml")
+        try Data("log-level: notice\n".utf8).write(to: URL(fileURLWithPath: settings))
+        try Data("nothing".utf8).write(to: URL(fileURLWithPath: folder + "/bad.flac"))
+        if isThere { _ = try tone("out.wav", in: folder) }
+        let before = FileManager.default.contents(atPath: output)
+        for (names, sentence) in [
+            (["bad.flac"], "cannot play bad.flac"), (["nowhere.mp3"], "cannot play nowhere.mp3"),
+            (["bad.flac", "nowhere.mp3"], "2 of 2 could not be played"),
+        ] {
+            let play = try Play.parse(
+                names.map { folder + "/" + $0 }
+                    + ["--output", "file:\(output)", "--force", "--config", settings])
+            let error = await #expect(throws: CommandError.self) { try await play.run() }
+            #expect(error?.description.contains(sentence) == true, "\(error as Any)")
+            #expect(FileManager.default.contents(atPath: output) == before)
+        }
+    }
+
+    @Test func `the only thing to be played is missed in one sentence, and of two each in one`()
+        async throws
+    {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let bad = folder + "/bad.flac"
+        try Data("nothing".utf8).write(to: URL(fileURLWithPath: bad))
+        for (files, sentence) in [
+            ([bad], "cannot play bad.flac"), ([bad, folder + "/nowhere.mp3"], "2 of 2 could not"),
+        ] {
+            let error = await #expect(throws: CommandError.self) {
+                try await PlayFiles(PlayableFiles(files), on: .virtual()).run(rate: 1, start: 0)
+            }
+            #expect(error?.description.hasPrefix(sentence) == true, "\(error as Any)")
+        }
+    }
+
+    @Test func `a beginning is a time or a share, and lies within what is played`() async throws {
+        let folder = try makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let plain = FirstLook(PlayableFiles([try tone("a.wav", in: folder)]))
+        let album = FirstLook(
+            PlayableFiles([
+                try tone("b.flac", in: folder, ["-metadata", "cuesheet=\(Self.sheet)"])
+            ]))
+        for (look, start, seconds) in [
+            (plain, "0", 0), (plain, "0.2", 0.2), (plain, "50%", 0.15), (plain, "0%", 0),
+            // Of the first track, which is 0.08 s long; a time goes on through the file.
+            (album, "50%", 0.04), (album, "0.29", 0.29),
+        ] {
+            let place = try Play.parse(["a", "--start", start]).parsedStart()
+            #expect(abs(try await look.seconds(of: place) - seconds) < 1e-9, "\(start)")
+        }
+        for (look, start, title) in [
+            (plain, "0.3", "\"a.wav\""), (plain, "5", "\"a.wav\""), (plain, "100%", "\"a.wav\""),
+            (album, "1", "\"One\""),
+        ] {
+            let place = try Play.parse(["a", "--start", start]).parsedStart()
+            let error = await #expect(throws: CommandError.self) {
+                _ = try await look.seconds(of: place)
+            }
+            #expect(
+                error?.description.hasPrefix("\(title) is 0:00.3 long") == true, "\(error as Any)")
+        }
+        let nothing = FirstLook(PlayableFiles([folder + "/nowhere.mp3"]))
+        await #expect(throws: CommandError.self) { _ = try await nothing.seconds(of: .share(0.5)) }
+        #expect(try await nothing.seconds(of: .time(5)) == 5, "the player says why")
+    }
+
+    @Test func `while an address is opened its server is named`() {
+        #expect(PlayFiles.opening("/a/b.flac") == "opens it")
+        #expect(PlayFiles.opening("http://nas.local:81/a?b") == "waits for nas.local:81")
+        #expect(PlayFiles.opening("https://me:secret@nas.local/x") == "waits for nas.local")
     }
 
     @Test func `with force a file is written over`() async throws {

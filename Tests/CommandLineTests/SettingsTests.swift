@@ -33,6 +33,27 @@ import TuttiTiming
             })
     }
 
+    @Test func `an interface for Avahi is not used without it, and that is said once it is meant`()
+        async throws
+    {
+        for (flags, file, isSaid) in [
+            ([.interface: "eth7", .avahi: "false"], nil, true),
+            ([.avahi: "false"], "interface: eth7\n", false),
+            ([.interface: "eth7"], "avahi: false\n", true),
+            ([:], "interface: eth7\navahi: false\n", true), ([.interface: "eth7"], nil, false),
+        ] as [([SettingKey: String], String?, Bool)] {
+            let warnings = try await Self.load(flags: flags, file: file).warnings
+            #expect(warnings.contains { $0.contains("eth7 is not used") } == isSaid)
+        }
+    }
+
+    @Test func `a web address is no leader, and a port has its range`() async throws {
+        let web = try await Self.complaint(flags: [.leader: "http://nas.local:7430"])
+        #expect(web.description.contains("it is a web address; allowed: HOST, HOST:PORT"))
+        let port = try await Self.complaint(flags: [.leader: "nas.local:99999"])
+        #expect(port.description.contains("1 to 65535"))
+    }
+
     @Test func `flags win over the environment, that over the file, and that over the default`()
         async throws
     {

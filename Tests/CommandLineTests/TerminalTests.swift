@@ -1,4 +1,5 @@
 import Foundation
+import ArgumentParser
 import Testing
 import TuttiGroupControl
 
@@ -90,6 +91,28 @@ import TuttiGroupControl
         #expect("\u{1B}[31mredder\u{1B}[0m".cut(toColumns: 3) == "\u{1B}[31mre…\u{1B}[0m")
         #expect("\u{1B}[2Jevil\r\n".printable == "[2Jevil")
         #expect("a\u{202E}b\u{200B}".printable == "ab")
+    }
+
+    @Test func `usage fits a terminal, and an option stays with its value`() throws {
+        for words in [["scene", "save"], ["queue", "add"], ["seek"], ["lead"], ["volume"], []] {
+            let help = #expect(throws: (any Error).self) {
+                var command = try Tutti.parseAsRoot(words + ["--help"])
+                try command.run()
+            }
+            let text = UsageLines.wrapped(Tutti.fullMessage(for: try #require(help)))
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+                .drop { !$0.hasPrefix("USAGE") }.prefix { !$0.isEmpty }
+            #expect(!lines.isEmpty && lines.allSatisfy { String($0).columns <= 100 }, "\(text)")
+        }
+        let usage = "USAGE: tutti x " + String(repeating: "[--option <a b>] <file> ... ", count: 9)
+        let lines = UsageLines.wrapped(usage + "\n\nmore").split(
+            separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.suffix(2) == ["", "more"] && lines.count > 4)
+        #expect(
+            lines.dropLast(2).dropFirst().allSatisfy {
+                $0.hasPrefix("       [--option <a b>]") || $0.hasPrefix("       <file> ...")
+            })
+        #expect(lines.dropLast(2).joined().count { $0 == "." } == 27)
     }
 
     @Test func `long lines are broken between words, below where they begin`() {

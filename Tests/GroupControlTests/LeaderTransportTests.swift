@@ -249,6 +249,37 @@ import TuttiTiming
         #expect(stage.preparations(1).last?.asset == behind)
     }
 
+    @Test(arguments: [
+        (0, "this is the last item; use stop to end it"),
+        (1, "the only item after this one cannot be played; tutti queue says why"),
+        (2, "none of the 2 items after this one can be played; tutti queue says why"),
+    ])
+    func `next says whether nothing comes, or nothing that can be played`(
+        bad: Int, reason: String
+    ) {
+        var stage = Stage(configuration(queue: []))
+        stage.hello(1, "kitchen")
+        stage.list((0...bad).map { QueueEntry(id: UInt64($0 + 1), name: "\($0)") }, at: .end)
+        stage.read(1, as: asset(1))
+        stage.ready(1)
+        for id in 0..<bad { stage.unplayable(UInt64(id + 2), "is no audio") }
+        #expect(stage.command(.next) == .refused(reason: reason))
+    }
+
+    @Test func `what a pause is to go on with, and is still read, is what next went to`() {
+        var stage = Stage(configuration(queue: []))
+        stage.hello(1, "kitchen")
+        stage.list((1...2).map { QueueEntry(id: $0, name: "file \($0)") }, at: .end)
+        stage.read(1, as: asset(1))
+        stage.ready(1)
+        stage.command(.pause)
+        stage.command(.next)
+        let effect = stage.leader.effect(of: .next, at: stage.now)
+        #expect(effect.phase == .paused && effect.title == "file 2" && effect.instant == nil)
+        stage.read(2, as: asset(2))
+        #expect(stage.leader.effect(of: .next, at: stage.now).title == asset(2).title)
+    }
+
     @Test func `an empty queue is called empty, whatever is asked of it`() {
         var stage = Stage(configuration(queue: []))
         stage.hello(1, "kitchen")

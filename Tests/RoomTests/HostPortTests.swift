@@ -15,12 +15,22 @@ struct HostPortTests {
 
     @Test(arguments: [
         "", ":80", "host:", "host:0", "host:65536", "host:http", "[::1]x", "a b", "[::1", "::1]",
-        "[host:80", "[[::1]]:80",
+        "[host:80", "[[::1]]:80", "http://nas.local", "http://nas.local:7430", "host/x",
+        "host:99999",
     ])
     func `text that is no address is refused and quoted`(text: String) {
         let error = #expect(throws: RoomError.self) { try HostPort(parsing: text) }
         #expect(error?.code == .badAddress)
         #expect(error?.description.contains("\"\(text)\"") == true)
+    }
+
+    @Test func `a web address is called one, and a port that there is not has a range`() {
+        for (text, words) in [
+            ("http://nas.local:7430/x", "is a web address"), ("nas.local:99999", "1 to 65535"),
+        ] {
+            let error = #expect(throws: RoomError.self) { try HostPort(parsing: text) }
+            #expect(error?.description.contains(words) == true)
+        }
     }
 
     @Test func `what is printed can be read`() throws {

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import TuttiGroupControl
 
@@ -45,6 +46,55 @@ extension IntegrationTests {
                 let listing = try await client.queue()
                 #expect(listing.items[1].reason?.isEmpty == false)
                 #expect(listing.current == 0)
+            }
+        }
+
+        private final class Told: Sendable {
+            let subjects = Mutex<[String]>([])
+
+            func take() -> [String] {
+                subjects.withLock { subjects in
+                    defer { subjects = [] }
+                    return subjects
+                }
+            }
+        }
+
+        /// From the leader's machine as from another one.
+        @Test(arguments: [false, true])
+        func `what is not there is left out, and the others are added`(sends: Bool) async throws {
+            try await withGroup { group in
+                let song = try group.folder.writeNoise(seconds: 30, seed: 79, as: "song.wav")
+                try await group.lead([])
+                let client = GroupClient(address: group.address)
+                let told = Told()
+                let tell: @Sendable (AdditionNews) -> Void = { news in
+                    guard case .leftOut(let subject, _, true) = news else { return }
+                    told.subjects.withLock { $0.append(subject) }
+                }
+                func add(_ assets: [String]) async throws {
+                    if sends {
+                        try await client.addSending(assets, at: .end, news: tell)
+                    } else {
+                        try await client.add(assets, at: .end, news: tell)
+                    }
+                }
+                try await add(["/no/such.flac", song, "/no/other.flac"])
+                try await until("it is added") { try await client.queue().count == 1 }
+                #expect(told.take().map { $0.hasSuffix("such.flac") } == [true, false])
+
+                // What is all there was is said once, by the error.
+                let error = await #expect(throws: RoomError.self) {
+                    try await add(["/no/such.flac"])
+                }
+                #expect(error?.description.contains("such.flac: ") == true)
+                #expect(told.take().isEmpty)
+                let both = await #expect(throws: RoomError.self) {
+                    try await add(["/no/such.flac", "/no/other.flac"])
+                }
+                #expect(both?.description.contains("none of 2") == true)
+                #expect(told.take().count == 2)
+                #expect(try await client.queue().count == 1)
             }
         }
 

@@ -69,6 +69,18 @@ import TuttiTiming
         #expect(access(path, F_OK) != 0)
     }
 
+    /// Where it is kept says nothing to whoever sent it.
+    @Test func `in a log it has the name that it was sent with`() throws {
+        let uploads = uploads()
+        let id = try send(noise(10, 12), to: uploads, name: "Über song.flac")
+        let path = try #require(uploads.path(of: id))
+        #expect(AssetName.known(path) == "Über song.flac")
+        for other in ["/music/uploads-1/song.flac", "a.flac", "http://nas.local/uploads-1/\(id)/x"]
+        {
+            #expect(AssetName.known(other) == other)
+        }
+    }
+
     @Test func `what nobody puts into the queue goes after a while`() throws {
         let uploads = uploads()
         let id = try send(noise(100, 2), to: uploads)

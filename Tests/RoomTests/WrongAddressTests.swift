@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Testing
+import TuttiSecureLinks
 
 @testable import TuttiRoom
 
@@ -96,6 +97,50 @@ import Testing
     ) async throws {
         let text = try await complaint(whenServed: "", try credentials(isHousehold))
         #expect(text.contains("took the connection"), "\(text)")
+    }
+
+    /// A room that is to follow it hears the same.
+    @Test func `a server that is silent is called so by a room, too`() async throws {
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let address = HostPort(
+            host: "127.0.0.1", port: try #require(server.localAddress?.port))
+        let error = await #expect(throws: RoomError.self) {
+            _ = try await connect(
+                to: address, timeout: .seconds(3), patience: .milliseconds(200), limit: 1_000,
+                try credentials(true))
+        }
+        #expect(error == RoomError.silence(of: address, isTaken: true, .unreachable))
+        try await server.close()
+    }
+
+    @Test func `who does not wait any more is not told that the other side hung up`() async throws {
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let address = HostPort(
+            host: "127.0.0.1", port: try #require(server.localAddress?.port))
+        let (taken, take) = AsyncStream.makeStream(of: Void.self)
+        let credentials = try credentials(true)
+        let waiting = Task {
+            try await connect(
+                to: address, timeout: .seconds(3), limit: 1_000, credentials,
+                whenTaken: { take.yield() })
+        }
+        for await _ in taken { break }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await waiting.value }
+        try await server.close()
+    }
+
+    @Test func `a handshake that comes to no end is the other side's silence`() async throws {
+        let address = HostPort(host: "192.0.2.1", port: 7_430)
+        let race = ConnectionRace(address, .seconds(1)) { $0.eventLoop.makeSucceededVoidFuture() }
+        let error = await #expect(throws: RoomError.self) {
+            _ = try await race.made(address) {
+                MultiThreadedEventLoopGroup.singleton.next().makeFailedFuture(HandshakeError.late)
+            }
+        }
+        #expect(error == RoomError.silence(of: address, isTaken: true, .unreachable))
     }
 
     @Test func `a server that hangs up is said to have hung up`() async throws {

@@ -133,6 +133,17 @@ struct PairingStage {
         #expect(own.hasEnded && own.isConsistent && own.joined == nil)
     }
 
+    @Test func `who is declined is told so, and not that it just ended`() {
+        var stage = PairingStage(seed: 5)
+        stage.advance()
+        stage.deliver()
+        stage.tellMember(.declined)
+        stage.deliver()
+        #expect(stage.candidate.state == .ended(.failed(reason: "this machine was declined there")))
+        #expect(stage.member.state == .ended(.failed(reason: "it was declined here")))
+        #expect(stage.joined == nil)
+    }
+
     @Test func `after a minute both give up, and nothing comes of a late word`() {
         for seconds in [59.9, 60] {
             var stage = PairingStage(seed: 4)

@@ -287,7 +287,7 @@ extension LeaderMachine {
             let position = queue.position(of: current).map { $0 + 1 } ?? queue.count
             awaited = AwaitedItem(place: .position(position), required: pending?.required)
             goToAwaited(at: now)
-        case .none: return .refused(reason: "this is the last item; use stop to end it")
+        case .none: return nothingFollows(current)
         }
         return .accepted
     }
@@ -360,6 +360,18 @@ extension LeaderMachine {
             reason: queue.count == 0
                 ? "the queue is empty; add something with tutti add FILE"
                 : "nothing in the queue can be played; tutti queue says why")
+    }
+
+    private func nothingFollows(_ index: Int) -> CommandOutcome {
+        let behind = queue.count - (queue.position(of: index).map { $0 + 1 } ?? queue.count)
+        let reason =
+            switch behind {
+            case ...0: "this is the last item; use stop to end it"
+            case 1: "the only item after this one cannot be played; tutti queue says why"
+            default:
+                "none of the \(behind) items after this one can be played; tutti queue says why"
+            }
+        return .refused(reason: reason)
     }
 
     private var stillReading: CommandOutcome {

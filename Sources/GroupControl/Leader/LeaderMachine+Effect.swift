@@ -23,8 +23,12 @@ extension LeaderMachine {
         case .volume(nil, _), .volumeBy(nil, _): effect.groupVolume = commonSettings.groupVolume
         default: break
         }
-        if command.isForTheLine, !isSettled { effect.title = comingTitle ?? effect.title }
-        guard command.isForTheLine, isSettled, !isIdle, let change = session.change,
+        // A pause is where it is; what it goes on with may still be looked for.
+        let isElsewhere = session.phase == .paused && awaited != nil
+        if command.isForTheLine, !isSettled || isElsewhere {
+            effect.title = comingTitle ?? effect.title
+        }
+        guard command.isForTheLine, isSettled, !isIdle, !isElsewhere, let change = session.change,
             let asset = session.current
         else { return effect }
         effect.instant = change.instant

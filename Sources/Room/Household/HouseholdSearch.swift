@@ -115,11 +115,7 @@ struct HouseholdSearch: Sendable {
                     address = found
                 }
                 meeting.hasMet.withLock { $0 = true }
-                if case .members? = try? await HouseholdLink.introduce(
-                    to: address, Credentials(kind: .household(keeper)))
-                {
-                    return
-                }
+                if try await isKnown(at: address) { return }
                 try await PairingClient.pair(with: address, keeper) { [logger] in
                     logger.notice("another machine is being paired there; this one is next")
                 } show: { [logger] digits, household in
@@ -148,6 +144,22 @@ struct HouseholdSearch: Sendable {
                     metadata: ["reason": "\(error.description)", "next try in": "\(pause)"])
                 try await Task.sleep(for: pause)
             }
+        }
+    }
+
+    /// Whether this node is a member already, and hears of it only now. Of who says nothing at all
+    /// nothing else is asked.
+    private func isKnown(at address: HostPort) async throws -> Bool {
+        do {
+            let introduction = try await HouseholdLink.introduce(
+                to: address, Credentials(kind: .household(keeper)))
+            return if case .members = introduction { true } else { false }
+        } catch let error as RoomError
+            where error == .silence(of: address, isTaken: true, .unreachable)
+        {
+            throw error
+        } catch {
+            return false
         }
     }
 

@@ -95,12 +95,16 @@ struct LeaderControl: GroupControlling {
 
     /// Why the first of these paths that leads nowhere does not; blocks.
     private static func obstacle(among paths: [String]) -> String? {
-        for path in paths where !path.hasPrefix("file:") {
-            var status = stat()
-            guard stat(path.cFileName, &status) == 0 else {
-                return "\(path.readableFileName): \(String(cString: strerror(errno)))"
-            }
+        for path in paths {
+            if let reason = obstacle(to: path) { return "\(path.readableFileName): \(reason)" }
         }
         return nil
+    }
+
+    /// Why a path leads nowhere; `nil` where it leads somewhere, or is an address; blocks.
+    static func obstacle(to path: String) -> String? {
+        var status = stat()
+        guard !path.hasPrefix("file:"), stat(path.cFileName, &status) != 0 else { return nil }
+        return String(cString: strerror(errno))
     }
 }

@@ -112,7 +112,7 @@ final class SessionAssets: Sendable {
         guard !asset.isCached else { return nil }
         let (title, path) = (asset.descriptor.title, asset.file.path)
         func sentence(_ what: String) -> String {
-            "\(title): its file \(what) (\(path.readableFileName)): put it back, or go on with next"
+            "\(title): its file \(what) (\(AssetName.known(path))): put it back, or go on with next"
         }
         let descriptor = open(path.cFileName, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -162,7 +162,7 @@ final class SessionAssets: Sendable {
             // The file of the cache means nothing to whoever gave the address.
             var named = error
             guard named.operation != Asset.partOperation else { throw named }
-            named.subject = item.location.readableFileName
+            named.subject = AssetName.known(item.location)
             throw named
         }
     }
@@ -246,7 +246,7 @@ final class SessionAssets: Sendable {
         logger.warning(
             "the file was cut off; what is there is played",
             metadata: [
-                "asset": "\(title)", "file": "\(location.readableFileName)",
+                "asset": "\(title)", "file": "\(AssetName.known(location))",
                 "seconds": "\(seconds(count)) of \(seconds(promised))",
             ])
     }

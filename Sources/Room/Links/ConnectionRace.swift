@@ -8,12 +8,14 @@ import TuttiWire
 /// Connects to a leader's control service.
 ///
 /// - Parameters:
+///   - timeout: for the connection; the handshake has its own.
+///   - patience: for both; `nil`: as long as they take.
 ///   - limit: longest message accepted, bytes.
 ///   - whenTaken: called once somebody has taken the connection, whoever it is.
 /// - Throws: `RoomError` with code `unreachable` that names the address and the cause;
 ///   ``StrangerError`` where the leader is of another household.
 func connect(
-    to address: HostPort, timeout: TimeAmount, limit: Int,
+    to address: HostPort, timeout: TimeAmount, patience: TimeAmount? = nil, limit: Int,
     attempts: ConnectionRace.Attempts = .many, _ credentials: Credentials,
     whenTaken: @escaping @Sendable () -> Void = {}
 ) async throws -> EnvelopeChannel {
@@ -23,7 +25,14 @@ func connect(
             try EnvelopeCodec.add(to: channel, limit: limit)
         }
     }
-    let made = try await race.made(address) { race.link(credentials, .control) }
+    let made = try await race.made(address) {
+        let link = race.link(credentials, .control)
+        if let patience {
+            let end = link.eventLoop.scheduleTask(in: patience) { race.giveUp() }
+            link.whenComplete { _ in end.cancel() }
+        }
+        return link
+    }
     made.channel.markAsControl()
     return try await made.channel.asyncChannel(of: EnvelopeChannel.self)
 }
@@ -98,6 +107,10 @@ final class ConnectionRace: Sendable {
 
     private struct State {
         var isDecided = false
+        /// Its time was over before there was a link.
+        var isOver = false
+        /// Somebody has taken a connection.
+        var isTaken = false
         /// Under way, to be closed when another one has won.
         var channels: [any Channel] = []
         var winner: (any Channel)?
@@ -146,6 +159,15 @@ final class ConnectionRace: Sendable {
         state.withLock { $0.winner.take() }?.close(promise: nil)
     }
 
+    /// Its time is over.
+    func giveUp() {
+        state.withLock { $0.isOver = true }
+        cancel()
+    }
+
+    var isOver: Bool { state.withLock { $0.isOver } }
+    var isTaken: Bool { state.withLock { $0.isTaken } }
+
     private func attempt() {
         guard !state.withLock({ $0.isDecided }) else { return }
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -169,7 +191,7 @@ final class ConnectionRace: Sendable {
         let winner = try? outcome.get()
         let (isFirst, result, channels) = state.withLock { state in
             defer {
-                if !state.isDecided { state.winner = winner }
+                if !state.isDecided { (state.winner, state.isTaken) = (winner, winner != nil) }
                 state.isDecided = true
                 state.channels = []
             }

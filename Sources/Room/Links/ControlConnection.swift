@@ -200,13 +200,7 @@ extension ControlConnection.Shared {
     /// An answer took too long; those behind it would too.
     func expire() {
         let isConnected = state.withLock { if case .connecting = $0.phase { false } else { true } }
-        close(
-            RoomError(
-                .timedOut,
-                isConnected
-                    ? "what listens at \(address) took the connection but did not answer: is it a Tutti leader, and is that machine overloaded?"
-                    : "nobody answers at \(address): is that machine on, and its name or address right?"
-            ))
+        close(RoomError.silence(of: address, isTaken: isConnected, .timedOut))
     }
 
     /// The first reason counts.

@@ -13,8 +13,11 @@ public enum AdditionNews: Equatable, Sendable {
 
 extension GroupClient {
     /// Puts files, folders, playlists and addresses into the queue. A leader on this machine reads
-    /// paths itself. One that is elsewhere is sent the bytes it does not have.
+    /// paths itself. One that is elsewhere is sent the bytes it does not have. What cannot be added is
+    /// left out, and the others are added.
     ///
+    /// - Parameter news: is told of each that is left out, except where it is all there was: that is
+    ///   the error.
     /// - Throws: `RoomError`: nothing was found that can be sent, or the leader takes no more; what was sent
     ///   before is in the queue, if it belongs at its end.
     public func add(
@@ -22,12 +25,35 @@ extension GroupClient {
         news: @escaping @Sendable (AdditionNews) -> Void
     ) async throws {
         if try await isOnThisMachine() {
-            for part in QueueAddition(locations: arguments, place: place).parts {
-                try await add(part)
-            }
-            return
+            try await addNaming(arguments, at: place, news: news)
+        } else {
+            try await addSending(arguments, at: place, news: news)
         }
-        try await addSending(arguments, at: place, news: news)
+    }
+
+    /// To a leader that has the same files.
+    private func addNaming(
+        _ arguments: [String], at place: QueuePlace,
+        news: @escaping @Sendable (AdditionNews) -> Void
+    ) async throws {
+        let paths = arguments.filter { !PlaylistPlace.isRemote($0) }
+        // A disk may hang.
+        let missing = try await blocking { _ throws(MediaError) in
+            Dictionary(
+                paths.compactMap { path in LeaderControl.obstacle(to: path).map { (path, $0) } },
+                uniquingKeysWith: { first, _ in first })
+        }
+        var misses = Misses(news)
+        for path in arguments {
+            guard let reason = missing[path] else { continue }
+            misses.note(.leftOut(subject: path.readableFileName, reason: reason, isMissed: true))
+        }
+        let locations = arguments.filter { missing[$0] == nil }
+        guard !locations.isEmpty else { throw misses.error }
+        misses.tell()
+        for part in QueueAddition(locations: locations, place: place).parts {
+            try await add(part)
+        }
     }
 
     /// To a leader that is elsewhere.
@@ -45,13 +71,13 @@ extension GroupClient {
         let uploader = Uploader(address: address, timeout: timeout, credentials: credentials)
         var locations: [String] = []
         var isAnyFound = false
-        var failure: RoomError?
+        var misses = Misses(news)
         while let step = try await blocking({ cancellation throws(MediaError) in
             list.withLock { $0.next(cancellation) }
         }) {
             switch step {
             case .passedOver(let passed):
-                news(
+                misses.note(
                     .leftOut(
                         subject: passed.subject, reason: passed.reason, isMissed: passed.isMissed))
             case .item(let item):
@@ -59,13 +85,13 @@ extension GroupClient {
                     locations.append(try await location(of: item, uploader, news))
                 } catch let error as MediaError where error.code != .cancelled {
                     // One bad file of an album is no reason to leave out the others.
-                    failure = RoomError(.badAsset, "\(error.subject): \(error.reason)")
-                    news(
+                    misses.note(
                         .leftOut(
                             subject: error.subject, reason: error.reason, isMissed: true))
                     continue
                 }
                 isAnyFound = true
+                misses.tell()
                 // What comes at the end may begin to play while the rest is sent.
                 if place == .end {
                     try await add(QueueAddition(locations: locations, place: place))
@@ -73,10 +99,7 @@ extension GroupClient {
                 }
             }
         }
-        guard isAnyFound else {
-            throw failure
-                ?? RoomError(.badAsset, "there is nothing to play in what was given")
-        }
+        guard isAnyFound else { throw misses.error }
         for part in QueueAddition(locations: locations, place: place).parts {
             try await add(part)
         }
@@ -100,5 +123,47 @@ extension GroupClient {
             news(.sending(name: name, sent: $0, whole: $1))
         }
         return UploadReference(id: id, title: item.title, span: item.span).text
+    }
+}
+
+/// What was to be added and is left out. Where it is the only thing that was meant, it is the error,
+/// and is not told before.
+private struct Misses {
+    private let news: @Sendable (AdditionNews) -> Void
+    /// The only one so far that somebody misses.
+    private var held: AdditionNews?
+    private var isHolding = true
+    private var count = 0
+
+    init(_ news: @escaping @Sendable (AdditionNews) -> Void) { self.news = news }
+
+    mutating func note(_ one: AdditionNews) {
+        guard case .leftOut(_, _, true) = one else { return news(one) }
+        count += 1
+        guard count > 1 || !isHolding else {
+            held = one
+            return
+        }
+        tell()
+        news(one)
+    }
+
+    /// From now on each is told at once.
+    mutating func tell() {
+        isHolding = false
+        if let held { news(held) }
+        held = nil
+    }
+
+    /// Nothing else was found.
+    var error: RoomError {
+        if case .leftOut(let subject, let reason, _)? = held {
+            return RoomError(.badAsset, "\(subject): \(reason)")
+        }
+        return RoomError(
+            .badAsset,
+            count == 0
+                ? "there is nothing to play in what was given"
+                : "nothing was added: none of \(count) can be, each for the reason above")
     }
 }

@@ -182,8 +182,15 @@ extension ConnectionRace {
             }
         } catch let error as StrangerError {
             throw error
+        } catch  where isOver {
+            throw RoomError.silence(of: address, isTaken: isTaken, .unreachable)
         } catch is CancellationError {
             throw CancellationError()
+        } catch  where Task.isCancelled {
+            // The connection was closed by this side, which does not wait any more.
+            throw CancellationError()
+        } catch HandshakeError.late {
+            throw RoomError.silence(of: address, isTaken: true, .unreachable)
         } catch HandshakeError.speaks(let what?) {
             throw RoomError(
                 .unreachable,

@@ -10,6 +10,9 @@ import TuttiWire
 struct Uplink: Sendable {
     /// Longest silence while a TCP connection is made.
     static let connectLimit = TimeAmount.seconds(3)
+    /// Until there is a link. Less than the 3 s after which a room's machine gives the attempt up: by
+    /// then there is a reason to be told.
+    static let linkLimit = TimeAmount.milliseconds(2_800)
 
     let finder: LeaderFinder
     let clock: RemoteClock
@@ -36,7 +39,8 @@ struct Uplink: Sendable {
             clock.approach(found.address)
             let channel = try await introduced(to: found.address, credentials) {
                 try await TuttiRoom.connect(
-                    to: found.address, timeout: Self.connectLimit, limit: FrameDecoder.roomLimit,
+                    to: found.address, timeout: Self.connectLimit, patience: Self.linkLimit,
+                    limit: FrameDecoder.roomLimit,
                     credentials)
             }
             finder.connected(to: found)

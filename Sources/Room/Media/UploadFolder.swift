@@ -14,6 +14,15 @@ final class UploadFolder: Sendable {
         return path.dropFirst(base.utf8.count + 1).split(separator: "/").first.map(String.init)
     }
 
+    /// Whether a path is one of a file in such a folder, wherever that is: in a folder of its own, which
+    /// is called as its bytes hash.
+    static func isOfUpload(_ path: String) -> Bool {
+        let parts = path.split(separator: "/").suffix(3)
+        guard path.hasPrefix("/"), parts.count == 3, let folder = parts.first else { return false }
+        let id = parts[parts.startIndex + 1]
+        return folder.hasPrefix(prefix) && id.utf8.count == 64 && id.allSatisfy(\.isHexDigit)
+    }
+
     /// Makes one, and removes those that nobody has locked.
     ///
     /// - Returns: `nil`, with `errno`, where it cannot be made.

@@ -33,7 +33,7 @@ public struct HostPort: Hashable, Sendable, CustomStringConvertible {
         } else {
             host = text[...]
         }
-        guard !host.isEmpty, !host.contains(where: { $0.isWhitespace || "[]".contains($0) }) else {
+        guard !host.isEmpty, !host.contains(where: { $0.isWhitespace || "[]/".contains($0) }) else {
             throw .badAddress(text)
         }
         self.host = String(host)
@@ -45,6 +45,9 @@ public struct HostPort: Hashable, Sendable, CustomStringConvertible {
             self.port = number
         }
     }
+
+    /// Whether a text names a page or a file of a web server, which is no place of a leader.
+    package static func isWebAddress(_ text: String) -> Bool { text.contains("://") }
 
     public var description: String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"

@@ -27,10 +27,22 @@ public struct RoomError: Error, Equatable, CustomStringConvertible, CustomDebugS
 
     public var debugDescription: String { call.isEmpty ? description : "\(description) (\(call))" }
 
+    /// Nothing came from there in time.
+    ///
+    /// - Parameter isTaken: whether somebody took the connection.
+    static func silence(of address: HostPort, isTaken: Bool, _ code: Code) -> RoomError {
+        RoomError(
+            code,
+            isTaken
+                ? "what listens at \(address) took the connection but did not answer: is it a Tutti leader, and is that machine overloaded?"
+                : "nobody answers at \(address): is that machine on, and its name or address right?"
+        )
+    }
+
     static func badAddress(_ text: String) -> RoomError {
         RoomError(
             .badAddress,
-            "\"\(text)\" is no address: write HOST, HOST:PORT or [IPV6]:PORT with a port of 1 to 65535"
+            "\"\(text)\" is \(HostPort.isWebAddress(text) ? "a web address, and no" : "no") address of a leader: write HOST, HOST:PORT or [IPV6]:PORT with a port of 1 to 65535"
         )
     }
 }

@@ -53,6 +53,23 @@ package enum AssetName {
         return String(name ?? location[...]).readableFileName
     }
 
+    /// The machine that an address names, with its port where there is one; `nil` for a path.
+    package static func server(of location: String) -> String? {
+        guard PlaylistPlace.isRemote(location), let scheme = location.firstRange(of: "://") else {
+            return nil
+        }
+        let authority = location[scheme.upperBound...].prefix { !"/?#".contains($0) }
+        // What stands before "@" is nobody's business.
+        let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+        return host.isEmpty ? nil : String(host)
+    }
+
+    /// What people call a file or an address who have named it: of one that another machine has sent
+    /// they know the name alone, and not where it is kept.
+    static func known(_ location: String) -> String {
+        UploadFolder.isOfUpload(location) ? shown(location) : location.readableFileName
+    }
+
     /// The extension of a path or address when it looks like one, else empty: FFmpeg looks inside.
     ///
     /// - Parameter most: bytes it may have.

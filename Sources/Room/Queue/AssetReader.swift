@@ -306,7 +306,7 @@ final class AssetReader: Sendable {
     }
 
     private func read(_ item: AssetList.Item, _ id: QueueEntry.ID) async {
-        let name = item.location.readableFileName
+        let name = AssetName.known(item.location)
         let (number, total) = state.withLock { state in
             let done = state.items.count - state.unread.count
             return (done + 1, state.items.count + state.coming)

@@ -80,6 +80,9 @@ package struct CandidatePairing: Sendable {
     }
 
     private mutating func received(_ bytes: [UInt8]) -> [PairingEffect] {
+        if case .refused(let reason)? = try? HouseholdMessage(bytes: bytes) {
+            return fail(reason, tellsPeer: false)
+        }
         let message: PairingMessage
         do {
             message = try PairingMessage(bytes: bytes, limit: PairingMessage.longestForCandidate)

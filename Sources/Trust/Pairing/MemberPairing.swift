@@ -44,7 +44,8 @@ package struct MemberPairing: Sendable {
         switch input {
         case .message(let bytes): return received(bytes)
         case .accepted(let digits): return accepted(digits)
-        case .declined: return fail("it was declined here", tellsPeer: true)
+        case .declined:
+            return [.send(Self.declining.bytes)] + fail("it was declined here", tellsPeer: false)
         case .admitted(let household):
             guard case .admitting = state else { return [] }
             state = .ended(.paired)
@@ -61,6 +62,9 @@ package struct MemberPairing: Sendable {
         guard now >= end else { return [] }
         return fail("nobody accepted within a minute; try again", tellsPeer: true)
     }
+
+    /// Of the words about households, which a candidate reads at any time.
+    private static let declining = HouseholdMessage.refused("this machine was declined there")
 
     /// `nil` when it is over, or in the shell's hands.
     package var nextDeadline: LocalInstant? {

@@ -8,7 +8,8 @@
 ///     4  welcome  member: the household with the candidate in it, to the end
 ///     5  end      either: it is over, and nothing came of it
 ///
-/// A name is its length in 16 bits, and UTF-8.
+/// A name is its length in 16 bits, and UTF-8. A member says why nothing comes of it, where a person
+/// has declined, by ``HouseholdMessage/refused(_:)``.
 enum PairingMessage: Equatable, Sendable {
     case commit([UInt8], MemberName)
     case nonce([UInt8], MemberName)

@@ -191,7 +191,8 @@ struct RoomOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The network interface on which this room is announced and looks for leaders (default: all that Avahi uses).",
-            valueName: "name"))
+            valueName: "name"),
+        completion: .custom(Completions.interfaces))
     var interface: String?
 
     @Flag(

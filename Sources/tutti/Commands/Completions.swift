@@ -50,7 +50,16 @@ enum Completions {
     }
 
     static func leaderAddresses(words: [String], index: Int, typed: String) -> [String] {
-        waiting(typed) { await found().filter { $0.role == .leader }.map { "\($0.address)" } }
+        let addresses = waiting(typed) {
+            await found().filter { $0.role == .leader }.map { "\($0.address)" }
+        }
+        return shown(addresses)
+    }
+
+    /// The network interfaces of this machine.
+    static func interfaces(words: [String], index: Int, typed: String) -> [String] {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: "/sys/class/net")
+        return shown((names ?? []).filter { $0 != "lo" }.sorted())
     }
 
     /// Kinds of output and, behind them, cards and files.
@@ -83,10 +92,10 @@ enum Completions {
     }
 
     /// As the shell takes them: zsh takes what is behind a colon for an explanation.
-    private static func shown(_ words: [String]) -> [String] {
-        words.map(\.printable).map {
-            CompletionShell.requesting == .zsh ? $0.replacing(":", with: "\\:") : $0
-        }
+    static func shown(
+        _ words: [String], in shell: CompletionShell? = CompletionShell.requesting
+    ) -> [String] {
+        words.map(\.printable).map { shell == .zsh ? $0.replacing(":", with: "\\:") : $0 }
     }
 
     /// The scenes that this machine keeps.

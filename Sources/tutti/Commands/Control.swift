@@ -76,7 +76,8 @@ struct ControlOptions: ParsableArguments {
     func perform(_ command: GroupCommand, saying words: String? = nil) async throws {
         try await steer(about: command.room) { client in
             let effect = try await client.perform(command)
-            return words.map { [$0] } ?? EffectText(effect).lines
+            let text = EffectText(effect)
+            return words.map { [$0] } ?? (command.isForAnItem ? text.linesOfItem : text.lines)
         }
     }
 }
@@ -98,6 +99,14 @@ func refuseOptions(in words: [String]) throws(ValidationError) {
 }
 
 extension GroupCommand {
+    /// Whether it asks for another item than the one that plays.
+    fileprivate var isForAnItem: Bool {
+        switch self {
+        case .next, .previous, .queue(.play): true
+        default: false
+        }
+    }
+
     /// The room that it is about; `nil`: the group.
     fileprivate var room: RoomID? {
         switch self {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import TuttiGroupControl
+import TuttiLinuxHost
 import TuttiRoom
 
 /// `tutti household`: who belongs together.
@@ -38,6 +39,8 @@ struct HouseholdOptions: ParsableArguments {
         var leader: HostPort?
         /// Why not.
         var problem: (any Error)?
+        /// Its address was given: nobody knows whether Avahi would find it.
+        var isNamed = false
     }
 
     func open() async throws -> Ground {
@@ -46,7 +49,8 @@ struct HouseholdOptions: ParsableArguments {
         let access = try HouseholdAccess(credentials)
         do {
             let client = try await LeaderSearch(settings, credentials).client()
-            return Ground(access: access, leader: client.address)
+            return Ground(
+                access: access, leader: client.address, isNamed: settings.leader != nil)
         } catch {
             return Ground(access: access, problem: error)
         }
@@ -54,11 +58,16 @@ struct HouseholdOptions: ParsableArguments {
 
     /// … where nothing can be done without a leader.
     func openWithLeader() async throws -> (HouseholdAccess, HostPort) {
+        let (access, leader, _) = try await openWithAnyLeader()
+        return (access, leader)
+    }
+
+    func openWithAnyLeader() async throws -> (HouseholdAccess, HostPort, isNamed: Bool) {
         let ground = try await open()
         guard let leader = ground.leader else {
             throw ground.problem ?? RoomError(.noLeader, "no leader answers")
         }
-        return (ground.access, leader)
+        return (ground.access, leader, ground.isNamed)
     }
 }
 
@@ -154,18 +163,34 @@ struct HouseholdInviting: AsyncParsableCommand {
 
     func run() async throws {
         try await untilInterrupted {
-            let (access, leader) = try await household.openWithLeader()
+            let (access, leader, isNamed) = try await household.openWithAnyLeader()
             let invite = try await access.invite(minutes: minutes, at: leader)
             if !quiet, Terminal.output.isInteractive {
                 for line in invite.drawing { Terminal.output.say(line) }
             }
             Terminal.output.say(invite.text)
             if !quiet {
+                let option = isNamed ? Self.option(for: leader, at: Self.ownAddress) : ""
                 Terminal.error.say(
-                    "Good once, for \(minutes == 1 ? "a minute" : "\(minutes) minutes"), at the leader of now: tutti join \(invite.text)"
+                    "Good once, for \(minutes == 1 ? "a minute" : "\(minutes) minutes"), at the leader of now: tutti join \(invite.text)\(option)"
                 )
             }
         }
+    }
+
+    /// What another machine writes to find a leader whose address was given here.
+    ///
+    /// - Parameter ownAddress: of this machine on its network; `nil`: it has none.
+    static func option(for leader: HostPort, at ownAddress: String?) -> String {
+        var leader = leader
+        if leader.isThisMachine, let ownAddress { leader.host = ownAddress }
+        return " --leader \(leader)"
+    }
+
+    private static var ownAddress: String? {
+        let interfaces = try? InterfaceFacts.all()
+        return interfaces?.first { $0.isUp && !$0.isLoopback && !$0.addresses.isEmpty }?
+            .addresses.first
     }
 }
 

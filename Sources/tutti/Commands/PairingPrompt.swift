@@ -25,7 +25,7 @@ final class PairingPrompt: Sendable {
         for await candidates in node.candidates {
             question.withLock { question in
                 // Of before there was anything to answer, or about others.
-                if question.isAsking || !candidates.isEmpty { Self.dropWhatIsTyped() }
+                if question.isNews(candidates) { Self.dropWhatIsTyped() }
                 for line in question.change(to: candidates) { Terminal.error.say(line) }
             }
             if candidates.isEmpty {

@@ -20,8 +20,9 @@ struct PairingQuestion {
     /// It took the place of one that nobody had answered: who answers may mean that one still.
     private var isReplacement = false
 
-    /// Whether somebody waits.
-    var isAsking: Bool { !waiting.isEmpty }
+    /// Whether others wait than before. Who is turned away at the door, and comes again every two
+    /// seconds, is no news: what is half typed then is for those who wait still.
+    func isNews(_ candidates: [PairingCandidate]) -> Bool { candidates != waiting }
 
     /// Others wait than before. What was written until now, and not read, is to be thrown away before
     /// the lines are shown: it answers nothing of them.

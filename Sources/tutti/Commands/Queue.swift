@@ -68,7 +68,8 @@ struct QueueAdd: AsyncParsableCommand {
         discussion: """
             At the end, or where --next or --at says. Folders are played with all that is in them. \
             A leader on another machine is sent the files, and keeps them as long as they are in \
-            the queue.
+            the queue. What cannot be added is left out with a line that says why, and the others \
+            are added; the exit status is then 1.
 
             Examples:
               tutti add song.flac
@@ -111,8 +112,9 @@ struct QueueAdd: AsyncParsableCommand {
                 throw CommandError(before.noPlace(at, most: before.count + 1))
             }
             try await client.add(locations, at: place) { progress.tell($0) }
-            return [try await client.addition(since: before)]
+            return try await client.addition(since: before, progress)
         }
+        if progress.isAnyLeftOut { throw ExitCode.failure }
     }
 
     /// A location with its whole path: the leader runs in another folder.
@@ -127,12 +129,21 @@ struct QueueAdd: AsyncParsableCommand {
 /// What is sent to a leader elsewhere, a line for each file, and what is left out.
 private final class SendingLine: Sendable {
     private let name = Mutex("")
+    private let leftOut = Atomic(false)
+
+    /// Whether something that was named, or looks like audio, is not added.
+    var isAnyLeftOut: Bool { leftOut.load(ordering: .relaxed) }
+
+    func tellLeftOut(_ line: String) {
+        leftOut.store(true, ordering: .relaxed)
+        Terminal.error.say(line.printable)
+    }
 
     func tell(_ news: AdditionNews) {
         switch news {
         case .leftOut(let subject, let reason, let isMissed):
             guard isMissed else { return }
-            Terminal.error.say("tutti: skipped \(subject): \(reason)".printable)
+            tellLeftOut("tutti: skipped \(subject): \(reason)")
         case .sending(let name, _, let whole):
             let isNew = self.name.withLock { last in
                 defer { last = name }
@@ -340,17 +351,19 @@ struct QueuePlay: AsyncParsableCommand {
         let place = try parsed()
         try await options.steer { client in
             let item = try await client.wholeQueue().item(at: place)
-            return EffectText(try await client.perform(.queue(.play(item.id)))).lines
+            return EffectText(try await client.perform(.queue(.play(item.id)))).linesOfItem
         }
     }
 }
 
 extension GroupClient {
     /// What was added, once it is listed: folders and playlists are looked through meanwhile. What
-    /// is left out is said.
+    /// is left out is said; where that is all, nothing else is.
     ///
-    /// - Throws: where that is all.
-    fileprivate func addition(since before: QueueListing) async throws -> String {
+    /// - Throws: where there is nothing at all.
+    fileprivate func addition(
+        since before: QueueListing, _ progress: SendingLine
+    ) async throws -> [String] {
         var now = before
         for _ in 0..<20 {
             now = try await queue(first: 0, count: 0)
@@ -358,11 +371,12 @@ extension GroupClient {
             try await Task.sleep(for: .milliseconds(50))
         }
         let leftOut = QueueText.leftOut(from: before, to: now)
-        for line in leftOut { Terminal.error.say(line.printable) }
-        guard leftOut.isEmpty || now.coming > 0 || now.count > before.count else {
+        for line in leftOut { progress.tellLeftOut(line) }
+        guard now.coming > 0 || now.count > before.count else {
+            guard leftOut.isEmpty else { return [] }
             throw CommandError("nothing was added: there is nothing to play in what was given")
         }
-        return QueueText.added(from: before, to: now)
+        return [QueueText.added(from: before, to: now)]
     }
 
     /// Takes items out, however many.

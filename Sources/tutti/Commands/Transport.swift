@@ -49,7 +49,8 @@ struct Play: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With files: where in the first one to begin, as in tutti seek.", valueName: "time"))
+            "With files: where in the first one to begin: 1:23.5, or 50%.",
+            valueName: "time|percent"))
     var start: String?
 
     @Option(
@@ -115,7 +116,7 @@ struct Play: AsyncParsableCommand {
     private func parsedOutput() throws(ValidationError) -> OutputSpecification {
         guard let output else { return .alsa(pcm: "default") }
         if let mistyped = MistypedOutput(output) {
-            throw ValidationError("--output \(output): \(mistyped.reason)\(mistyped.question)")
+            throw ValidationError("--output \"\(output)\": \(mistyped.reason)\(mistyped.question)")
         }
         guard let specification = try? OutputSpecification(parsing: output),
             specification != OutputSpecification.none
@@ -125,12 +126,15 @@ struct Play: AsyncParsableCommand {
         return specification
     }
 
-    private func parsedStart() throws(ValidationError) -> Double {
-        guard let start else { return 0 }
-        guard case .time(let seconds)? = PositionArgument(argument: start) else {
-            throw ValidationError("--start \(start): seconds, M:SS or H:MM:SS")
+    func parsedStart() throws(ValidationError) -> PositionArgument {
+        guard let start else { return .time(0) }
+        switch PositionArgument(argument: start) {
+        case .time(let seconds)?: return .time(seconds)
+        case .share(let share)?: return .share(share)
+        case .by?, nil:
+            throw ValidationError(
+                "--start \(start): seconds, M:SS or H:MM:SS, or a share such as 50%")
         }
-        return seconds
     }
 
     func run() async throws {
@@ -153,10 +157,15 @@ struct Play: AsyncParsableCommand {
             let files = PlayableFiles(files)
             try OutputFiles(specification).spare(
                 sources: files.sources, cacheFolder: settings.cacheFolder)
+            let look = FirstLook(files)
+            if FirstLook.isDue(for: specification) {
+                try await look.findSomethingPlayable { Terminal.error.say($0) }
+            }
+            let place = try await look.seconds(of: start)
             let player = PlayFiles(
                 files, on: AudioDevice(specification, overwrites: force), loudness: loudness,
                 stateFolder: settings.stateFolder, showsArtwork: !noArtwork, isVerbose: isVerbose)
-            try await player.run(rate: rate, start: resume ? player.left : start)
+            try await player.run(rate: rate, start: resume ? player.left : place)
         }
     }
 }

@@ -39,7 +39,7 @@ extension PlayFiles {
     func forget(_ item: PlayerItem) {
         guard let stateFolder,
             let place = state.withLock({ $0.places[ObjectIdentifier(item)] }),
-            !isFollowedByPart(place), let length = length(of: item, at: place),
+            !files.isFollowedByPart(place), let length = length(of: item, at: place),
             length >= ResumePlaces.shortestItem,
             var places = try? ResumePlaces.load(folder: stateFolder)
         else { return }
@@ -79,18 +79,10 @@ extension PlayFiles {
 
     /// Seconds of the item before one, where both are parts of one file, one behind the other.
     func lengthBefore(_ place: Int) -> Double? {
-        guard place > 0, isFollowedByPart(place - 1), let part = files.items[place - 1].part,
+        guard place > 0, files.isFollowedByPart(place - 1), let part = files.items[place - 1].part,
             let end = part.end
         else { return nil }
         return (end - part.start).seconds
-    }
-
-    private func isFollowedByPart(_ place: Int) -> Bool {
-        guard place + 1 < files.items.count, let part = files.items[place].part,
-            let next = files.items[place + 1].part
-        else { return false }
-        return files.items[place].location == files.items[place + 1].location
-            && part.end == next.start
     }
 }
 

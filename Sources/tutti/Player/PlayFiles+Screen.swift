@@ -180,6 +180,11 @@ extension PlayFiles {
 
     // MARK: The view
 
+    /// What is waited for until it is known what something is.
+    static func opening(_ location: String) -> String {
+        AssetName.server(of: location).map { "waits for \($0)" } ?? "opens it"
+    }
+
     private var view: PlayView? {
         guard let item = player.currentItem, let place else { return nil }
         let file = files.items[place]
@@ -188,7 +193,8 @@ extension PlayFiles {
         let waiting: String? =
             switch player.reasonForWaitingToPlay {
             case nil, .noItemToPlay: nil
-            case .evaluatingBufferingRate: item.status == .unknown ? whole ?? "opens it" : nil
+            case .evaluatingBufferingRate:
+                item.status == .unknown ? whole ?? Self.opening(file.location) : nil
             case .toMinimizeStalls: whole ?? "waits for its bytes"
             case .outputUnavailable: "waits for \(device.error.map { "\($0)" } ?? "\(device)")"
             }

@@ -26,6 +26,8 @@ final class PlayFiles: Sendable {
         /// Of whole files of which a part was opened, seconds.
         var lengths: [String: Double] = [:]
         var failures = 0
+        /// Of what was the only thing to be played: the command ends with it.
+        var onlyFailure: String?
         /// Files of which it was said that they were cut off.
         var saidCut: Set<String> = []
         /// Said before, where lines stay.
@@ -59,9 +61,7 @@ final class PlayFiles: Sendable {
     /// - Throws: `CommandError` when something was not played.
     func run(rate: Double, start: Double) async throws {
         for passed in files.passedOver { Terminal.error.say("tutti: skipped \(passed.sentence)") }
-        guard !files.items.isEmpty else {
-            throw CommandError("there is nothing to play in what was given")
-        }
+        guard !files.items.isEmpty else { throw Self.nothingThere }
         let beginning = beginning(at: start)
         do {
             try player.setDefaultRate(rate)
@@ -78,13 +78,20 @@ final class PlayFiles: Sendable {
             await device.close(playsOut: false)
             throw error
         }
-        let missed =
-            state.withLock { $0.failures } + files.passedOver.count { $0.isMissed }
-        guard missed == 0 else {
-            throw CommandError(
-                "\(missed) of \(files.items.count + files.passedOver.count { $0.isMissed }) "
-                    + "could not be played; each has a line above that says why")
-        }
+        let (failures, only) = state.withLock { ($0.failures, $0.onlyFailure) }
+        if let only { throw CommandError(only) }
+        let missed = failures + files.passedOver.count { $0.isMissed }
+        guard missed == 0 else { throw Self.missed(missed, of: whole) }
+    }
+
+    /// What was meant to be played.
+    private var whole: Int { files.items.count + files.passedOver.count { $0.isMissed } }
+
+    static let nothingThere = CommandError("there is nothing to play in what was given")
+
+    static func missed(_ count: Int, of whole: Int) -> CommandError {
+        CommandError(
+            "\(count) of \(whole) could not be played; each has a line above that says why")
     }
 
     /// - Returns: whether nothing is left to play; else it was ended by a key, or nobody looks any
@@ -152,15 +159,10 @@ final class PlayFiles: Sendable {
 
     func item(at place: Int) -> PlayerItem {
         let file = files.items[place]
-        let opener =
-            file.part.map { part in
-                MediaOpener.ffmpeg.part(part) { [weak self] format in
-                    self?.state.withLock {
-                        $0.lengths[file.location] = format.duration.seconds
-                    }
-                }
-            } ?? .ffmpeg
-        let item = PlayerItem(asset: Asset(location: file.location, opener: opener))
+        let asset = file.asset { [weak self] format in
+            self?.state.withLock { $0.lengths[file.location] = format.duration.seconds }
+        }
+        let item = PlayerItem(asset: asset)
         item.loudnessNormalization = loudness
         state.withLock { $0.places[ObjectIdentifier(item)] = place }
         return item
@@ -173,11 +175,20 @@ final class PlayFiles: Sendable {
         for await notice in notices {
             switch notice {
             case .failedToPlayToEnd(let error):
-                state.withLock { $0.failures += 1 }
-                let cause = error.underlying.map { "\($0)" } ?? "\(error)"
-                tell("tutti: cannot play \(cause)")
-                // The last one has nobody to follow it.
-                if player.rate == 0, player.items().count <= 1 { return }
+                let sentence = "cannot play \(error.cause)"
+                let isOnly = whole == 1
+                state.withLock {
+                    $0.failures += 1
+                    if isOnly { $0.onlyFailure = sentence }
+                }
+                if !isOnly { tell("tutti: \(sentence)") }
+                // The last one has nobody to follow it; its own failure may be still to be heard.
+                let left = player.items()
+                if player.rate == 0, left.count <= 1,
+                    left.last?.error.map({ "\($0)" == "\(error)" }) ?? true
+                {
+                    return
+                }
             case .didPlayToEnd(let item):
                 warnIfCut(item)
                 forget(item)

@@ -1,6 +1,7 @@
 import Logging
 import TuttiGroupControl
 import TuttiPlayout
+import TuttiRoom
 
 /// The keys of `tutti.yaml`, of `TUTTI_*` and of the flags, each with the values it may have.
 ///
@@ -62,7 +63,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .also: "NAME=OUTPUT, with semicolons between several, 7 at most"
         case .channel: "stereo, left, right or mono"
         case .port: "a whole number from 0 (any free port) to 65535"
-        case .leader: "HOST, HOST:PORT or [IPV6]:PORT"
+        case .leader: "HOST, HOST:PORT or [IPV6]:PORT, with a port of 1 to 65535"
         case .group: "the name of the leading room"
         case .waitFor: "a whole number of rooms from 0 to 1000"
         case .insecure: "names of hosts, with commas between them"
@@ -112,7 +113,9 @@ struct SettingsError: Error, Equatable, CustomStringConvertible {
 
     static func impossible(_ place: String, _ key: SettingKey, _ text: String) -> SettingsError {
         let output = key == .output ? MistypedOutput(text) : nil
-        let reason = output.map { ": \($0.reason)" } ?? ""
+        let reason =
+            key == .leader && HostPort.isWebAddress(text)
+            ? ": it is a web address" : output.map { ": \($0.reason)" } ?? ""
         let question = output?.question ?? Suggestion.question(for: text, among: key.words)
         return SettingsError(
             "\(place): \"\(text)\" is not possible\(reason); allowed: \(key.allowed)\(question)",

@@ -104,6 +104,20 @@ struct Settings: Equatable, Sendable {
         try set(&avahiAsGiven, .avahi) { Self.truth($0).map { .some($0) } }
         asksForAvahi = avahiAsGiven == true || group != nil && leader == nil
         warnings = sources.flatMap(\.warnings)
+        if let unused = try unusedInterface(sources) { warnings.append(unused) }
+    }
+
+    /// Who turns Avahi off for once may have a file that says where it works otherwise.
+    private func unusedInterface(_ sources: [SettingSource]) throws(SettingsError) -> String? {
+        guard !avahi, let networkInterface else { return nil }
+        for source in sources {
+            if try source.text(.interface) != nil {
+                return
+                    "the interface \(networkInterface) is not used: it says where Avahi works, and Avahi is off"
+            }
+            if try source.text(.avahi) != nil { return nil }
+        }
+        return nil
     }
 
     var outputManner: OutputManner {

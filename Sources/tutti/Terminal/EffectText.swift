@@ -15,6 +15,12 @@ struct EffectText {
         return [line]
     }
 
+    /// What going to another item did: where nothing is heard of it, it has to be named.
+    var linesOfItem: [String] {
+        guard effect.phase == .paused, !effect.title.isEmpty else { return lines }
+        return ["is at \"\(effect.title.printable)\", and stays paused"]
+    }
+
     /// What a change of the rate did: what does not sound begins, or goes on, at it.
     func lines(atRate rate: Double) -> [String] {
         let pace = rate == 1 ? "as recorded" : "\(rate) times as fast"
@@ -37,7 +43,7 @@ struct EffectText {
         case .playing:
             "plays\(title)" + (place.map { (isComing ? " from " : ", at ") + $0 } ?? "") + delay
         case .paused: "paused" + (place.map { " at \($0)" } ?? "") + delay
-        case .stopped: "stopped"
+        case .stopped: effect.title.isEmpty ? "nothing was playing" : "stopped"
         case .ended: "the queue has been played"
         }
     }

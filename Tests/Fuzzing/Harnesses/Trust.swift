@@ -80,6 +80,8 @@ extension Harness {
                     ? member.receive(input, at: now) : candidate.receive(input, at: now)
                 for case .send(let bytes) in effects {
                     sent += 1
+                    // Who is declined is told so in a word about households.
+                    if case .refused? = try? HouseholdMessage(bytes: bytes) { continue }
                     _ = try PairingMessage(bytes: bytes, limit: bytes.count)
                 }
                 for effect in effects {
