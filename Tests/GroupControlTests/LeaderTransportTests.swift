@@ -226,6 +226,15 @@ import TuttiTiming
         #expect(stage.leader.session.phase == .playing && stage.leader.session.index == 1)
     }
 
+    @Test func `what is heard is the current one until the next one is`() {
+        var stage = Stage.playing(configuration(queue: [asset(1), asset(2)]))
+        stage.command(.next)
+        #expect(stage.leader.listing(from: 0, count: 9).current == 0, "it is being prepared")
+        stage.ready(1)
+        stage.advance(by: .seconds(5), heard: [1])
+        #expect(stage.leader.listing(from: 0, count: 9).current == 1)
+    }
+
     @Test func `the place in the queue stays through a stop, whatever is edited meanwhile`() {
         var stage = Stage.playing(configuration(queue: (1...4).map { asset($0) }))
         stage.command(.queue(.play(stage.ids[2])))

@@ -264,6 +264,22 @@ extension IntegrationTests {
             }
         }
 
+        @Test(.timeLimit(.minutes(1)))
+        func `files with the same bytes are called as each was sent`() async throws {
+            try await withGroup { group in
+                let first = try group.folder.writeNoise(seconds: 2, seed: 83, as: "one.wav")
+                let second = group.folder.path("two.wav")
+                try FileManager.default.copyItem(atPath: first, toPath: second)
+                try await group.lead([])
+                let client = try await group.client()
+                try await client.addSending([first, second], at: .end) { _ in }
+                try await until("both are read") {
+                    try await client.queue().items.count { $0.state == .known } == 2
+                }
+                #expect(try await client.queue().items.map(\.title) == ["one", "two"])
+            }
+        }
+
         /// The folder is that of the leader before, and so is whoever looks after it.
         @Test(.timeLimit(.minutes(2)))
         func `after a hand-over a file stays while it is listed, whoever leads, and then goes`()

@@ -269,9 +269,11 @@ extension LeaderMachine {
     package func listing(from first: Int, count: Int) -> QueueListing {
         let first = min(max(0, first), queue.count)
         let end = first + min(max(0, count), QueueListing.mostItems, queue.count - first)
+        // While the next one is being prepared this one is still heard.
+        let heard = isRunning ? session.index : pending?.index ?? session.index
         return QueueListing(
             revision: queue.revision, count: queue.count, coming: queue.coming,
-            current: queue.position(of: pending?.index ?? session.index), phase: session.phase,
+            current: queue.position(of: heard), phase: session.phase,
             repeats: queue.repeats, first: first,
             items: queue.entries[first..<end].map(QueueListing.Item.init))
     }

@@ -122,7 +122,9 @@ extension GroupClient {
         let id = try await uploader.send(item.location) {
             news(.sending(name: name, sent: $0, whole: $1))
         }
-        return UploadReference(id: id, title: item.title, span: item.span).text
+        // Bytes are kept once, under the name that they came with first.
+        let title = item.title ?? AssetName.title(of: name)
+        return UploadReference(id: id, title: title, span: item.span).text
     }
 }
 

@@ -39,8 +39,10 @@ package enum AssetName {
     }
 
     /// The same without what says that it is audio: as files are called.
-    static func title(ofAddress address: String) -> String {
-        let name = ofAddress(address)
+    static func title(ofAddress address: String) -> String { title(of: ofAddress(address)) }
+
+    /// The same of the name of a file.
+    static func title(of name: String) -> String {
         guard kind(of: name) == .audio, let dot = name.lastIndex(of: "."), dot > name.startIndex
         else { return name }
         return String(name[..<dot])
