@@ -9,9 +9,12 @@ import TuttiTiming
 final class SuccessionHouse {
     final class Node {
         let place: Int
-        var room: RoomMachine
+        // When each is due is asked for at every step of the house, and reading it copies a machine.
+        var room: RoomMachine { didSet { roomDue = Self.due(room.nextDeadline) } }
+        private(set) var roomDue: Int64
         /// Leads, or led: then it sends everybody on.
-        var leader: LeaderMachine?
+        var leader: LeaderMachine? { didSet { leaderDue = Self.due(leader?.nextDeadline) } }
+        private(set) var leaderDue = Int64.max
         var isAlive = true
         var frozenUntil: Int64 = 0
         /// Which part of the network it is in.
@@ -28,7 +31,12 @@ final class SuccessionHouse {
         init(_ place: Int, _ room: RoomMachine) {
             self.place = place
             self.room = room
+            roomDue = Self.due(room.nextDeadline)
             target = 0
+        }
+
+        private static func due<Clock>(_ deadline: Instant<Clock>?) -> Int64 {
+            deadline?.nanoseconds ?? .max
         }
 
         var leads: Bool { leader.map { $0.heir == nil } ?? false }
@@ -49,7 +57,17 @@ final class SuccessionHouse {
     private var lastLink = 0
     private var order = 0
     private var steps = 0
-    private var events: [(at: Int64, order: Int, node: Int, act: () -> Void)] = []
+    /// The last one is due first.
+    private var events: [Event] = []
+
+    private struct Event {
+        var at: Int64
+        let order: Int
+        let node: Int
+        let act: () -> Void
+
+        func isDue(before other: Event) -> Bool { (at, order) < (other.at, other.order) }
+    }
     /// How long one way takes, milliseconds.
     var latency: ClosedRange<Int64> = 1...8
     /// What ended a sound by force: room and effect.
@@ -92,42 +110,44 @@ final class SuccessionHouse {
     /// At a node: not while it is frozen, and never once its process has died.
     private func after(_ span: Int64, at node: Int, _ act: @escaping () -> Void) {
         order += 1
-        events.append((now + span, order, node, act))
+        insert(Event(at: now + span, order: order, node: node, act: act))
+    }
+
+    private func insert(_ event: Event) {
+        var (low, high) = (0, events.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if event.isDue(before: events[middle]) { low = middle + 1 } else { high = middle }
+        }
+        events.insert(event, at: low)
     }
 
     func run(for span: Nanoseconds) {
         let end = now + span.count
         while true {
-            var next = events.map(\.at).min() ?? .max
+            var next = events.last?.at ?? .max
             for node in nodes where node.isAlive {
-                let due = min(
-                    node.room.nextDeadline?.nanoseconds ?? .max,
-                    node.leader?.nextDeadline?.nanoseconds ?? .max)
-                next = min(next, max(due, node.frozenUntil))
+                next = min(next, max(min(node.roomDue, node.leaderDue), node.frozenUntil))
             }
             guard next <= end else { break }
             steps += 1
             precondition(steps < 2_000_000, "the house never rests")
             now = max(now, next)
-            let due = events.filter { $0.at <= now }.sorted {
-                ($0.at, $0.order) < ($1.at, $1.order)
-            }
-            events.removeAll { $0.at <= now }
-            for event in due where nodes[event.node].isAlive {
+            var due: [Event] = []
+            while let event = events.last, event.at <= now { due.append(events.removeLast()) }
+            for var event in due where nodes[event.node].isAlive {
                 if nodes[event.node].frozenUntil > now {
-                    events.append(
-                        (nodes[event.node].frozenUntil, event.order, event.node, event.act))
+                    event.at = nodes[event.node].frozenUntil
+                    insert(event)
                 } else {
                     event.act()
                 }
             }
             for node in nodes where isActive(node) {
-                if let deadline = node.leader?.nextDeadline, deadline <= group {
+                if node.leaderDue <= now {
                     perform(node.leader?.advance(to: group) ?? [], of: node)
                 }
-                if let deadline = node.room.nextDeadline, deadline <= local {
-                    perform(node.room.advance(to: local), of: node)
-                }
+                if node.roomDue <= now { perform(node.room.advance(to: local), of: node) }
             }
         }
         now = end
