@@ -36,6 +36,13 @@ extension Harness {
                 }
             }
             try expectEqual(unsafe MP4Edits.read(reader.io, size: size), found, "read again")
+            // What the first bytes of a body decide stays so, however much comes behind.
+            let verdict = MP4Edits.hasTableLast(bytes)
+            for count in stride(from: 0, to: bytes.count, by: max(1, bytes.count / 16)) {
+                let early = MP4Edits.hasTableLast(Array(bytes.prefix(count)))
+                try expect(
+                    early == nil || early == verdict, "\(count) bytes say \(early as Any)")
+            }
         })
 
     // MARK: Containers
