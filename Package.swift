@@ -102,7 +102,7 @@ let package = Package(
             name: "TuttiSimulation",
             dependencies: [
                 "TuttiTiming", "TuttiChance", "TuttiClockSync", "TuttiGroupControl", "TuttiWire",
-                "TuttiRealTime", "TuttiPlayout",
+                "TuttiTrust", "TuttiRealTime", "TuttiPlayout",
             ],
             swiftSettings: pureWithPointers),
 

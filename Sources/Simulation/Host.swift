@@ -7,6 +7,15 @@ struct Host {
     let plan: RoomPlan
     var crystal: HostCrystal
     var isOn = true
+    /// Its process stands still until then.
+    var frozenUntil = TrueInstant(nanoseconds: 0)
+    /// Its kernel stands still too, and its clock.
+    var isAsleep = false
+    /// What has befallen it since the world began.
+    var hardships: [Hardship] = []
+    var isDiskFull = false
+    /// Getting ready takes so many times as long as usual.
+    var slowness = 1.0
     var toLeader: NetworkPath
     var toRoom: NetworkPath
     var cached: [ContentHash] = []
@@ -69,7 +78,7 @@ struct Host {
 
     /// Opening, seeking and decoding ahead.
     mutating func prepareDuration() -> Nanoseconds {
-        Nanoseconds(seconds: scheduling.uniform(4e-3, 18e-3))
+        Nanoseconds(seconds: slowness * scheduling.uniform(4e-3, 18e-3))
     }
 
     mutating func fetchDuration(bytes: Int64) -> Nanoseconds {

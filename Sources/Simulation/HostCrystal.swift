@@ -10,7 +10,7 @@ struct HostCrystal {
     private static let rate: Int64 = 1_000_000_000
     private static let knot = Int64(Oscillator.knotSeconds * Double(rate))
 
-    private let epoch: Int64
+    private var epoch: Int64
     private var oscillator: Oscillator
 
     /// - Parameters:
@@ -45,6 +45,9 @@ struct HostCrystal {
         while self.reading(at: TrueInstant(nanoseconds: guess)) < reading { guess += 1 }
         return TrueInstant(nanoseconds: guess)
     }
+
+    /// It stood still for so long, until now.
+    mutating func stoodStill(for span: Nanoseconds) { epoch -= span.count }
 
     private mutating func lead(at nanoseconds: Int64) -> Double {
         let index = max(0, Int(nanoseconds / Self.knot))

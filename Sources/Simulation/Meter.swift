@@ -70,6 +70,12 @@ struct Meter {
     private(set) var slewsSettled: [Double] = []
     /// Looks at which rooms sounded on different lines.
     private(set) var apart = 0
+    /// Second of the run from which on nothing of what happened before may be heard; `nil`: never.
+    var restBegins: Double?
+    /// Of that time, as ``skews``.
+    private(set) var skewsAtRest: [Double] = []
+    /// Looks at which not all rooms that are there sounded on one line.
+    private(set) var unrest = 0
     var refusals: [String] = []
     var handovers: [SimulationReport.Handover] = []
 
@@ -190,6 +196,7 @@ struct Meter {
             }
             guard count > 1 else { continue }
             skews.append(latest - earliest)
+            if isAtRest { skewsAtRest.append(latest - earliest) }
             if isDrawn {
                 history?.skew.append(.init(seconds: seconds, value: latest - earliest))
             }
@@ -198,9 +205,14 @@ struct Meter {
                 skewsAfterStart.append(latest - earliest)
             }
         }
+        if isAtRest, keys.count != 1 || readings.count != rooms.count(where: \.isAlive) {
+            unrest += 1
+        }
         if keys.count > 1, !keys.contains(where: { isAtEdge($0) }) { apart += 1 }
         noteAbsences(keys)
     }
+
+    private var isAtRest: Bool { restBegins.map { seconds >= $0 } ?? false }
 
     private mutating func noteSlew(of reading: MeterReading, error: Double) {
         let last = rooms[reading.room].last

@@ -11,6 +11,8 @@ struct Scenario: Sendable {
     /// Rooms that the first start waits for; default: those that are there from the beginning.
     var roomsToWaitFor: Int?
     var script: [ScriptLine] = []
+    /// What chance does to it besides, drawn from the seed; `nil`: nothing.
+    var storm: Storm?
     var seconds: Double
 
     static let itemSampleRate = 48_000
@@ -43,7 +45,21 @@ struct ScriptLine: Sendable {
         case start(room: Int)
         /// This room's node leads from now on, by command.
         case handOver(to: Int)
+        /// Passed over where the room leads, is not there, or has one already.
+        case hardship(Hardship, room: Int, seconds: Double)
     }
+}
+
+/// What befalls a room for a while.
+enum Hardship: Equatable, Sendable {
+    /// The process stands still; the machine does not, and its kernel keeps what comes.
+    case freeze
+    /// The machine sleeps, and its clock with it.
+    case sleep
+    /// Getting ready takes so many times as long.
+    case slowness(times: Double)
+    /// What is fetched finds no room.
+    case fullDisk
 }
 
 extension ScriptLine {

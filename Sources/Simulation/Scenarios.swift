@@ -82,6 +82,17 @@ extension Scenario {
             ],
             seconds: 30),
         Scenario(
+            name: "storm",
+            summary: "hardships, commands and strangers of chance for 42 s, then calm",
+            rooms: [
+                RoomPlan(name: "attic", card: 80),
+                RoomPlan(name: "bath", card: -120, network: .wifi),
+                RoomPlan(name: "cellar", card: 20),
+                RoomPlan(name: "den", card: -40, network: .wifi),
+                RoomPlan(name: "entrance", card: 45),
+            ],
+            items: Array(repeating: 200, count: 12), storm: Storm(), seconds: 90),
+        Scenario(
             name: "everything",
             summary: "mixed networks, three items, pause, seek, late room, restart, lost leader",
             rooms: [

@@ -3,6 +3,7 @@ import TuttiGroupControl
 import TuttiPlayout
 import TuttiRealTime
 import TuttiTiming
+import TuttiTrust
 
 /// One process of a room: machine, clock, players and output, and the shell around them.
 final class SimulatedRoom {
@@ -20,6 +21,8 @@ final class SimulatedRoom {
     var followed: UInt64?
     /// Life of the leader that is asked for the time.
     var asked = 0
+    /// `nil`: nobody has given it a key.
+    var tags: RoomTags?
 
     /// The link of this room's attempt to connect, or of its connection.
     var link: Int?
@@ -45,13 +48,21 @@ final class SimulatedLeader {
     let life: Int
     let place: Int
     var machine: LeaderMachine
-    /// Its half of time exchange; the way back to a room is that room's life.
-    var time: ClockLeader<Int, World.RoomLife>
+    /// Its half of time exchange.
+    var time: ClockLeader<Int, World.ReplyRoute>
+    var tags: LeaderTags
     let clock: SharedClock
     var packet: UInt32 = 0
     var alarm: GroupInstant?
 
-    init(life: Int, place: Int, machine: LeaderMachine, clock: SharedClock) {
+    init(
+        life: Int, place: Int, machine: LeaderMachine, clock: SharedClock, secret: [UInt8]
+    ) {
+        let term = LeaderTags.firstTerm(of: machine.configuration.term)
+        guard let key = try? GroupKey(term: term, secret: secret) else {
+            preconditionFailure("a secret of \(secret.count) bytes")
+        }
+        tags = LeaderTags(key)
         time = ClockLeader(start: clock.estimatedAt, broadcasts: false)
         self.life = life
         self.place = place

@@ -93,6 +93,16 @@ public struct SimulationReport: Equatable, Sendable {
         public var bound: Double
     }
 
+    /// How a house is once a storm is over.
+    public struct Rest: Equatable, Sendable {
+        /// Between the earliest and the latest room, every 10 ms.
+        public var skew: Spread
+        /// Time in which not all rooms sounded on one line; ms.
+        public var unrestMilliseconds: Double
+        /// Datagrams that those who are there at the end did not believe.
+        public var droppedDatagrams: Int
+    }
+
     /// The scenario's name.
     public var scenario: String
     /// What chance was drawn from: with the same one everything happens again.
@@ -115,6 +125,8 @@ public struct SimulationReport: Equatable, Sendable {
     public var apartMilliseconds: Double
     /// `nil` where only positions were computed.
     public var audio: Audio?
+    /// `nil` where there is no storm.
+    public var rest: Rest?
     /// Each change of leader, in order.
     public var handovers: [Handover]
     /// Commands that the leader refused, and why.
@@ -162,6 +174,11 @@ extension SimulationReport {
                 comparedFrames: meter.rooms.reduce(0) { $0 + $1.comparedFrames },
                 worstLead: meter.rooms.map(\.worstLead).max() ?? 0,
                 strayFrames: meter.rooms.reduce(0) { $0 + $1.strayFrames })
+        }
+        if meter.restBegins != nil {
+            rest = Rest(
+                skew: Spread(meter.skewsAtRest), unrestMilliseconds: Double(meter.unrest) * grid,
+                droppedDatagrams: world.droppedAtEnd)
         }
         history = meter.history
         handovers = meter.handovers

@@ -4,6 +4,7 @@ import TuttiGroupControl
 import TuttiPlayout
 import TuttiRealTime
 import TuttiTiming
+import TuttiTrust
 import TuttiWire
 
 // Time packets: a room asks, the network delays, the leader answers, kernels stamp.
@@ -105,13 +106,12 @@ extension World {
         queue.schedule(
             .requestStamp(room.life, sequence: request.sequence, stamp),
             at: departure + hosts[place].readDuration())
-        guard let leader = leader(ofLife: room.asked), hosts[place].isOn, hosts[leader.place].isOn
+        guard let leader = leader(ofLife: room.asked), hosts[place].isOn, hosts[leader.place].isOn,
+            let sealed = room.tags?.seal(request: TimePacket.request(request).encoded)
         else { return }
-        for arrival in hosts[place].toLeader.arrivals(of: departure) {
-            queue.schedule(
-                .request(
-                    room.life, leader: leader.life, TimePacket.request(request).encoded),
-                at: arrival)
+        let instants = hosts[place].toLeader.arrivals(of: departure)
+        for (bytes, arrival) in arrivals(of: sealed, at: instants) {
+            queue.schedule(.request(room.life, leader: leader.life, bytes), at: arrival)
         }
     }
 
@@ -119,7 +119,10 @@ extension World {
         stepClock(room) { $0.transmitted(sequence: sequence, at: stamp, now: $1) }
     }
 
+    func advanceClock(_ room: SimulatedRoom) { stepClock(room) { $0.advance(to: $1) } }
+
     func replyArrived(_ life: RoomLife, _ bytes: [UInt8]) {
+        guard !hosts[life.room].isAsleep else { return }
         let stamped = now + hosts[life.room].receiveStampLateness()
         queue.schedule(
             .replyRead(life, bytes, arrival: local(life.room, stamped)),
@@ -127,22 +130,27 @@ extension World {
     }
 
     func replyRead(_ room: SimulatedRoom, _ bytes: [UInt8], _ arrival: LocalInstant) {
-        guard case .reply(let reply)? = (unsafe TimePacket(bytes.span.bytes)) else { return }
+        guard let opened = room.tags?.open(reply: bytes, at: local(room.life.room)),
+            case .reply(let reply)? = (unsafe TimePacket(opened.span.bytes))
+        else { return }
         stepClock(room) { $0.receive(reply, t4: arrival, isKernelStamp: true, at: $1) }
     }
 
     // MARK: Answering
 
     func requestArrived(_ life: RoomLife, of asked: Int, _ bytes: [UInt8]) {
-        guard let leader = leader(ofLife: asked),
-            case .request(let request)? = (unsafe TimePacket(bytes.span.bytes))
-        else { return }
+        guard let leader = leader(ofLife: asked) else { return }
         let place = leader.place
+        guard let (payload, asker) = leader.tags.open(request: bytes, at: local(place)),
+            case .request(let request)? = (unsafe TimePacket(payload.span.bytes))
+        else { return }
         let stamped = now + hosts[place].receiveStampLateness()
         let arrival = local(place, stamped)
         let receipt = leader.time.receive(
             request,
-            .init(peer: life.peer, route: life, instant: arrival, isKernelStamp: true),
+            .init(
+                peer: life.peer, route: ReplyRoute(life: life, asker: asker), instant: arrival,
+                isKernelStamp: true),
             epoch: leader.clock.epoch, at: arrival)
         guard let due = receipt.due else { return }
         queue.schedule(
@@ -165,9 +173,14 @@ extension World {
                 .replyStamp(
                     life: leader.life, packet: leader.packet, local(place, departure)),
                 at: departure + hosts[place].readDuration())
-            for arrival in hosts[answer.route.room].toRoom.arrivals(of: departure) {
-                queue.schedule(
-                    .reply(answer.route, TimePacket.reply(answer.reply).encoded), at: arrival)
+            let (life, asker) = (answer.route.life, answer.route.asker)
+            guard
+                let sealed = leader.tags.seal(
+                    reply: TimePacket.reply(answer.reply).encoded, to: asker, at: local(place))
+            else { continue }
+            let instants = hosts[life.room].toRoom.arrivals(of: departure)
+            for (bytes, arrival) in arrivals(of: sealed, at: instants) {
+                queue.schedule(.reply(life, bytes), at: arrival)
             }
         }
     }

@@ -3,6 +3,7 @@ import TuttiClockSync
 import TuttiGroupControl
 import TuttiRealTime
 import TuttiTiming
+import TuttiTrust
 import TuttiWire
 
 // The shell of the leader. The first leader's group clock is its host's clock, number for number;
@@ -24,7 +25,8 @@ extension World {
                 groupClockEpoch: epoch, timePort: 7_430, mediaPort: 7_431))
         let fresh = SimulatedLeader(
             life: life, place: leaderPlace, machine: machine,
-            clock: .own(at: LocalInstant(nanoseconds: 0), epoch: epoch))
+            clock: .own(at: LocalInstant(nanoseconds: 0), epoch: epoch),
+            secret: secret(ofLeader: life))
         leader = fresh
         meter.noteLeader(fresh.place, at: now)
         groupClock = fresh.clock
@@ -50,7 +52,8 @@ extension World {
     ) {
         for effect in turn(&leader.machine, leader.clock.map(local(leader.place))) {
             switch effect {
-            case .send(let message, let link): send(.toRoom(message), on: links[link])
+            case .send(let message, let link):
+                send(.toRoom(sealed(message, by: leader, to: link)), on: links[link])
             case .notify(let notice, _, let link): notify(notice, on: links[link])
             case .close(let link): close(links[link], fromLeader: true)
             case .ended, .removed, .skipped, .news: break
@@ -112,7 +115,7 @@ extension World {
             life: before.life + 1, place: place,
             machine: LeaderMachine(
                 configuration, resuming: session, handover, at: clock.map(local(place))),
-            clock: clock)
+            clock: clock, secret: secret(ofLeader: before.life + 1))
         room.follower = nil
         room.cell.store(clock)
         hosts[place].reach(.inProcess, draw: &draw)
@@ -136,7 +139,7 @@ extension World {
 
     private func sight(of asked: NextLeader) -> SightAnswer {
         guard let place = scenario.rooms.firstIndex(where: { $0.name == asked.name.name }),
-            hosts[place].isOn
+            hosts[place].isOn, hosts[place].frozenUntil <= now
         else { return .silent }
         if let leader, leader.place == place, let sight = leader.machine.sight {
             return .sight(sight)

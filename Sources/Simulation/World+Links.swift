@@ -1,6 +1,7 @@
 import TuttiChance
 import TuttiGroupControl
 import TuttiTiming
+import TuttiTrust
 import TuttiWire
 
 // Connections: messages as bytes over a stream that delays, cuts them anywhere and keeps order.
@@ -56,15 +57,21 @@ extension World {
             return
         }
         for departure in [now, now + Self.noticeRepeat] {
-            for arrival in hosts[place].toRoom.arrivals(of: departure) {
-                queue.schedule(
-                    .notice(link.room, MessageCodec.encode(notice)), at: arrival)
+            guard let leader = leader(ofLife: link.leaderLife),
+                let sealed = leader.tags.seal(
+                    commit: MessageCodec.encode(notice), to: link.id, at: local(leader.place))
+            else { return }
+            let instants = hosts[place].toRoom.arrivals(of: departure)
+            for (bytes, arrival) in arrivals(of: sealed, at: instants) {
+                queue.schedule(.notice(link.room, bytes), at: arrival)
             }
         }
     }
 
     func noticeArrived(_ room: SimulatedRoom, _ bytes: [UInt8]) {
-        guard let notice = try? MessageCodec.decodeNotice(bytes) else { return }
+        guard let opened = room.tags?.open(commit: bytes, at: local(room.life.room)),
+            let notice = try? MessageCodec.decodeNotice(Array(opened))
+        else { return }
         step(room) { $0.receive(.notified(notice), at: $1) }
     }
 
@@ -113,7 +120,12 @@ extension World {
     /// One side ends the connection; the other learns of it behind all that was said.
     func close(_ link: ControlLink, fromLeader: Bool) {
         guard fromLeader ? !link.isClosedByLeader : !link.isClosedByRoom else { return }
-        if fromLeader { link.isClosedByLeader = true } else { link.isClosedByRoom = true }
+        if fromLeader {
+            link.isClosedByLeader = true
+            leader(ofLife: link.leaderLife)?.tags.end(link.id)
+        } else {
+            link.isClosedByRoom = true
+        }
         guard let arrival = arrival(on: link, toLeader: !fromLeader) else { return }
         queue.schedule(.linkDown(link: link.id, atLeader: !fromLeader), at: arrival)
     }
@@ -125,6 +137,7 @@ extension World {
                 return
             }
             link.isClosedByLeader = true
+            leader.tags.end(id)
             step(leader) { $0.receive(.closed(id), at: $1) }
         } else {
             link.isClosedByRoom = true

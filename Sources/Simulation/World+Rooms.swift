@@ -86,9 +86,12 @@ extension World {
         case .send(let message):
             if case .hello = message { room.helloAt = now }
             if let link = room.link { send(.toLeader(message), on: links[link]) }
-        case .joined(let welcome): follow(welcome, room)
+        case .joined(let welcome):
+            takeKey(welcome.datagramKey, room)
+            follow(welcome, room)
+        case .datagramKey(let key): takeKey(key, room)
         case .lineAlarm(let finding, _): meter.note(finding, of: room.life.room)
-        case .disconnected, .refused, .renamed, .state, .follow, .datagramKey, .leadAlone: break
+        case .disconnected, .refused, .renamed, .state, .follow, .leadAlone: break
         case .lead(let handover, let session):
             takeOver(handover, session, room)
             step(room) { $0.receive(.leads(.leads(port: 7_430)), at: $1) }
@@ -140,6 +143,12 @@ extension World {
         guard leader != nil else {
             return step(room) {
                 $0.receive(.fetched(asset.hash, .failed(reason: "the leader is gone")), at: $1)
+            }
+        }
+        guard !hosts[place].isDiskFull else {
+            return step(room) {
+                $0.receive(
+                    .fetched(asset.hash, .failed(reason: "no space left on device")), at: $1)
             }
         }
         hosts[place].cached.append(asset.hash)

@@ -1,8 +1,10 @@
+import TuttiChance
 import TuttiClockSync
 import TuttiGroupControl
 import TuttiPlayout
 import TuttiRealTime
 import TuttiTiming
+import TuttiTrust
 
 /// A seeded world in which the machines of a leader and its rooms run unchanged.
 ///
@@ -35,6 +37,7 @@ final class World {
         case segment(link: Int, toLeader: Bool, [UInt8])
         case notice(RoomLife, [UInt8])
         case linkDown(link: Int, atLeader: Bool)
+        case relief(room: Int, Hardship, seconds: Double)
         case request(RoomLife, leader: Int, [UInt8])
         /// The time service of this life of the leader: something is due.
         case leaderWakes(Int)
@@ -53,7 +56,15 @@ final class World {
         var peer: Int { room * 1_000 + life }
     }
 
+    /// Where the answer to a time request goes, and by which key.
+    struct ReplyRoute: Equatable {
+        var life: RoomLife
+        var asker: LeaderTags.Asker
+    }
+
     let scenario: Scenario
+    /// The scenario's, and what chance adds.
+    let script: [ScriptLine]
     let seed: UInt64
     let fidelity: OutputEngine.Fidelity
     var queue = EventQueue<Event>()
@@ -74,15 +85,23 @@ final class World {
     var trace = TraceHash()
     var meter: Meter
     var eventCount = 0
+    /// Datagrams that were not believed by those who were there at the end.
+    private(set) var droppedAtEnd = 0
+    /// Draws what strangers do to datagrams.
+    var mischief: SplitMix64
 
     init(_ scenario: Scenario, seed: UInt64, fidelity: OutputEngine.Fidelity) {
         self.scenario = scenario
         self.seed = seed
+        let chance = scenario.storm?.script(rooms: scenario.rooms.count, seed: seed) ?? []
+        script = scenario.script + chance
+        mischief = SplitMix64(seed: seed, "mischief")
         self.fidelity = fidelity
         hosts = scenario.rooms.indices.map { Host(scenario.rooms[$0], place: $0, seed: seed) }
         rooms = scenario.rooms.map { _ in nil }
         lives = scenario.rooms.map { _ in 0 }
         meter = Meter(roomNames: scenario.rooms.map(\.name))
+        meter.restBegins = scenario.storm?.rests
     }
 
     func run() {
@@ -96,16 +115,21 @@ final class World {
                 queue.schedule(.script(~place), at: now + instant)
             }
         }
-        for (place, line) in scenario.script.enumerated() {
+        for (place, line) in script.enumerated() {
             queue.schedule(.script(place), at: now + Nanoseconds(seconds: line.at))
         }
         queue.schedule(.look, at: now + Self.grid)
         while let (instant, event) = queue.next(until: end) {
             now = instant
             eventCount += 1
-            perform(event)
+            if let end = standstill(for: event) {
+                queue.schedule(event, at: end)
+            } else {
+                perform(event)
+            }
         }
         now = end
+        droppedAtEnd = droppedDatagrams
         for place in rooms.indices { retire(room: place) }
     }
 
@@ -113,7 +137,7 @@ final class World {
         trace.add(now.nanoseconds)
         switch event {
         case .script(let place):
-            if place < 0 { start(room: ~place) } else { perform(scenario.script[place].step) }
+            if place < 0 { start(room: ~place) } else { perform(script[place].step) }
         case .look:
             look()
             queue.schedule(.look, at: now + Self.grid)
@@ -135,6 +159,8 @@ final class World {
             arrive(bytes, on: link, toLeader: toLeader)
         case .notice(let life, let bytes): with(life) { noticeArrived($0, bytes) }
         case .linkDown(let link, let atLeader): linkDown(link, atLeader: atLeader)
+        case .relief(let place, let hardship, let seconds):
+            relieve(place, of: hardship, after: seconds)
         case .request(let life, let leader, let bytes):
             requestArrived(life, of: leader, bytes)
         case .leaderWakes(let life): answer(life)
@@ -159,6 +185,9 @@ final class World {
         switch step {
         case .command(let command): self.command(command)
         case .kill(let place):
+            // Nothing happens on a machine that sleeps.
+            guard !hosts[place].isAsleep else { return }
+            hosts[place].frozenUntil = now
             for link in links where link.room.room == place && link.isOpen {
                 // The host closes what the process had open.
                 close(link, fromLeader: false)
@@ -176,12 +205,15 @@ final class World {
             if place == leaderPlace { loseLeader() }
             if place == retired?.place { retired = nil }
         case .start(let place):
+            guard rooms[place] == nil else { return }
             hosts[place].isOn = true
             if place == leaderPlace, leader == nil { startLeader() }
             start(room: place)
         case .handOver(let place):
             guard let room = rooms[place] else { return }
             command(.handOver(to: room.id))
+        case .hardship(let hardship, let place, let seconds):
+            suffer(hardship, at: place, for: seconds)
         }
     }
 

@@ -47,7 +47,7 @@ enum Arrows {
             name: "TuttiSimulation",
             mayImport: [
                 "TuttiTiming", "TuttiChance", "TuttiClockSync", "TuttiGroupControl", "TuttiWire",
-                "TuttiRealTime", "TuttiPlayout",
+                "TuttiTrust", "TuttiRealTime", "TuttiPlayout",
             ],
             isPure: true),
         Target(

@@ -58,7 +58,7 @@ extension EndToEndTests {
         #expect(try household(["decline", shown.member]).0 == 0)
         try between.end()
         try until("the word of the machine", seconds: 10) {
-            house.log(ofOther: 0).contains("the other side ended it")
+            house.log(ofOther: 0).contains("was declined there")
         }
         #expect(house.log(ofOther: 0).contains("If it shows others, somebody is in between"))
 

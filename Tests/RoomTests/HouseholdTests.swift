@@ -161,10 +161,11 @@ import TuttiTrust
             async let second: Void = pair("cellar")
             try await until("the second waits") { waiting.all.count == 1 }
             #expect(shown.all.count == 1)
-            try leader.accept(shown.all[0])
+            // The candidate shows them before its last message has reached the leader.
+            try await until("the leader has them") { (try? leader.accept(shown.all[0])) != nil }
             try await first
             try await until("the second is shown") { shown.all.count == 2 }
-            try leader.accept(shown.all[1])
+            try await until("the leader has them") { (try? leader.accept(shown.all[1])) != nil }
             try await second
             #expect(waiting.all.count == 1)
         }
