@@ -46,6 +46,12 @@ extension SimulationReport: CustomStringConvertible {
         if apartMilliseconds > 0 {
             text += "\non different lines for \(Self.fixed(apartMilliseconds, 0)) ms\n"
         }
+        if let rest {
+            text +=
+                "\nafter the storm: skew p99 \(Self.fixed(rest.skew.p99, 1)) µs; not all on one line "
+                + "for \(Self.fixed(rest.unrestMilliseconds, 0)) ms; \(rest.droppedDatagrams) "
+                + "datagrams not believed\n"
+        }
         if let audio {
             text +=
                 "\nsound: \(audio.comparedFrames) frames compared, at most "
