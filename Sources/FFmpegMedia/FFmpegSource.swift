@@ -290,7 +290,7 @@ extension FFmpegSource {
     /// Decodes one packet into `pending`; false at the item's end.
     private func advance() throws(MediaError) -> Bool {
         guard next < map.end, !isDrained || map.end != .max else {
-            if map.end == .max { try checkEnd() }
+            if map.end == .max { try demuxer.checkEnd(at: next, perSecond: decoder.sampleRate) }
             return false
         }
         if cancellation.isCancelled { throw demuxer.failure(cff_error_exit, "read") }
@@ -380,21 +380,6 @@ extension FFmpegSource {
         owe(from: next, to: map.end)
         next = map.end
         return true
-    }
-
-    /// What a server sends once has no length but what its header says. Where the connection ends
-    /// as it should and the sound does not, the file was cut off there, or the program that makes it
-    /// broke down.
-    private func checkEnd() throws(MediaError) {
-        let rate = Int64(decoder.sampleRate)
-        let said = demuxer.statedFrames(perSecond: decoder.sampleRate, counted: next)
-        guard let stated = said,
-            stated - next > rate
-        else { return }
-        throw MediaError(
-            .damaged, operation: "read", subject: demuxer.location.subject,
-            reason: "was cut off: it ends after \((next + rate / 2) / rate) of the "
-                + "\((stated + rate / 2) / rate) s that its header promises; try another copy")
     }
 
     /// Makes the wanted part of the decoder's output, which begins at raw frame `begin`, pending.
