@@ -216,7 +216,8 @@ extension RoomMachine {
     /// A leader that comes back is found within two seconds; more often would be noise on the
     /// network for as long as it is away.
     static let longestBackOff = Nanoseconds.seconds(2)
-    static let answerLimit = Nanoseconds.seconds(3)
+    /// Until a leader answers, or an attempt to reach it is given up.
+    package static let answerLimit = Nanoseconds.seconds(3)
     /// The leader gives a sign of life every second.
     static let leaderSilence = Nanoseconds.seconds(5)
     /// As often as the leader keeps points of the history.

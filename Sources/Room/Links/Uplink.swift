@@ -10,9 +10,10 @@ import TuttiWire
 struct Uplink: Sendable {
     /// Longest silence while a TCP connection is made.
     static let connectLimit = TimeAmount.seconds(3)
-    /// Until there is a link. Less than the 3 s after which a room's machine gives the attempt up: by
-    /// then there is a reason to be told.
-    static let linkLimit = TimeAmount.milliseconds(2_800)
+    /// Until there is a link. A little less than the time after which a room's machine gives the
+    /// attempt up: by then there is a reason to be told.
+    static let linkLimit = TimeAmount.nanoseconds(
+        (RoomMachine.answerLimit - .milliseconds(200)).count)
 
     let finder: LeaderFinder
     let clock: RemoteClock
