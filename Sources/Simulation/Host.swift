@@ -11,8 +11,6 @@ struct Host {
     var frozenUntil = TrueInstant(nanoseconds: 0)
     /// Its kernel stands still too, and its clock.
     var isAsleep = false
-    /// What has befallen it since the world began.
-    var hardships: [Hardship] = []
     var isDiskFull = false
     /// Getting ready takes so many times as long as usual.
     var slowness = 1.0

@@ -3,7 +3,7 @@ import TuttiGroupControl
 
 /// Hardships of chance until a moment, then calm: what a house does in the storm, and how it is
 /// afterwards, is what it is judged by.
-struct Storm: Equatable, Sendable {
+struct Storm: Sendable {
     /// Seconds of the run.
     var begins = 8.0
     var ends = 50.0

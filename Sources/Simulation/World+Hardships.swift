@@ -6,7 +6,6 @@ import TuttiTiming
 extension World {
     func suffer(_ hardship: Hardship, at place: Int, for seconds: Double) {
         guard place != leaderPlace, rooms[place] != nil, !isSuffering(place) else { return }
-        hosts[place].hardships.append(hardship)
         switch hardship {
         case .freeze, .sleep:
             hosts[place].frozenUntil = now + Nanoseconds(seconds: seconds)

@@ -53,7 +53,7 @@ extension World {
         for effect in turn(&leader.machine, leader.clock.map(local(leader.place))) {
             switch effect {
             case .send(let message, let link):
-                send(.toRoom(sealed(message, by: leader, to: link)), on: links[link])
+                send(.toRoom(keyed(message, by: leader, to: link)), on: links[link])
             case .notify(let notice, _, let link): notify(notice, on: links[link])
             case .close(let link): close(links[link], fromLeader: true)
             case .ended, .removed, .skipped, .news: break

@@ -14,8 +14,8 @@ extension World {
         }
     }
 
-    /// A leader says hello to a room, and gives it the key.
-    func sealed(_ message: LeaderToRoom, by leader: SimulatedLeader, to link: Int) -> LeaderToRoom {
+    /// What a leader says to a room; with its welcome it gives the key.
+    func keyed(_ message: LeaderToRoom, by leader: SimulatedLeader, to link: Int) -> LeaderToRoom {
         guard case .welcome(var welcome) = message else { return message }
         welcome.datagramKey = leader.tags.grant(to: link).map { DatagramKey($0) }
         return .welcome(welcome)

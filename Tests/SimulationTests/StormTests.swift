@@ -22,7 +22,7 @@ import TuttiSimulation
         #expect(rest.skew.p99 < 150, again)
         #expect(rest.droppedDatagrams > 0, again)
         // Nothing befell the last one, whoever leads: its card never ran dry, and nothing it played
-        // jumped or was missing.
+        // jumped.
         let spared = try #require(report.rooms.last)
         #expect(spared.restarts == 0 && spared.starvedFrames == 0 && spared.steps == 0, again)
         #expect(spared.lineAlarms == 0, again)
