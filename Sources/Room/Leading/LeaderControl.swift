@@ -28,9 +28,11 @@ struct LeaderControl: GroupControlling {
     }
 
     func queue(first: Int, count: Int) async throws -> QueueListing {
+        // Asked first: what is listed by now is in the queue by the time that this is looked at.
+        let isListing = reader.isListing
         let listing = await core.listing(from: first, count: count)
         try await core.checkLeads()
-        return reader.complete(listing)
+        return reader.complete(listing, isListing: isListing)
     }
 
     func events() -> AsyncThrowingStream<GroupEvent, any Error> {

@@ -64,9 +64,10 @@ extension AssetReader.State {
 extension AssetReader {
     /// What of it people see in a listing, beside the queue itself: what is about to join it, or
     /// will not.
-    func complete(_ listing: QueueListing) -> QueueListing {
-        let isListing = isListing
-        return state.withLock { state in
+    ///
+    /// - Parameter isListing: whether it was still listing before the queue was looked at.
+    func complete(_ listing: QueueListing, isListing: Bool) -> QueueListing {
+        state.withLock { state in
             var listing = listing
             listing.coming = max(listing.coming, isListing ? max(1, state.coming) : 0)
             (listing.leftOut, listing.leftOutCount) = (state.leftOut, state.leftOutCount)
